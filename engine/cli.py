@@ -15,6 +15,7 @@ from engine.commands.check import CHECK
 from engine.commands.complete import COMPLETION
 from engine.commands.explain import EXPLAIN
 from engine.commands.plan import PLAN
+from engine.commands.rehearse import REHEARSE, UPGRADE
 from engine.commands.run import RUN
 from engine.commands.state import STATE
 from engine.commands.terminal import (
@@ -31,7 +32,11 @@ REFUSED = 2
 FAILED = 3
 INTERRUPTED = 130
 
-COMMANDS: tuple[Command, ...] = (RUN, WARM, CHECK, EXPLAIN, PLAN, STATE, *REMOTE, BACKUP, RESTORE_BACKUP, COMPLETION)
+COMMANDS: tuple[Command, ...] = (
+    *(RUN, WARM, CHECK, EXPLAIN, PLAN, REHEARSE, UPGRADE, STATE),
+    *REMOTE,
+    *(BACKUP, RESTORE_BACKUP, COMPLETION),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -334,6 +334,12 @@ class BackfillError(StateError):
     code = "state.backfill"
 
 
+class RehearsalError(StateError):
+    """A change cannot be rehearsed: the input since the savepoint cannot be read again, or has changed meanwhile."""
+
+    code = "state.rehearsal"
+
+
 class StartPositionError(StateError):
     """A table cannot begin where it is told to: it goes on from a state, is not read, or has no such place."""
 
@@ -543,6 +549,12 @@ class DriverStuckError(RunError):
 
     code = "run.stuck"
     retryable = True
+
+
+class RehearsalFailedError(RunError):
+    """A query fails while a change is rehearsed; the pipeline that runs is not touched by it."""
+
+    code = "run.rehearsal_failed"
 
 
 class StoppedUnaskedError(RunError):

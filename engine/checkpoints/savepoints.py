@@ -69,7 +69,16 @@ def take_requested(state: Path, request: Request, clock: Callable[[], datetime])
     if final.exists():
         return read_manifest(final)
     _remove_drafts(paths.savepoints, savepoint_id)
-    draft = paths.savepoints / f".{savepoint_id}.{os.getpid()}"
+    return _take(paths, final, request, clock)
+
+
+def take_aside(state: Path, target: Path, clock: Callable[[], datetime]) -> SavepointManifest:
+    """Save the newest committed epoch in a new folder of any place; the state is only read, and may be in use."""
+    return _take(StatePaths(state), target, Request(target.name), clock)
+
+
+def _take(paths: StatePaths, final: Path, request: Request, clock: Callable[[], datetime]) -> SavepointManifest:
+    draft = final.with_name(f".{final.name}.{os.getpid()}")
     try:
         for _ in range(ATTEMPTS):
             shutil.rmtree(draft, ignore_errors=True)

@@ -14,6 +14,7 @@ from engine.connectors.kafka.connector import KAFKA
 from engine.connectors.nexmark.connector import NEXMARK
 from engine.connectors.preview import PREVIEW
 from engine.connectors.redis.connector import REDIS
+from engine.connectors.rehearsal import REHEARSAL
 from engine.connectors.single_file.connector import SINGLE_FILE
 from engine.connectors.stdout import STDOUT
 from engine.connectors.webhook.connector import WEBHOOK
@@ -32,6 +33,9 @@ CONNECTORS: tuple[Connector, ...] = (
     WEBHOOK,
 )
 
+UNNAMED: tuple[Connector, ...] = (REHEARSAL,)
+"""Those that no script can name: a program is given them in the place of others."""
+
 EXTRA = "ARROYO_TEST_CONNECTORS"
 """The environment variable that names a module with connectors of a test: drivers and Spark's workers inherit it."""
 EXTRA_ALLOWED = "ARROYO_TEST_CONNECTORS_ALLOWED"
@@ -44,8 +48,8 @@ def find_connector(name: str) -> Connector | None:
 
 
 def connector_of(table: Table) -> Connector:
-    """The connector of a declared table, which there must be."""
-    connector = find_connector(table.connector)
+    """The connector of a table, which there must be."""
+    connector = find_connector(table.connector) or _named(table.connector, UNNAMED)
     assert connector is not None, table.connector
     return connector
 

@@ -338,6 +338,8 @@ class Connector:
     open_source: Callable[[Table], Source] | None = None
     starts: Callable[[Options], frozenset[StartWord]] = lambda options: EARLIEST_ONLY
     """Where a source with these options can begin."""
+    is_by_clock: Callable[[Options], bool] = lambda options: False
+    """Whether a source with these options makes its rows by the clock, so that nobody can read them again later."""
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None
     """How Spark reads the table by a source of its own, where it is to; the source plans the epochs all the same."""
     open_sink: Callable[[Table, SinkContext], Sink] | None = None

@@ -60,5 +60,6 @@ IMPULSE = Connector(
     metadata={"timestamp": Field("timestamp", types.TIMESTAMP, nullable=False)},
     event_time="timestamp",
     open_source=_open_source,
+    is_by_clock=lambda options: True,
     guarantee="exactly-once",
 )

@@ -63,5 +63,7 @@ class RunSpec:
     """Where tables begin that the state has not read yet, instead of where their options say."""
     backfill: Backfill | None = None
     """The range of history that it reads."""
+    is_rehearsal: bool = False
+    """Whether its sinks only keep their rows for a comparison, and its sources are not told how far they were read."""
     keeps_state: bool = True
     """Whether the state directory outlives the run."""

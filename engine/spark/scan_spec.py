@@ -33,6 +33,8 @@ class ScanSpec:
     plan: PlanSpec
     hidden: Schema
     fused: Fused | Partials | None = None
+    tells_source: bool = True
+    """Whether the source is told how far it was read."""
 
     @property
     def schema(self) -> Schema:

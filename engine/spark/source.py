@@ -101,7 +101,7 @@ class Reader(DataSourceStreamReader):
     def commit(self, end: Mapping[str, Json]) -> None:
         """An epoch is committed."""
         source = self.planner.source
-        if isinstance(source, CommitListener):
+        if self.spec.tells_source and isinstance(source, CommitListener):
             source.acknowledge(Offset.from_json(end).positions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

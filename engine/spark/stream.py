@@ -40,6 +40,8 @@ class EpochLimits:
     """How long planners rest between two looks at idle sources."""
     histories: Mapping[str, History] = field(default_factory=dict)
     """What a backfill reads of tables of which nothing was read yet."""
+    tells_sources: bool = True
+    """Whether sources are told how far they were read, so that they can tell others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ def scan_specs(
             None if (start := program.tables[name].start) is None else str(start),
             limits.histories.get(name),
         )
-        specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden, fused.get(name))
+        table = replace(program.tables[name], job=job)
+        specs[name] = ScanSpec(table, scan, plan, hidden, fused.get(name), limits.tells_sources)
     return specs
 
 

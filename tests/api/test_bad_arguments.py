@@ -26,6 +26,8 @@ ARGUMENTS: dict[str, list[str]] = {
     "explain": ["{script}"],
     "state": ["ls", "{script}"],
     "plan": ["{script}", "--state-dir", "{script}"],
+    "rehearse": ["{script}", "--state-dir", "{script}"],
+    "upgrade": ["{script}", "--rehearse", "--state-dir", "{script}"],
     "serve": ["--port", "0"],
     "deploy": ["{script}"],
     "list": [],
@@ -112,10 +114,10 @@ def broken_files(folder: Path) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("verb", "option"),
     [
-        *((verb, None) for verb in ("run", "check", "explain", "plan", "deploy")),
-        *((verb, "--udf") for verb in ("run", "check", "explain", "plan", "deploy")),
-        *((verb, "--connections") for verb in ("run", "check", "explain", "plan")),
-        ("plan", "--old-udf"),
+        *((verb, None) for verb in ("run", "check", "explain", "plan", "rehearse", "deploy")),
+        *((verb, "--udf") for verb in ("run", "check", "explain", "plan", "rehearse", "deploy")),
+        *((verb, "--connections") for verb in ("run", "check", "explain", "plan", "rehearse")),
+        *((verb, "--old-udf") for verb in ("plan", "rehearse")),
         ("deploy", "--secret"),
         ("serve", "--config"),
     ],

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, Table
+from engine.connectors.base import Connector, Options, Table
 from engine.connectors.nexmark.options import NATURAL_SPACING, NexmarkOptions
 from engine.schema import Field, Schema
 from engine.types import BIGINT, TEXT, TIMESTAMP, Member, Struct
@@ -31,6 +31,11 @@ def _open_source(table: Table) -> GeneratedSource:
     micros = (spacing or timedelta(seconds=1 / (options.event_rate or 1))) / timedelta(microseconds=1)
     pace = Pace(options.event_rate, count, spacing, options.start_time)
     return GeneratedSource(table, pace, EventMaker(table.schema.names, options.seed, micros))
+
+
+def _is_by_clock(options: Options) -> bool:
+    assert isinstance(options, NexmarkOptions)
+    return options.event_rate is not None
 
 
 PERSON = Struct(
@@ -79,5 +84,6 @@ NEXMARK = Connector(
     metadata={"timestamp": Field("timestamp", types.TIMESTAMP, nullable=False)},
     event_time="timestamp",
     open_source=_open_source,
+    is_by_clock=_is_by_clock,
     guarantee="exactly-once",
 )

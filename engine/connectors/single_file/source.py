@@ -43,6 +43,17 @@ class SingleFileSource:
         """The end of the file, or `max_rows` lines further."""
         return {partition: self._advance(position, max_rows) for partition, position in at.items()}
 
+    def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
+        """The end of the file as it is now; a compressed one is read to its end whenever that is."""
+        return self.advance(at, None)
+
+    def earlier(self, first: Position, second: Position) -> Position:
+        """That at the earlier byte. Behind the end of the file as it is now there is nothing, so that is never earlier;
+        the byte at which a compressed one ends is not known."""
+        (byte, is_end), (other, is_other_end) = _from_position(first), _from_position(second)
+        is_before = byte < other or (is_other_end and self._compression != "none")
+        return first if is_before and not is_end else second
+
     def is_finished(self, partition: str, at: Position) -> bool:
         """Whether the file is read."""
         byte, is_end = _from_position(at)

@@ -1,0 +1,183 @@
+"""`arroyo rehearse`: what would this script write in the place of the one that runs?"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.commands.base import Command, path
+from engine.commands.connection_file import add_connections_argument, connections_text
+from engine.commands.terminal import complain, dim, read_script, say
+from engine.commands.udf_files import add_udf_argument, read_udf_files
+from engine.errors import EngineError, RequestError, ScriptRefused
+
+if TYPE_CHECKING:
+    from engine.spark.stop_control import Control
+
+DIFFERENT, INTERRUPTED = 2, 130
+_EXAMPLES = 10
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="Read the new script from this file; - is standard input")
+    running = parser.add_mutually_exclusive_group(required=True)
+    running.add_argument(
+        "--state-dir", metavar="DIR", type=path, help="Compare with the script whose state this directory holds"
+    )
+    running.add_argument(
+        "--savepoint", metavar="DIR", type=path, help="Compare with the script whose savepoint is in this directory"
+    )
+    add_udf_argument(parser)
+    parser.add_argument(
+        "--old-udf",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="Take this as a file of functions of the old script; may be repeated (default: those of --udf)",
+    )
+    add_connections_argument(parser)
+    parser.add_argument(
+        "--keep-state",
+        metavar="OPERATOR",
+        action="append",
+        default=[],
+        help="Let this operator keep its state though other rows come to it now; may be repeated",
+    )
+    parser.add_argument(
+        "--reset",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="Give up what this operator, source or sink has kept; may be repeated",
+    )
+    parser.add_argument(
+        "--parallelism",
+        metavar="P",
+        type=_positive,
+        default=None,
+        help="Run this many tasks side by side (default: those of the state)",
+    )
+    parser.add_argument("--memory", metavar="M", default="2g", help="Give Java this much memory (default: 2g)")
+    parser.add_argument(
+        "--scratch",
+        metavar="DIR",
+        type=path,
+        help="Keep copies of the state and all rows below this directory meanwhile (default: that for temporary files)",
+    )
+    parser.add_argument(
+        "--rows",
+        metavar="N",
+        type=_whole,
+        default=_EXAMPLES,
+        help=f"Show so many rows of a sink that differ (default: {_EXAMPLES})",
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="Show the report in this form (default: text)"
+    )
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit():
+        raise ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if (number := _whole(text)) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number greater than zero")
+    return number
+
+
+def _run(arguments: Namespace) -> int:
+    from engine.changes.row_difference import to_json, to_text  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.checkpoints.held_directories import scratch_directory  # noqa: PLC0415
+    from engine.checkpoints.running_query import query_of_state  # noqa: PLC0415
+    from engine.checkpoints.savepoints import take_aside  # noqa: PLC0415
+    from engine.instants import now  # noqa: PLC0415
+    from engine.spark.rehearse import RehearsalSpec, plan_rehearsal, rehearse_in_new_session  # noqa: PLC0415
+    from engine.spark.stop_control import Control  # noqa: PLC0415
+
+    script, udfs, connections = read_script(arguments.file), read_udf_files(arguments.udf), connections_text(arguments)
+    old_udfs = read_udf_files(arguments.old_udf)
+    if arguments.state_dir is not None:
+        query_of_state(arguments.state_dir)
+    with ExitStack() as opened:
+        scratch = opened.enter_context(scratch_directory(arguments.scratch or _usual_scratch()))
+        savepoint = arguments.savepoint
+        if savepoint is None:
+            savepoint = scratch / "savepoint"
+            take_aside(arguments.state_dir, savepoint, now)
+        spec = RehearsalSpec(
+            savepoint,
+            script,
+            udfs=udfs,
+            old_udfs=old_udfs,
+            connections=connections,
+            keep_state=tuple(arguments.keep_state),
+            reset=tuple(arguments.reset),
+            tasks=arguments.parallelism,
+            examples=arguments.rows,
+        )
+        try:
+            planned = plan_rehearsal(spec)
+        except ScriptRefused as error:
+            complain(error, script)
+            return DIFFERENT
+        control = opened.enter_context(_stopped_by_signals(Control()))
+        try:
+            report = rehearse_in_new_session(
+                planned, scratch, control, lambda step: say(dim(step)), memory=arguments.memory
+            )
+        except EngineError:
+            if control.mode is None:
+                raise
+            return INTERRUPTED
+    shown = json.dumps(to_json(report), indent=2) + "\n" if arguments.format == "json" else to_text(report)
+    print(shown, end="")  # noqa: T201 - the command's answer
+    return DIFFERENT if report.differs else 0
+
+
+def _usual_scratch() -> Path:
+    return Path(tempfile.gettempdir()) / f"arroyo-rehearsals-{os.getuid()}"
+
+
+@contextmanager
+def _stopped_by_signals(control: Control) -> Iterator[Control]:
+    """The first Ctrl-C ends the rehearsal, and removes what it has written."""
+
+    def stop(_number: int, _frame: object) -> None:
+        control.stop("immediate")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield control
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _upgrade_arguments(parser: ArgumentParser) -> None:
+    _arguments(parser)
+    parser.add_argument("--rehearse", action="store_true", help="Do no more than `arroyo rehearse` does")
+
+
+def _upgrade(arguments: Namespace) -> int:
+    if not arguments.rehearse:
+        raise RequestError(
+            "arroyo upgrade only rehearses",
+            hint="add --rehearse; `arroyo deploy` upgrades a pipeline, and `arroyo run --upgrade` a state directory",
+        )
+    return _run(arguments)
+
+
+REHEARSE = Command("rehearse", "Show what a script would write otherwise in the place of another", _arguments, _run)
+UPGRADE = Command(
+    "upgrade", "Rehearse what an upgrade would write otherwise (with --rehearse)", _upgrade_arguments, _upgrade
+)

@@ -1,0 +1,87 @@
+"""The rows that two runs have kept of a sink, compared as multisets, on disk.
+
+    old    (ann, 7) 1    (bob, 2) 1    (bob, 2) -1   (bob, 3) 1
+    new    (ann, 8) 1                                (bob, 3) 1
+    by row, the weights of the new one less those of the old one
+           (ann, 7) -1: only in the old    (ann, 8) 1: only in the new    all others 0: the same
+
+Of rows that are taken back and replaced only what is left in the end counts. A row that was written before, and that
+only one of the two takes back, differs as well: it is left in the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from engine.changes.row_difference import DifferentRow, SinkDifference
+from engine.connectors.rehearsal import WEIGHT, column
+from engine.schema import Field, Schema
+from engine.types import is_number
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTable:
+    """The rows that a run has kept of a sink, as Parquet in a directory, which is not there without a row."""
+
+    schema: Schema
+    directory: Path
+
+
+def compare_tables(
+    spark: SparkSession, sink: str, old: KeptTable, new: KeptTable, scratch: Path, examples: int
+) -> SinkDifference:
+    """Compare what two runs have kept of a sink. What differs is written to the new folder `scratch`, and so many
+    examples of it are shown."""
+    shared = [(field, other) for field in old.schema if (other := new.schema.find(field.name)) is not None]
+    common = [(field, other) for field, other in shared if _are_comparable(field, other)]
+    old_rows = _rows(spark, old, [field for field, _ in common])
+    new_rows = _rows(spark, new, [other for _, other in common])
+    result = SinkDifference(
+        sink,
+        0 if old_rows is None else old_rows.count(),
+        0 if new_rows is None else new_rows.count(),
+        columns=tuple(field.name for field, _ in common),
+        added_columns=tuple(field.name for field in new.schema if old.schema.find(field.name) is None),
+        removed_columns=tuple(field.name for field in old.schema if new.schema.find(field.name) is None),
+        incomparable_columns=tuple(field.name for field, other in shared if not _are_comparable(field, other)),
+    )
+    sides = [] if old_rows is None else [old_rows.withColumn(WEIGHT, -F.col(WEIGHT))]
+    sides += [] if new_rows is None else [new_rows]
+    return _with_differences(spark, result, sides, scratch, examples) if sides else result
+
+
+def _are_comparable(old: Field, new: Field) -> bool:
+    return old.type == new.type or (is_number(old.type) and is_number(new.type))
+
+
+def _rows(spark: SparkSession, table: KeptTable, fields: Sequence[Field]) -> DataFrame | None:
+    """The rows with some of the columns, numbered as these are, and their weights; None without a row."""
+    if not table.directory.is_dir():
+        return None
+    places = [table.schema.fields.index(field) for field in fields]
+    chosen = [F.col(column(place)).alias(column(number)) for number, place in enumerate(places)]
+    return spark.read.parquet(str(table.directory)).select(*chosen, WEIGHT)
+
+
+def _with_differences(
+    spark: SparkSession, result: SinkDifference, sides: Sequence[DataFrame], scratch: Path, examples: int
+) -> SinkDifference:
+    keys = [column(number) for number in range(len(result.columns))]
+    together = sides[0] if len(sides) == 1 else sides[0].unionAll(sides[1])
+    different = together.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT)).where(f"{WEIGHT} <> 0")
+    different.write.parquet(str(scratch))
+    written = spark.read.schema(different.schema).parquet(str(scratch))
+    counts = written.agg(
+        F.coalesce(F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))), F.lit(0)).alias("old"),
+        F.coalesce(F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))), F.lit(0)).alias("new"),
+    ).collect()[0]
+    named = [F.col(key).alias(name) for key, name in zip(keys, result.columns, strict=True)]
+    row = F.to_json(F.struct(*named), {"ignoreNullFields": "false"}) if named else F.lit("{}")
+    first = written.orderBy(*keys, WEIGHT).limit(examples).select(row.alias("row"), WEIGHT).collect()
+    shown = tuple(DifferentRow(str(found["row"]), found[WEIGHT] > 0, abs(found[WEIGHT])) for found in first)
+    return replace(result, only_old=counts["old"], only_new=counts["new"], examples=shown)

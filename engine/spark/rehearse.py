@@ -1,0 +1,246 @@
+"""A rehearsal: what a new query would write in the place of the one that runs, found out beside it.
+
+    savepoint     of the old query, or the newest epoch of its state, copied aside
+    old/, new/    two copies of it below a scratch directory, with one and the same end of every table
+    run           the old query on old/, then the new one on new/, which takes the state over as an upgrade does; every
+                  sink only keeps its rows
+    compare       sink by sink, as multisets
+
+The state, the targets and the consumer groups of the pipeline are only read, if at all. Whoever is killed in the middle
+leaves the scratch directory behind, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine.changes.fork import plan_fork
+from engine.changes.rehearsal import refuse_unrepeatable, remarks, with_kept_rows
+from engine.changes.row_difference import RehearsalReport, SinkDifference
+from engine.changes.show import show
+from engine.changes.verdict import UpgradePlan
+from engine.checkpoints.layout import StatePaths, read_json
+from engine.checkpoints.restore import restore
+from engine.checkpoints.running_query import RunningQuery, compile_running, query_of_savepoint
+from engine.compile import Program, compile_script
+from engine.connectors.rehearsal import rows_directory
+from engine.connectors.secret_values import fill_in
+from engine.epoch_report import EpochReport
+from engine.errors import EngineError, RehearsalError, RehearsalFailedError, UpgradeRefusedError
+from engine.spark.compare_rows import KeptTable, compare_tables
+from engine.spark.fixed_ends import FixedEnd, ends_now, fix_ends
+from engine.spark.run import run_in
+from engine.spark.run_spec import RunSpec, StateUpgrade
+from engine.spark.session import close_session, open_session
+from engine.spark.stop_control import Control
+from engine.spark.targets import sink_directory
+from engine.udf.declared import UdfFile
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalSpec:
+    """What is rehearsed: a new script, with its files of functions, in the place of that of a savepoint. `keep_state`
+    and `reset` are what the plan of the change is told. So many `examples` of rows that differ are shown of a sink."""
+
+    savepoint: Path
+    sql: str
+    udfs: tuple[UdfFile, ...] = ()
+    old_udfs: tuple[UdfFile, ...] = ()
+    connections: str = ""
+    keep_state: tuple[str, ...] = ()
+    reset: tuple[str, ...] = ()
+    default_sink: str = "stdout"
+    tasks: int | None = None
+    fuse: bool = False
+    examples: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRehearsal:
+    """A rehearsal that can be played: both programs, and the plan by which the state is carried over."""
+
+    spec: RehearsalSpec
+    name: str
+    running: RunningQuery
+    before: Program
+    after: Program
+    plan: UpgradePlan
+
+
+def plan_rehearsal(spec: RehearsalSpec) -> PlannedRehearsal:
+    """Compile both queries and see whether it can be played. Nothing is written, and nothing of Spark is needed. Raises
+    ScriptRefused, UpgradeRefusedError or RehearsalError."""
+    running = query_of_savepoint(spec.savepoint)
+    before = compile_running(running, udfs=spec.old_udfs or spec.udfs, connections=spec.connections)
+    after = compile_script(
+        spec.sql, default_sink=spec.default_sink, udfs=spec.udfs or running.udfs, connections=spec.connections
+    )
+    plan = plan_fork(before, after, keep_state=spec.keep_state, reset=spec.reset)
+    if plan.is_refused:
+        raise UpgradeRefusedError(
+            f"the query cannot take over the state of the savepoint\n{show(plan)}",
+            hint="name with --reset what may be given up, or change the query",
+        )
+    for program in (before, after):
+        refuse_unrepeatable(program)
+    # a table that is new may begin where the pipeline's consumer group stands
+    name = (read_json(StatePaths(spec.savepoint).pipeline) or {}).get("name", "rehearsal")
+    return PlannedRehearsal(spec, str(name), running, before, after, plan)
+
+
+def rehearse_in_new_session(
+    planned: PlannedRehearsal,
+    scratch: Path,
+    control: Control,
+    on_step: Callable[[str], None] = lambda _: None,
+    *,
+    memory: str = "2g",
+) -> RehearsalReport:
+    """Play it as `rehearse` does, with Java and Spark of its own, which are started once it comes to that."""
+    width = planned.running.parallelism
+    with ExitStack() as opened:
+
+        def open_spark() -> SparkSession:
+            spark = open_session(
+                app_name="rehearsal",
+                log_dir=scratch / "logs",
+                master=f"local[{planned.spec.tasks or width}]",
+                parallelism=width,
+                memory=memory,
+            )
+            opened.callback(close_session, spark)
+            return spark
+
+        return rehearse(planned, scratch, open_spark, control, on_step)
+
+
+def rehearse(
+    planned: PlannedRehearsal,
+    scratch: Path,
+    open_spark: Callable[[], SparkSession],
+    control: Control,
+    on_step: Callable[[str], None] = lambda _: None,
+) -> RehearsalReport:
+    """Play it below `scratch`, which is empty and nobody else's. Raises EngineError where a query fails, or when it is
+    stopped."""
+    on_step("copying the savepoint")
+    states = {name: scratch / name / "state" for name in ("old", "new")}
+    for state in states.values():
+        manifest = restore(planned.spec.savepoint, state, allow_replay=True, is_fork=True)
+    ends = ends_now(_filled_in(planned.before), StatePaths(states["old"]).checkpoint, planned.name)
+    for state in states.values():
+        fix_ends(StatePaths(state).checkpoint, ends)
+    spark = open_spark()
+    rows = {}
+    for name, spec in _specs(planned, states).items():
+        on_step(f"running the {name} query")
+        rows[name] = _run(spark, spec, control, name)
+    _check_same_input(rows["old"], rows["new"], ends)
+    on_step("comparing the rows")
+    return RehearsalReport(
+        planned.plan.id,
+        manifest.epoch,
+        {**rows["new"], **rows["old"]},
+        tuple(_compare(spark, planned, states, scratch)),
+        tuple(sorted({*remarks(planned.before), *remarks(planned.after)})),
+    )
+
+
+def _filled_in(program: Program) -> Program:
+    tables = {
+        name: replace(
+            table,
+            options=fill_in(table.options, os.environ),
+            format=table.format and fill_in(table.format, os.environ),
+        )
+        for name, table in program.tables.items()
+    }
+    return replace(program, tables=tables)
+
+
+def _specs(planned: PlannedRehearsal, states: Mapping[str, Path]) -> Mapping[str, RunSpec]:
+    spec, running = planned.spec, planned.running
+    width = running.parallelism
+    old = RunSpec(
+        planned.name,
+        running.sql,
+        states["old"],
+        parallelism=spec.tasks or width,
+        udfs=running.udfs or spec.old_udfs or spec.udfs,
+        connections=spec.connections,
+        default_sink=spec.default_sink,
+        fuse=spec.fuse,
+        is_rehearsal=True,
+    )
+    wish = StateUpgrade(spec.keep_state, spec.reset, accept_loss=planned.plan.id, is_fork=True)
+    new = replace(old, sql=spec.sql, state_dir=states["new"], udfs=spec.udfs or running.udfs, upgrade=wish)
+    return {"old": old, "new": new}
+
+
+def _run(spark: SparkSession, spec: RunSpec, control: Control, name: str) -> Mapping[str, int]:
+    """Run a query to the end of its input; how many rows of each table it has read."""
+    read = Counter[str]()
+
+    def note(report: EpochReport) -> None:
+        for table, figures in report.tables.items():
+            if figures.rows_in is not None:
+                read[table] += figures.rows_in
+
+    try:
+        outcome = run_in(spark, spec, control, note)
+    except EngineError as error:
+        raise RehearsalFailedError(f"the {name} query fails: {error.code}: {error.message}", hint=error.hint) from error
+    if outcome != "finished":
+        raise RehearsalFailedError("the rehearsal was stopped", hint="nothing was compared; play it again")
+    return dict(read)
+
+
+def _check_same_input(old: Mapping[str, int], new: Mapping[str, int], ends: Mapping[str, FixedEnd]) -> None:
+    """Refuse to compare what follows from different input."""
+    for table in sorted(ends.keys() & old.keys() & new.keys()):
+        if old[table] != new[table]:
+            raise RehearsalError(
+                f"{table} has changed meanwhile: the old query has read {old[table]} rows of it, and the new one "
+                f"{new[table]}",
+                hint="rehearse when nobody changes what was read already",
+            )
+
+
+def _compare(
+    spark: SparkSession, planned: PlannedRehearsal, states: Mapping[str, Path], scratch: Path
+) -> list[SinkDifference]:
+    written = {
+        "old": _kept(planned.before, states["old"]),
+        "new": _kept(planned.after, states["new"]),
+    }
+    differences = []
+    for number, sink in enumerate(sorted({*written["old"], *written["new"]})):
+        old, new = written["old"].get(sink), written["new"].get(sink)
+        if old is None or new is None:
+            rows = _count(spark, old or new)
+            differences.append(SinkDifference(sink, None if old is None else rows, None if new is None else rows))
+            continue
+        target = scratch / f"difference-{number}"
+        differences.append(compare_tables(spark, sink, old, new, target, planned.spec.examples))
+    return differences
+
+
+def _kept(program: Program, state: Path) -> Mapping[str, KeptTable]:
+    """The sinks of a program, with the rows that its run has kept of each."""
+    kept = with_kept_rows(program)
+    return {
+        write.table: KeptTable(kept.tables[write.table].schema, rows_directory(sink_directory(state, write.table)))
+        for write in program.writes
+    }
+
+
+def _count(spark: SparkSession, table: KeptTable | None) -> int:
+    is_there = table is not None and table.directory.is_dir()
+    return spark.read.parquet(str(table.directory)).count() if table is not None and is_there else 0
