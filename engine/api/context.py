@@ -45,6 +45,9 @@ EngineError when nobody can say."""
 PlanFork = Callable[[Path, str, Sequence[str], Upgrade], PlannedFork]
 """Says what it comes to when a query with its UDFs goes on from the savepoint in a directory. Raises EngineError when
 nobody can say."""
+PlanReprocess = Callable[[str, Sequence[str], Mapping[str, str]], Sequence[str]]
+"""Says where the sinks of a query write that reads its input again, given its UDFs and its settings. Raises EngineError
+where that cannot be."""
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
@@ -154,6 +157,7 @@ class Context:
     version: str
     instance: str
     plan_upgrade: PlanUpgrade = lambda *_: None
+    plan_reprocess: PlanReprocess = lambda *_: ()
     plan_fork: PlanFork = lambda *_: PlannedFork(ShownUpgrade("", "", False, True, "", "", "{}"))
     connections: str = field(default="", repr=False)
     """The administrator's CREATE CONNECTION statements."""

@@ -10,6 +10,7 @@ from engine.commands.list_pipelines import LIST
 from engine.commands.logs import LOGS
 from engine.commands.move import MOVE
 from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
+from engine.commands.reprocess import REPROCESS
 from engine.commands.restore import RESTORE
 from engine.commands.rollback import ROLLBACK
 from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
@@ -34,6 +35,7 @@ REMOTE: tuple[Command, ...] = (
     ROLLBACK,
     FORK,
     MOVE,
+    REPROCESS,
     RESCALE,
     LOGS,
     EVENTS,

@@ -1,0 +1,36 @@
+"""What it comes to when a query reads its input again and writes elsewhere, as the API says it. Nothing is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from engine.errors import BackfillError, MissingPackageError
+from engine.jobs.spec import read_run_settings
+
+
+def plan_reprocess(
+    query: str,
+    udfs: Sequence[str],
+    settings: Mapping[str, str],
+    connections: str = "",
+    *,
+    may_hold_secrets: bool = False,
+) -> Sequence[str]:
+    """Where each sink writes; refused where a table cannot be read again as the settings say. Brokers and files are not
+    asked: what they have deleted meanwhile is seen when the pipeline starts. The compiler is loaded late: the server is
+    there sooner."""
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.connectors.redirected import describe_redirected  # noqa: PLC0415
+    from engine.spark.histories import histories_of  # noqa: PLC0415
+    from engine.spark.starts import counting_starts  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    program = compile_script(query, udfs=name_files(udfs), connections=connections, may_hold_secrets=may_hold_secrets)
+    read = read_run_settings(settings)
+    for name, start in counting_starts(program, read.start_from, {}).items():
+        if start.word == "latest":
+            raise BackfillError(f"{name} is to begin at its end, where nothing is to be read again")
+    with suppress(MissingPackageError):  # a server need not have what a driver reads with, which then says the same
+        histories_of(program, read.backfill, {})
+    return list(describe_redirected(program.without_prefix, program.declared))

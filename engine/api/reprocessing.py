@@ -1,0 +1,192 @@
+"""Reprocessing: a new pipeline beside this one, which reads its input again and writes elsewhere.
+
+orders writes the topic counts; reprocess it from 1 January into `again`
+
+    orders          runs on, untouched
+    orders-again    the same query with SET sink_prefix = 'again': it writes the topic again-counts; it reads the
+                    history since 1 January, and goes on with what comes behind it, at the very next offset
+
+What a prefix means to each sink: docs/decisions/a-script-writes-elsewhere-under-a-prefix.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
+
+from engine.api import answers
+from engine.api.bodies import Body
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.context import Context, ContextDep
+from engine.api.deployments import Name, Secrets, plan_of, refuse_id
+from engine.api.dry_run import DryRun
+from engine.api.pipelines import show
+from engine.api.problems import refusals
+from engine.delivery.faults import reach
+from engine.errors import BackfillError, PipelineExistsError
+from engine.jobs import ids
+from engine.jobs.fault_points import ControlPoint
+from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version
+from engine.jobs.states import State
+from engine.jobs.status import Status
+from engine.sink_prefix import writing_under
+from engine.store import jobs, pipeline_secrets, pipelines, targets, versions
+from engine.store.records import read_record
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
+_STAYS = (
+    "the pipeline that is reprocessed runs on, and rows that it has written stay where they are",
+    "what is read again is written under the prefix alone",
+)
+_OWN = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")
+"""The settings that say what a pipeline reads: those of the original are its own."""
+
+
+class ReprocessRequest(Body):
+    """From where on the input is read again, and where what comes of it is written."""
+
+    into: str = Field(description="The prefix under which the new pipeline writes: folders, topics, keys.")
+    since: str | None = Field(
+        default=None, max_length=64, description="The instant from which on rows are read, by event time."
+    )
+    start_from: str | None = Field(
+        default=None,
+        max_length=65_536,
+        description='Where tables begin; by default at the first record: `clicks=offsets:{"0": 12}; orders=earliest`.',
+    )
+    partial_windows: bool = Field(
+        default=False, description="Whether windows that the range cuts through may have a part of their rows."
+    )
+    name: Name | None = Field(
+        default=None, description="What the new pipeline is called; by default as the original, a dash, and the prefix."
+    )
+    secrets: Secrets | None = Field(default=None, description="The secrets that its script names; by default the same.")
+
+
+class Reprocessing(BaseModel):
+    """What a reprocessing comes to."""
+
+    pipeline: str = Field(description="The original, which is not touched.")
+    name: str = Field(description="The new pipeline.")
+    writes: list[str] = Field(description="Where each of its sinks writes, and where that of the original does.")
+    stays: list[str] = Field(description="What stays as it is.")
+
+
+class ReprocessedPipeline(answers.Pipeline):
+    """The new pipeline."""
+
+    reprocesses: Reprocessing = Field(description="What it does beside which pipeline.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    body: ReprocessRequest
+    request: ChangeRequest
+    origin: Pipeline
+    name: str
+    parallelism: int
+    spec: Spec
+    planned: PlannedQuery
+    writes: tuple[str, ...]
+
+    def make(self, connection: Connection, context: Context) -> Pipeline:
+        """The pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
+        now, planned = context.clock(), self.planned
+        pipelines.get(connection, self.origin.id)  # it may have been deleted since
+        pipeline = Pipeline(
+            id=ids.make("pl"),
+            name=self.name,
+            job_id=ids.make("job"),
+            version=1,
+            parallelism=self.parallelism,
+            created_at=now,
+            asked_by=self.request.who,
+        )
+        if not pipelines.add(connection, pipeline):
+            raise PipelineExistsError(
+                f"there is a pipeline {self.name!r} already", hint="give the new one another name"
+            )
+        version = Version(pipeline.id, 1, self.spec, planned.fingerprint, planned.graph, now, meaning=planned.meaning)
+        versions.add(connection, version)
+        jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
+        targets.claim(connection, pipeline.id, 1, planned.targets)
+        vault = context.database.vault
+        values = dict(pipeline_secrets.read(connection, vault, self.origin.id))
+        if self.body.secrets is not None:
+            values = {name: secret.get_secret_value() for name, secret in self.body.secrets.items()}
+        pipeline_secrets.replace(connection, vault, pipeline.id, values, now)
+        return pipeline
+
+    @property
+    def answer(self) -> Reprocessing:
+        """As the API says it."""
+        return Reprocessing(pipeline=self.origin.name, name=self.name, writes=list(self.writes), stays=list(_STAYS))
+
+
+@ROUTER.post(
+    "/reprocess",
+    status_code=201,
+    response_model=ReprocessedPipeline,
+    responses={200: {"model": Reprocessing}, **refusals(400, 409, 412)},
+)
+def reprocess(
+    pipeline: str, body: ReprocessRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
+) -> Response:
+    """Make a new pipeline beside this one that reads the same input again, writes elsewhere, and goes on with what
+    comes. What cannot be read again is refused."""
+    with context.database.reading() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+    plan = _plan(context, request, pipeline, body)
+    if dry_run:
+        with context.database.rehearsing() as connection:
+            plan.make(connection, context)
+        return Response(plan.answer.model_dump_json(), media_type="application/json")
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        made = plan.make(connection, context)
+        told = f"it reads the input of pipeline {plan.origin.name!r} again, and writes under {body.into!r}"
+        note(connection, context, request, made.job_id, told)
+        note(connection, context, request, plan.origin.job_id, f"pipeline {made.name!r} reads its input again")
+        content = ReprocessedPipeline(**dict(show(connection, made.id, context)), reprocesses=plan.answer)
+        response = record_answer(connection, context, request, 201, content, made)
+    reach(ControlPoint.AFTER_CHANGE)
+    context.changed(made.id)
+    return response
+
+
+def _plan(context: Context, request: ChangeRequest, pipeline: str, body: ReprocessRequest) -> _Plan:
+    """Check all of it; refused with the reason why it cannot be done."""
+    if body.since is None and body.start_from is None:
+        raise BackfillError(
+            "nobody has said from where on to read again", hint="name an instant, or where tables begin"
+        )
+    with context.database.reading() as connection:
+        record = read_record(connection, pipeline)
+        request.check(record.pipeline)
+        version = versions.get(connection, record.pipeline.id, record.pipeline.version)
+    name = body.name or f"{record.pipeline.name}-{body.into}"
+    refuse_id(name)
+    spec = Spec(
+        writing_under(version.spec.query, body.into),
+        version.spec.udfs,
+        _settings(version.spec.settings, body),
+        version.spec.checkpoint_interval,
+    )
+    planned = plan_of(spec, context)
+    writes = context.plan_reprocess(spec.query, spec.udfs, spec.settings)
+    return _Plan(body, request, record.pipeline, name, record.pipeline.parallelism, spec, planned, tuple(writes))
+
+
+def _settings(of_origin: Mapping[str, str], body: ReprocessRequest) -> Mapping[str, str]:
+    """Those of the original, but for what is read."""
+    kept = {name: text for name, text in of_origin.items() if name not in _OWN}
+    since = {} if body.since is None else {"history_from": body.since}
+    starts = {} if body.start_from is None else {"start_from": body.start_from}
+    partial = {"partial_windows": "on"} if body.partial_windows else {}
+    return {**kept, **since, **starts, **partial, "then_continue": "on"}

@@ -1,0 +1,68 @@
+"""`arroyo reprocess`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from engine.commands.base import Command
+from engine.commands.client import Json
+from engine.commands.deploy import secret_part
+from engine.commands.remote import add_pipeline, connect, describe, errors_shown, path_of, show
+from engine.commands.waiting import add_wait, change
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    add_pipeline(parser)
+    since = "Read again the rows whose event time is not before T1"
+    parser.add_argument("--from", dest="since", metavar="T1", help=since)
+    start = (
+        "Let this table begin at earliest, timestamp:2026-01-31T00:00:00Z or offsets:{...}; may be repeated "
+        "(default: at its first record)"
+    )
+    parser.add_argument("--start-from", metavar="TABLE=POSITION", action="append", default=[], help=start)
+    into = "Write under this prefix: files into a folder of that name, records to topics and keys PREFIX-NAME"
+    parser.add_argument("--into", metavar="PREFIX", required=True, help=into)
+    parser.add_argument("--name", help="Name the new pipeline (default: PIPELINE-PREFIX)")
+    partial = "Accept windows with a part of their rows, where T1 lies within them"
+    parser.add_argument("--partial-windows", action="store_true", help=partial)
+    secrets = "Give it a secret, as `deploy` does; may be repeated (default: those of the original)"
+    parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
+    parser.add_argument("--key", help="Do it once, however often the command runs with this idempotency key")
+    add_wait(parser, "running", "finished")
+    parser.add_argument("--dry-run", action="store_true", help="Check everything, say what would happen, do nothing")
+
+
+@errors_shown
+def run(args: Namespace) -> int:
+    """Make a new pipeline beside this one that reads the same input again and writes elsewhere."""
+    options: dict[str, Json] = {
+        "since": args.since,
+        "start_from": "; ".join(args.start_from) or None,
+        "name": args.name,
+        "secrets": dict(secret_part(text) for text in args.secret) or None,
+        "partial_windows": True if args.partial_windows else None,
+    }
+    body: dict[str, Json] = {"into": args.into, **{name: part for name, part in options.items() if part is not None}}
+    path = path_of(args, "reprocess")
+    if args.dry_run:
+        show(args, connect(args).send("POST", f"{path}?dry_run=true", body), _lines)
+        return 0
+    return change(args, "POST", path, body, key=args.key, text=_describe)
+
+
+def _describe(answer: Mapping[str, Json]) -> str:
+    about = answer.get("reprocesses")
+    return "\n".join((describe(answer), _lines(about))) if isinstance(about, dict) else describe(answer)
+
+
+def _lines(about: Mapping[str, Any]) -> str:
+    head = f"{about['name']} reads the input of {about['pipeline']} again, and goes on with what comes"
+    return "\n".join(
+        [head, *(f"  writes {line}" for line in about["writes"]), *(f"  {line}" for line in about["stays"])]
+    )
+
+
+REPROCESS = Command("reprocess", "Read a pipeline's input again beside it, and write elsewhere", add_arguments, run)
