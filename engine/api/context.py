@@ -21,6 +21,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.leaks import Limits
 from engine.jobs.process_usage import RunUsage
 from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
+from engine.start_positions import StartPosition
 from engine.store.database import Database
 from engine.store.savepoints import Savepoint
 
@@ -39,15 +40,19 @@ class SavepointContent:
 
 PlanQuery = Callable[[str, Sequence[str]], PlannedQuery]
 """Plans a query with its UDFs; raises ScriptRefused."""
-PlanUpgrade = Callable[[Path, str, Sequence[str], Upgrade], ShownUpgrade | None]
+Starts = Mapping[str, StartPosition]
+PlanUpgrade = Callable[[Path, str, Sequence[str], Upgrade, Starts], ShownUpgrade | None]
 """Says what it comes to when a query with its UDFs takes over the state in a directory; None when there is none. Raises
 EngineError when nobody can say."""
-PlanFork = Callable[[Path, str, Sequence[str], Upgrade], PlannedFork]
+PlanFork = Callable[[Path, str, Sequence[str], Upgrade, Starts], PlannedFork]
 """Says what it comes to when a query with its UDFs goes on from the savepoint in a directory. Raises EngineError when
 nobody can say."""
 PlanReprocess = Callable[[str, Sequence[str], Mapping[str, str]], Sequence[str]]
 """Says where the sinks of a query write that reads its input again, given its UDFs and its settings. Raises EngineError
 where that cannot be."""
+CheckStarts = Callable[[Path | None, str, Sequence[str], Starts, Upgrade], None]
+"""Refuses start positions that a run of a query with its UDFs would refuse which goes on from the state or savepoint in
+a directory, or begins with nothing. Raises EngineError."""
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
@@ -159,6 +164,7 @@ class Context:
     plan_upgrade: PlanUpgrade = lambda *_: None
     plan_reprocess: PlanReprocess = lambda *_: ()
     plan_fork: PlanFork = lambda *_: PlannedFork(ShownUpgrade("", "", False, True, "", "", "{}"))
+    check_starts: CheckStarts = lambda *_: None
     connections: str = field(default="", repr=False)
     """The administrator's CREATE CONNECTION statements."""
     max_query_bytes: int = 1024 * 1024

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
@@ -43,11 +45,13 @@ from engine.jobs.spec import (
 )
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
+from engine.start_positions import StartPosition
 from engine.store import jobs, pipeline_secrets, pipelines, savepoints, targets, versions
 from engine.store.records import read_record, read_version
 from engine.store.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
+_NOTHING_NAMED = Upgrade()
 _WORDING = Wording("reset", "accept_loss", "deploy it under another name, or with force, which gives up all state")
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=rf"^{NAME}$")]
@@ -222,20 +226,35 @@ def _plan(name: str, body: Deployment, spec: Spec, request: ChangeRequest, conte
     deployment = _Deployment(body, spec, plan_of(spec, context), request)
     with context.database.reading() as connection:
         pipeline = pipelines.find(connection, name)
-        if pipeline is None:
-            return deployment
-        current = versions.get(connection, pipeline.id, pipeline.version)
+        current = None if pipeline is None else versions.get(connection, pipeline.id, pipeline.version)
+    if pipeline is None or current is None:
+        check_starts(context, None, spec)
+        return deployment
     _refuse_another_state(pipeline, current, deployment)
-    if pipeline.restore is not None or body.force or body.upgrade == "never":
+    if pipeline.restore is not None:
         return deployment
     state, wish = context.directory.state(pipeline.id), Upgrade(body.keep_state, body.reset)
+    is_given_up = body.force and current.fingerprint != deployment.planned.fingerprint
+    check_starts(context, None if is_given_up else state, spec, wish)
+    if body.force or body.upgrade == "never":
+        return deployment
     history = history_of(StatePaths(state))
-    shown = context.plan_upgrade(state, spec.query, spec.udfs, wish)
+    shown = context.plan_upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
     if shown is not None:
         is_other = current.fingerprint != deployment.planned.fingerprint
         with context.database.reading() as connection:
             shown = with_expectations(connection, pipeline.id, shown, is_other_query=is_other)
     return replace(deployment, upgrade=shown, history=history)
+
+
+def check_starts(context: Context, place: Path | None, spec: Spec, wish: Upgrade = _NOTHING_NAMED) -> None:
+    """Refuse start positions that a run of a spec would refuse, which goes on from a state or savepoint."""
+    context.check_starts(place, spec.query, spec.udfs, starts_of(spec), wish)
+
+
+def starts_of(spec: Spec) -> Mapping[str, StartPosition]:
+    """Where the runs of a spec are told that tables begin."""
+    return read_run_settings(spec.settings).start_from
 
 
 def _refuse_another_state(pipeline: Pipeline, current: Version, deployment: _Deployment) -> None:

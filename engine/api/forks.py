@@ -21,7 +21,7 @@ from engine.api import answers
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
-from engine.api.deployments import Name, Names, Secrets, Udf, plan_of, refuse_id
+from engine.api.deployments import Name, Names, Secrets, Udf, check_starts, plan_of, refuse_id, starts_of
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
 from engine.api.plan_restore import read_checked
@@ -190,7 +190,9 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
     spec = Spec(body.query, udfs, settings, before.spec.checkpoint_interval)
     planned = plan_of(spec, context)
     wish = Upgrade(body.keep_state, body.reset)
-    found = context.plan_fork(context.directory.savepoint(origin.id, stored.id), spec.query, spec.udfs, wish)
+    savepoint = context.directory.savepoint(origin.id, stored.id)
+    check_starts(context, savepoint, spec, wish)
+    found = context.plan_fork(savepoint, spec.query, spec.udfs, wish, starts_of(spec))
     # the targets as they were written down: the options may be read otherwise by now
     shared = found.shared or tuple(f"it writes to {name}" for name in planned.targets if name in written)
     if shared:

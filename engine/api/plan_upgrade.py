@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.jobs.spec import PlannedFork, ShownUpgrade, Upgrade
+from engine.start_positions import StartPosition
 
 if TYPE_CHECKING:
     from engine.changes.verdict import UpgradePlan
     from engine.checkpoints.running_query import RunningQuery
+
+_NONE_SAID: Mapping[str, StartPosition] = {}
 
 
 def plan_upgrade(
@@ -18,6 +21,7 @@ def plan_upgrade(
     query: str,
     udfs: Sequence[str],
     wish: Upgrade,
+    starts: Mapping[str, StartPosition] = _NONE_SAID,
     connections: str = "",
     *,
     may_hold_secrets: bool = False,
@@ -45,7 +49,7 @@ def plan_upgrade(
     files = name_files(udfs)
     before = compile_running(running, udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
-    plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset)
+    plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset).with_starts(starts)
     return _shown(plan.with_figures(operator_figures(state, before)), before.fingerprint)
 
 
@@ -54,6 +58,7 @@ def plan_fork(
     query: str,
     udfs: Sequence[str],
     wish: Upgrade,
+    starts: Mapping[str, StartPosition] = _NONE_SAID,
     connections: str = "",
     *,
     may_hold_secrets: bool = False,
@@ -67,7 +72,7 @@ def plan_fork(
     files = name_files(udfs)
     before = compile_running(query_of_savepoint(savepoint), udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
-    plan = fork.plan_fork(before, after, keep_state=wish.keep_state, reset=wish.reset)
+    plan = fork.plan_fork(before, after, keep_state=wish.keep_state, reset=wish.reset).with_starts(starts)
     return PlannedFork(_shown(plan, before.fingerprint), tuple(fork.shared_places(before, after)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
@@ -9,7 +11,7 @@ from pydantic import Field
 from engine.api import answers
 from engine.api.bodies import Body
 from engine.api.context import ContextDep
-from engine.api.deployments import Names, Udf
+from engine.api.deployments import Names, Udf, check_starts, plan_of, starts_of
 from engine.api.expectations import with_expectations
 from engine.api.problems import refusals
 from engine.jobs import desired
@@ -31,6 +33,11 @@ class PlanRequest(Body):
         default=(), description="Operators whose state stays although the rows before it have changed their meaning."
     )
     reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
+    settings: dict[str, str] | None = Field(
+        default=None,
+        description="The settings of its runs, of which `start_from` says where tables begin; those of the pipeline "
+        "by default.",
+    )
 
 
 @ROUTER.post("/plan", response_model=answers.UpgradePlan, responses=refusals(400, 409))
@@ -41,12 +48,15 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
         record = read_record(connection, pipeline)
         desired.refuse_while_restored(record.pipeline)  # else this would be the plan for the state that goes
         current = versions.get(connection, record.pipeline.id, record.pipeline.version)
-    udfs = current.spec.udfs
+    spec = replace(current.spec, query=body.query)
     if body.udfs is not None:
-        udfs = tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs)
-    planned = context.plan(body.query, udfs)  # refuses what cannot be run, with every complaint
-    wish = Upgrade(body.keep_state, body.reset)
-    shown = context.plan_upgrade(context.directory.state(record.pipeline.id), body.query, udfs, wish)
+        spec = replace(spec, udfs=tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs))
+    if body.settings is not None:
+        spec = replace(spec, settings=body.settings)
+    planned = plan_of(spec, context)  # refuses what cannot be run, with every complaint
+    state, wish = context.directory.state(record.pipeline.id), Upgrade(body.keep_state, body.reset)
+    check_starts(context, state, spec, wish)
+    shown = context.plan_upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
     if shown is not None:
         is_other = current.fingerprint != planned.fingerprint
         with context.database.reading() as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.changes.verdict import Change, Verdict
+from engine.changes.verdict import FROM_OPTIONS, Change, Verdict
 from engine.compile import Program
 from engine.connectors.base import Options, Table
 from engine.plan.expr import Expr
@@ -35,7 +35,7 @@ def _of_new(name: str, after: Program) -> Verdict:
     if after.parts.closes_windows:
         reason = f"it is not read yet, and {_TOO_LATE}: give it to a pipeline of its own"
         return Verdict("source", name, Change.REFUSED, reason)
-    return Verdict("source", name, Change.STATE_NEW, "it is not read yet", "it is read from where its options say")
+    return Verdict("source", name, Change.STATE_NEW, "it is not read yet", f"it is read from {FROM_OPTIONS}")
 
 
 def _of_gone(name: str, reset: frozenset[str]) -> Verdict:
@@ -49,13 +49,13 @@ def _of_gone(name: str, reset: frozenset[str]) -> Verdict:
 def _of_both(name: str, before: Program, after: Program, reset: frozenset[str]) -> Verdict:
     differences = list(_differences(before, after, name))
     if name in reset and not after.parts.closes_windows:
-        shown = "it is read from where its options say: rows may come again, or be left out"
+        shown = f"it is read from {FROM_OPTIONS}: rows may come again, or be left out"
         return Verdict("source", name, Change.STATE_DROPPED, "it is to begin anew", shown, loses=True)
     if name in reset:
         return Verdict("source", name, Change.REFUSED, f"it is to begin anew, but {_TOO_LATE}")
     if differences:
         reason = f"{' and '.join(differences)}: what was read would be something else"
-        way = f": --reset {name} reads it from where its options say" * (not after.parts.closes_windows)
+        way = f": --reset {name} reads it from {FROM_OPTIONS}" * (not after.parts.closes_windows)
         return Verdict("source", name, Change.REFUSED, f"{reason}{way}")
     return _of_same_rows(name, before, after)
 

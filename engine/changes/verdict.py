@@ -9,7 +9,13 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from engine.start_positions import StartPosition
+
 Subject: TypeAlias = Literal["operator", "source", "sink", "lookup", "pipeline"]
+
+
+FROM_OPTIONS = "where its options say"
+"""Where a source begins of which nothing was read yet, and nobody has said anything else."""
 
 
 class Change(StrEnum):
@@ -121,6 +127,11 @@ class UpgradePlan:
         content += [[number, asdict(reform)] for number, reform in sorted(self.reformed.items())]
         return hashlib.sha256(json.dumps(content).encode(errors="surrogatepass")).hexdigest()[:12]
 
+    def with_starts(self, starts: Mapping[str, StartPosition]) -> UpgradePlan:
+        """With where tables begin of which the state has no place, where somebody has said it. Who accepts the plan
+        accepts that as well."""
+        return replace(self, verdicts=tuple(_with_start(verdict, starts) for verdict in self.verdicts))
+
     def with_figures(self, figures: Mapping[str, StateFigures]) -> UpgradePlan:
         """With how much the operators of the old script keep, by their ids."""
         return replace(self, verdicts=tuple(_with_figures(verdict, figures) for verdict in self.verdicts))
@@ -145,6 +156,13 @@ class UpgradePlan:
         """The source tables that are read from where they begin, though the old script has read them."""
         dropped = (v for v in self.verdicts if v.subject == "source" and v.change is Change.STATE_DROPPED)
         return frozenset(verdict.name for verdict in dropped)
+
+
+def _with_start(verdict: Verdict, starts: Mapping[str, StartPosition]) -> Verdict:
+    begins = verdict.subject == "source" and verdict.change in (Change.STATE_NEW, Change.STATE_DROPPED)
+    if not begins or verdict.name not in starts:
+        return verdict
+    return replace(verdict, shown=verdict.shown.replace(FROM_OPTIONS, f"its start position {starts[verdict.name]}"))
 
 
 def _with_figures(verdict: Verdict, figures: Mapping[str, StateFigures]) -> Verdict:

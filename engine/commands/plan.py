@@ -12,6 +12,7 @@ from engine.commands.remote import add_connection, connect, errors_shown
 from engine.commands.terminal import complain, read_script
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
+from engine.start_positions import read_starts
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -48,6 +49,13 @@ def _arguments(parser: ArgumentParser) -> None:
         help="Give up what this operator, source or sink has kept; may be repeated",
     )
     parser.add_argument(
+        "--start-from",
+        metavar="TABLE=POSITION",
+        action="append",
+        default=[],
+        help="Plan for a run that is told this, as in arroyo run; may be repeated",
+    )
+    parser.add_argument(
         "--format",
         choices=("text", "json", "markdown"),
         default="text",
@@ -72,6 +80,9 @@ def _of_pipeline(arguments: Namespace) -> int:
     }
     if arguments.udf:
         body["udfs"] = [file.text for file in read_udf_files(arguments.udf)]
+    if arguments.start_from:
+        read_starts(arguments.start_from, "--start-from")
+        body["settings"] = {"start_from": "; ".join(arguments.start_from)}
     answer = connect(arguments).send("POST", f"/pipelines/{segment(arguments.pipeline)}/plan", body)
     shown = answer if isinstance(answer, dict) else {}
     as_json = json.dumps(shown["plan"], indent=2) + "\n"
@@ -90,7 +101,9 @@ def _of_state(arguments: Namespace) -> int:
     )
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.inspection.summary import operator_figures  # noqa: PLC0415
+    from engine.spark.starts import begun_for, counting_starts  # noqa: PLC0415
 
+    starts = read_starts(arguments.start_from, "--start-from")
     script, udfs, connections = read_script(arguments.file), read_udf_files(arguments.udf), connections_text(arguments)
     old_udfs = read_udf_files(arguments.old_udf) or udfs
     try:
@@ -101,7 +114,9 @@ def _of_state(arguments: Namespace) -> int:
     query = query_of_savepoint(arguments.savepoint) if arguments.savepoint else query_of_state(arguments.state_dir)
     before = compile_running(query, udfs=old_udfs, connections=connections)
     plan = compare(before, after, keep_state=arguments.keep_state, reset=arguments.reset)
-    plan = plan.with_figures(operator_figures(query.place, before))
+    if starts:
+        counting_starts(after, starts, begun_for(query.place, after, arguments.reset, old_udfs, connections))
+    plan = plan.with_starts(starts).with_figures(operator_figures(query.place, before))
     shown = show(plan, arguments.format)
     if not (plan.is_refused or plan.is_same):
         shown = with_expected(shown, WITHOUT_A_CONTROL_PLANE, arguments.format)

@@ -11,17 +11,22 @@ What a table was told is in its offsets, so it goes wherever the state goes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from engine.changes.compare import compare
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.running_query import RunningQuery, compile_running, query_of_state
 from engine.checkpoints.spark_log import numbers
 from engine.compile import Program
 from engine.connectors import connector_of
 from engine.errors import StartPositionError
+from engine.inspection.reading_again import read_again
 from engine.spark.history import History
 from engine.spark.offset_log import read_ends
 from engine.start_positions import StartPosition
+from engine.udf.declared import UdfFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,8 @@ def _counts(program: Program, name: str, start: StartPosition, begun: BegunTable
     if begun is not None:
         raise StartPositionError(
             f"{name} goes on from where its state has it, and cannot begin at {start}",
-            hint="leave the start position out; to read the table anew, give the run a new state directory",
+            hint=f"leave the start position out; to read it anew, let an upgrade reset {name}, or give the run a new "
+            "state directory",
         )
     table = program.tables[name]
     words = connector_of(table).starts(table.options)
@@ -79,6 +85,23 @@ def with_starts(program: Program, starts: Mapping[str, StartPosition]) -> Progra
     """The program with its tables told where they begin."""
     told = {name: replace(program.tables[name], start=start) for name, start in starts.items()}
     return replace(program, tables={**program.tables, **told})
+
+
+def begun_for(
+    place: Path, program: Program, reset: Collection[str], udfs: Sequence[UdfFile] = (), connections: str = ""
+) -> Mapping[str, BegunTable]:
+    """What a state or savepoint has begun to read of a program that is to go on from it, where `reset` names what it
+    reads anew. It may be running, and is only looked at."""
+    paths = StatePaths(place)
+
+    def read() -> tuple[RunningQuery | None, Mapping[str, BegunTable]]:
+        return query_of_state(place) if paths.pipeline.exists() else None, begun_tables(paths.checkpoint)
+
+    running, begun = read_again(paths, read)
+    if running is None or running.fingerprint == program.fingerprint or not begun:
+        return begun
+    before = compile_running(running, udfs=udfs, connections=connections)
+    return begun_after(begun, compare(before, program, reset=reset).dropped_sources)
 
 
 def begun_after(begun: Mapping[str, BegunTable], anew: Collection[str]) -> Mapping[str, BegunTable]:

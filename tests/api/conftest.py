@@ -18,7 +18,7 @@ from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls, SavepointContent
 from engine.api.waiting_requests import Changes
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
-from engine.errors import ScriptRefused, TextPosition, UnknownColumnError, UnknownTableError
+from engine.errors import ScriptRefused, StartPositionError, TextPosition, UnknownColumnError, UnknownTableError
 from engine.jobs.actions import MaintenanceTask, RestoreSavepoint
 from engine.jobs.assignment import Assignment
 from engine.jobs.controller import Controller, hash_key
@@ -26,8 +26,9 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.runner import Holder
-from engine.jobs.spec import PlannedFork, PlannedQuery, Restore, ShownUpgrade
+from engine.jobs.spec import PlannedFork, PlannedQuery, Restore, ShownUpgrade, Upgrade
 from engine.jobs.status import Failure, Run
+from engine.start_positions import StartPosition
 from engine.store.records import StoredRecords
 from engine.store.savepoints import Savepoint, page
 from engine.store.versions import by_fingerprint
@@ -105,6 +106,9 @@ class Plane:
     """What happens while the state is looked at for that."""
     fork: PlannedFork = FORK
     """What is said of every fork."""
+    asked_starts: list[tuple[Path | None, str, tuple[str, ...]]] = field(default_factory=list)
+    """Which start positions were looked at: of what, for which query, which."""
+    refuses_starts: bool = False
 
     def deploy(self, name: str = "orders", query: str = "SELECT 1", **body: Any) -> dict[str, Any]:
         answer = self.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": query, **body})
@@ -251,6 +255,13 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         planes[0].while_planning()
         return planes[0].upgrade
 
+    def check_starts(
+        place: Path | None, query: str, udfs: Sequence[str], starts: Mapping[str, StartPosition], wish: Upgrade
+    ) -> None:
+        planes[0].asked_starts.append((place, query, (*starts, *wish.reset)))
+        if planes[0].refuses_starts and starts:
+            raise StartPositionError("clicks cannot begin there")
+
     def stepped(pipeline_id: str) -> None:
         changes.notify(pipeline_id)
         savepoints.take_due(context, pipeline_id)
@@ -277,6 +288,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         "1.2.3",
         "me",
         plan_upgrade=plan_upgrade,
+        check_starts=check_starts,
         plan_fork=lambda *_: planes[0].fork,
     )
     rules = Rules(frozenset({hash_key(TOKEN)}), frozenset({"testserver"}), 2 * 1024 * 1024)

@@ -1,0 +1,34 @@
+"""Whether a run would refuse the start positions that it is given, found out before anything stops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from engine.jobs.spec import Upgrade
+from engine.start_positions import StartPosition
+
+
+def check_starts(
+    place: Path | None,
+    query: str,
+    udfs: Sequence[str],
+    starts: Mapping[str, StartPosition],
+    wish: Upgrade,
+    connections: str = "",
+    *,
+    may_hold_secrets: bool = False,
+) -> None:
+    """Raise StartPositionError for a position that would be ignored, or that its table does not have, when a query goes
+    on from the state or savepoint at a place, or begins with nothing. The compiler is loaded late: the server is there
+    sooner."""
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.spark.starts import begun_for, counting_starts  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    if not starts:
+        return
+    files = name_files(udfs)
+    program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
+    begun = {} if place is None else begun_for(place, program, wish.reset, files, connections)
+    counting_starts(program, starts, begun)
