@@ -56,10 +56,10 @@ class KeptRows:
         return KeptRowsWriter(segment_path(self._directory, epoch, task))
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
-        """Have the files of the epoch count, whose tasks have ended."""
+        """Have the files of the epoch count, whose tasks have ended. Without a row there is no directory."""
         target = rows_directory(self._directory)
-        target.mkdir(parents=True, exist_ok=True)
         for message in messages:
+            target.mkdir(parents=True, exist_ok=True)
             path = Path(message.decode())
             path.rename(target / f"{epoch.number:012d}-{path.name}.parquet")
 
