@@ -19,8 +19,9 @@ class StreamBackfillOperator(StreamingSqlOperator):
 
     A range that ends is a pipeline of its own, called after it: `orders_20260101T000000Z_20260102T000000Z`. However
     often the task is tried or cleared, its rows are written once; what an attempt has begun, the next one goes on with.
-    Let the script write each range to a place of its own, such as `.../{{ ds_nodash }}`: another pipeline may not write
-    there. A range that goes on is the pipeline itself, which then runs like any other.
+    Let the script write each range to a place of its own, such as `.../{{ ds_nodash }}`, or under a prefix of its own
+    (`into`): another pipeline may not write there. A range that goes on is the pipeline itself, which then runs like
+    any other.
 
     :param pipeline: what the pipelines are called, or the one that goes on (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
@@ -32,11 +33,13 @@ class StreamBackfillOperator(StreamingSqlOperator):
     :param start_from: where tables begin, by their names, such as `{"orders": "timestamp:2026-01-01"}`; by default at
         their first record (templated).
     :param partial_windows: accept windows that the range cuts through, with a part of their rows.
+    :param into: the prefix under which the script writes, such as `{{ ds }}`: files into a folder of that name beside
+        their own, records to topics and keys that begin with it; by default where the script says (templated).
     :param wait_for: `finished` or `none`, and for a range that goes on what `StreamingSqlOperator` knows; by default
         `finished`, or `running`.
     """
 
-    template_fields: Sequence[str] = (*StreamingSqlOperator.template_fields, "start", "end", "start_from")
+    template_fields: Sequence[str] = (*StreamingSqlOperator.template_fields, "start", "end", "start_from", "into")
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class StreamBackfillOperator(StreamingSqlOperator):
         then_continue: bool = False,
         start_from: Mapping[str, str] | None = None,
         partial_windows: bool = False,
+        into: str | None = None,
         wait_for: WaitFor | None = None,
         **kwargs: Any,
     ) -> None:
@@ -60,6 +64,7 @@ class StreamBackfillOperator(StreamingSqlOperator):
         self.then_continue = then_continue
         self.start_from = start_from
         self.partial_windows = partial_windows
+        self.into = into
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy the pipeline of the range, and wait as asked."""
@@ -76,7 +81,15 @@ class StreamBackfillOperator(StreamingSqlOperator):
         if self.start_from:
             history["start_from"] = "; ".join(f"{table}={where}" for table, where in self.start_from.items())
         self.settings = {**(self.settings or {}), **history}
+        if self.into is not None:
+            self.sql = writing_under(self.sql, self.into)
         return super().execute(context)
+
+
+def writing_under(script: str, prefix: str) -> str:
+    """The script with the statement that has it write under a prefix; the control plane says whether it is one."""
+    text = prefix.replace("'", "''")
+    return f"{script}\n;\nSET sink_prefix = '{text}';\n"
 
 
 def _instant(stated: datetime | str | None, context: Context, edge: Literal["start", "end"]) -> datetime:

@@ -73,3 +73,12 @@ def test_a_run_without_a_data_interval_must_be_told_the_range(plane: FakeControl
 def test_a_range_that_goes_on_has_no_end() -> None:
     with pytest.raises(ValueError, match="has no end"):
         backfill(then_continue=True, end=NEXT_DAY)
+
+
+def test_the_script_writes_under_a_prefix(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Finished")
+
+    airflow_run.execute(backfill(start=DAY, end=NEXT_DAY, into="january's"))
+
+    (request,) = plane.matching_requests("PUT")
+    assert request.body["query"] == "SELECT 1\n;\nSET sink_prefix = 'january''s';\n"
