@@ -36,6 +36,7 @@ LONG = (
     "checkpoints/test_carry_over_with_spark.py::test_state_is_lost_and_comes_again",
     "checkpoints/test_carry_over_with_spark.py::test_what_keeps_changing_is_kept_under_other_numbers_beside_a_new_sink",
     "checkpoints/test_drill.py::test_every_row_of_every_operator_is_read",
+    "checkpoints/test_evolved_sinks.py",
     "checkpoints/test_fork_with_spark.py",
     "checkpoints/test_migrated_states.py::test_after_random_edits_all_that_is_not_withheld_is_the_batch_answer",
     "checkpoints/test_migrated_states.py::test_keys_of_an_updating_aggregate_get_its_new_form_when_they_change",

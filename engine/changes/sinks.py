@@ -64,15 +64,20 @@ def _of_both(old: Table, new: Table, after: Program, reset: frozenset[str], *, h
     if (place := _other_place(old, new)) is not None:
         return Verdict("sink", name, Change.REFUSED, f"{place}: --reset {name} begins anew there")
     shapes = list(_other_shape(old, new))
+    evolved = None
     if shapes and not (_stands_alone(old) and _stands_alone(new)):
-        reason = f"{' and '.join(shapes)}, and what is written before and after has to have the same columns"
-        return Verdict("sink", name, Change.REFUSED, f"{reason}: write into another table")
+        evolved = connector_of(new).new_columns(new) if _has_only_more_columns(old, new) else None
+        if evolved is None:
+            reason = f"{' and '.join(shapes)}, and what is written before and after has to have the same columns"
+            more = "" if connector_of(new).new_columns(new) is None else ", or only more of them, which may be NULL"
+            return Verdict("sink", name, Change.REFUSED, f"{reason}{more}: write into another table")
     reasons = [*shapes, *([] if has_same_rows else ["its rows are computed otherwise"])]
     if changed := changed_options(old, new):
         reasons.append(f"{', '.join(changed)} changed")
     if not reasons:
         return Verdict("sink", name, Change.SAME)
     shown = "rows from the change on are as the new script says, those before stay as they were written"
+    shown += "" if evolved is None else f"; {evolved}"
     if _changes(after, name):
         shown += "; a row that was written before and should not be there any more goes when it changes next"
     return Verdict("sink", name, Change.RESTART, "; ".join(reasons), shown)
@@ -107,6 +112,18 @@ def _other_shape(old: Table, new: Table) -> Iterator[str]:
         )
         changes = [*(f"+ {column}" for column in came), *(f"- {column}" for column in went)]
         yield f"its columns differ ({', '.join(changes) or 'in their order'})"
+
+
+def _has_only_more_columns(old: Table, new: Table) -> bool:
+    """Whether a table has all columns that it had, in their order, and further ones where NULL may stand."""
+    names = {field.name.lower() for field in old.schema}
+    further = [field for field in new.schema if field.name.lower() not in names]
+    return (
+        (old.format, old.metadata) == (new.format, new.metadata)
+        and [*old.schema] == [field for field in new.schema if field not in further]
+        and bool(further)
+        and all(field.nullable for field in further)
+    )
 
 
 def _stands_alone(table: Table) -> bool:

@@ -357,6 +357,9 @@ class Connector:
     """Whether what its sink writes to can refuse a single row, so that `bad_data` has a meaning there."""
     records_stand_alone: bool = False
     """Whether each record that its sink writes is read by itself, so that those that come later may look different."""
+    new_columns: Callable[[Table], str | None] = lambda table: None
+    """What becomes of columns that a sink gets beside those that it has written already, in words; None where all that
+    it writes has to have the same columns."""
     drops_all: bool = False
     """Whether rows for it need not even leave Spark."""
 

@@ -140,11 +140,32 @@ def test_a_source_that_is_gone_is_refused_until_it_is_named() -> None:
         (LAKE, Change.REFUSED),
     ],
 )
-def test_columns_of_a_sink_change_where_each_record_stands_alone(sink: str, change: Change) -> None:
-    wider = plan(SOURCE + sink + INSERT, SOURCE + sink + INSERT.replace("user, n", "user, n, at"))
+@pytest.mark.parametrize("columns", ["user, at AS m", "user", "user, CAST(n AS TEXT) AS n"])
+def test_columns_of_a_sink_change_where_each_record_stands_alone(sink: str, change: Change, columns: str) -> None:
+    wider = plan(SOURCE + sink + INSERT, SOURCE + sink + INSERT.replace("user, n", columns))
 
     assert verdicts(wider, "sink") == {"out": change}
-    assert "+ at TIMESTAMP" in reasons(wider)
+    assert "- n BIGINT" in reasons(wider)
+
+
+@pytest.mark.parametrize(
+    ("sink", "words"),
+    [
+        (LAKE, "the table gets them in a version of their own"),
+        (FILES, "lines from the change on have them"),
+        (FILES.replace("json", "parquet"), "files from the change on have them"),
+    ],
+)
+def test_a_table_or_a_directory_gets_columns_where_null_may_stand(sink: str, words: str) -> None:
+    script = SOURCE.replace("n BIGINT", "n BIGINT, m BIGINT") + sink + INSERT
+    wider = plan(script, script.replace("user, n", "m, user, n"))
+
+    (verdict,) = (verdict for verdict in wider.verdicts if verdict.subject == "sink")
+    assert verdict.change is Change.RESTART
+    assert words in verdict.shown
+    assert "+ m BIGINT" in verdict.reason
+    refused = plan(script, script.replace("user, n ", "n, user, m "))
+    assert verdicts(refused, "sink") == {"out": Change.REFUSED}
 
 
 def test_records_of_a_registry_do_not_stand_alone() -> None:

@@ -153,6 +153,37 @@ def test_a_table_with_other_columns_is_refused_before_anything_is_written(tmp_pa
     assert DeltaTable(tmp_path / "out").version() == 0
 
 
+MORE = Schema((*NUMBERS, Field("extra", TEXT)))
+
+
+def test_a_table_gets_a_column_that_is_new_and_keeps_it_when_an_earlier_version_writes_again(tmp_path: Path) -> None:
+    take(sink(delta(tmp_path), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+
+    changed = epoch(1, "two", generation=2, parents=(("one", 0),))
+    take(sink(delta(tmp_path, MORE), place(tmp_path)), changed, [batch(MORE, (2, "b", "x"))])
+
+    assert [row.get("extra") for row in rows(tmp_path)] == [None, "x"]
+    assert [version["operation"] for version in DeltaTable(tmp_path / "out").history()].count("ADD COLUMN") == 1
+
+    back = epoch(1, "three", generation=3, parents=(("two", 0), ("one", 0)))
+    take(sink(delta(tmp_path), place(tmp_path)), back, [batch(NUMBERS, (3, "c"))])
+
+    assert [(row["n"], row["extra"]) for row in rows(tmp_path)] == [(1, None), (3, None)]
+    assert DeltaTable(tmp_path / "out").schema().to_arrow().names == list(MORE.names)
+
+
+def test_rows_in_files_that_are_open_when_a_column_comes_have_null_there(tmp_path: Path) -> None:
+    narrow, wide = (delta(tmp_path, columns, rolling_policy__interval="1 hour") for columns in (NUMBERS, MORE))
+    take(sink(narrow, place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+    assert rows(tmp_path) == []
+
+    last = Epoch(1, "two", 2, "offsets-1", parents=(("one", 0),), is_last=True)
+    take(sink(wide, place(tmp_path)), last, [batch(MORE, (2, "b", "x"))])
+
+    assert [(row["n"], row["extra"]) for row in rows(tmp_path)] == [(1, None), (2, "x")]
+    assert len(DeltaTable(tmp_path / "out").file_uris()) == 1
+
+
 def test_a_table_that_is_gone_is_missed(tmp_path: Path) -> None:
     take(sink(delta(tmp_path), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
     (tmp_path / "out").rename(tmp_path / "elsewhere")

@@ -54,6 +54,10 @@ def _redirect(options: Options, prefix: str) -> Options:
     return options.model_copy(update={"path": text_beside(options.path, prefix)})
 
 
+def _new_columns(_: Table) -> str:
+    return "the table gets them in a version of their own before the first rows, and has NULL there for all rows before"
+
+
 DELTA = Connector(
     name="delta",
     summary="Adds rows to a Delta table, each exactly once, in a directory or a bucket. The table is "
@@ -66,6 +70,7 @@ DELTA = Connector(
     target_names=_target_names,
     redirect=_redirect,
     open_sink=_open_sink,
+    new_columns=_new_columns,
     guarantee="exactly-once",
     limits=(
         "Restoring an older savepoint removes the rows that were added after it from the table. "

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -25,7 +25,7 @@ from engine.delivery.epoch import Epoch
 from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError
 
 try:
-    from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+    from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction
     from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
     from deltalake.transaction import AddAction, RemoveAction
 except ImportError as missing:
@@ -67,8 +67,19 @@ class DeltaLog:
         with self._errors_explained():
             return bool(DeltaTable.is_deltatable(self.uri, dict(self.storage)))
 
-    def create(self) -> None:
-        """Make the table unless there is one; refused when that one has other columns."""
+    def create(self, *, may_differ: bool = False) -> None:
+        """Make the table unless there is one; refused when that one has other columns. A table that this pipeline has
+        written before `may_differ`: it gets columns that are new, and may have some that others have given it, or a
+        later version of the pipeline."""
+        for _ in range(_TIMES if may_differ else 1):
+            missing = self._missing(may_differ=may_differ)
+            if not missing:
+                return
+            with self._errors_explained(), suppress(CommitFailedError):
+                DeltaTable(self.uri, storage_options=dict(self.storage)).alter.add_columns(missing)
+
+    def _missing(self, *, may_differ: bool) -> list[Field]:
+        """The columns that the table has not got yet."""
         with self._errors_explained():
             table = DeltaTable.create(
                 self.uri,
@@ -77,16 +88,25 @@ class DeltaLog:
                 partition_by=list(self.keys) or None,
                 storage_options=dict(self.storage),
             )
-            columns = {field.name: field.type for field in table.schema().fields}
-            declared = {field.name: field.type for field in Schema.from_arrow(self.schema).fields}
+            present = {field.name: field for field in table.schema().fields}
             keys = tuple(table.metadata().partition_columns)
-        if columns != declared or keys != self.keys:
+        fields = {field.name: field for field in Schema.from_arrow(self.schema).fields}
+        columns = {name: field.type for name, field in present.items()}
+        declared = {name: field.type for name, field in fields.items()}
+        shared = columns.keys() & declared.keys()
+        differs = any(columns[name] != declared[name] for name in shared) or keys != self.keys
+        further = [name for name in columns if name not in shared]
+        is_fit = not differs and (
+            all(present[name].nullable for name in further) if may_differ else columns == declared
+        )
+        if not is_fit:
             listing = ", ".join(f"{name} {kind.type}" for name, kind in columns.items())
             raise UnwritableTargetError(
                 f"the Delta table {self.uri} has different columns: {listing}; "
                 f"partitioned by {', '.join(keys) or 'none'}",
                 hint="write to another path, or declare the columns and 'partitioning.fields' that the table has",
             )
+        return [field for name, field in fields.items() if name not in shared]
 
     def add(self, epoch: Epoch, files: Sequence[DataFile], now: int) -> None:
         """Commit an epoch's files, once."""

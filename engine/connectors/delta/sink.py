@@ -80,7 +80,7 @@ class DeltaTarget:
                 hint="put it back, or start with a new state directory to write everything again",
             )
         self.files.begin(permit)
-        self.log.create()
+        self.log.create(may_differ=bool(permit.ledger))
         for lineage, _ in permit.epoch.parents[:1]:
             self.log.remove(permit.epoch, lineage, (), _now())
 

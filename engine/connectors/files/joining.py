@@ -4,7 +4,8 @@
     the file     PAR1 [A] [B] [C] footer: A at 4, B at 54, C at 104
 
 Row groups of Parquet that are large enough are copied as they are, which is as fast as copying a file. Many small ones
-are decoded and gathered into large ones. See `docs/decisions/files-are-built-of-segments.md`.
+are decoded and gathered into large ones, and so are those that were written before the table got some of its columns.
+See `docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -44,13 +45,15 @@ def join_segments(form: FormatOptions | None, schema: Schema, segments: Sequence
 
 
 def _join_parquet(form: ParquetOptions, schema: Schema, segments: Sequence[Path], draft: Path) -> None:
-    if len(segments) <= _FEW:
+    # open files may have rows of a version of the script that had fewer columns
+    older = {path for path in segments if pq.read_schema(path).names != list(schema.names)}
+    if len(segments) <= _FEW and not older:
         _copy_groups(segments, draft)
         return
     sources: list[Path] = []
     gathered: list[Path] = []
     try:
-        for is_large, paths in groupby(segments, key=lambda path: path.stat().st_size >= _LARGE):
+        for is_large, paths in groupby(segments, key=lambda path: path not in older and path.stat().st_size >= _LARGE):
             if is_large:
                 sources += paths
                 continue
@@ -66,15 +69,25 @@ def _join_parquet(form: ParquetOptions, schema: Schema, segments: Sequence[Path]
 def _gather(form: ParquetOptions, schema: Schema, segments: Sequence[Path], target: Path) -> None:
     """Decode small files into row groups of the size that was asked for."""
     waiting: list[pa.Table] = []
-    with pq.ParquetWriter(target, arrow_schema(schema), compression=form.compression) as writer:
+    columns = arrow_schema(schema)
+    with pq.ParquetWriter(target, columns, compression=form.compression) as writer:
         for segment in segments:
             with pq.ParquetFile(segment) as part:
-                waiting += [part.read_row_group(group, use_threads=False) for group in range(part.num_row_groups)]
+                groups = (part.read_row_group(group, use_threads=False) for group in range(part.num_row_groups))
+                waiting += [_with_all(columns, rows) for rows in groups]
             if sum(table.nbytes for table in waiting) >= form.row_group_size:
                 writer.write_table(pa.concat_tables(waiting))
                 waiting = []
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
+
+
+def _with_all(columns: pa.Schema, rows: pa.Table) -> pa.Table:
+    """Rows with all columns: NULL in those that they have not."""
+    if rows.schema.names == columns.names:
+        return rows
+    present = {name: rows[name] for name in rows.schema.names}
+    return pa.table([present.get(field.name, pa.nulls(rows.num_rows, field.type)) for field in columns], columns)
 
 
 def _copy_groups(segments: Sequence[Path], draft: Path) -> None:

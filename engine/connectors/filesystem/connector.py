@@ -16,6 +16,8 @@ from engine.connectors.filesystem.options import (
     FilesystemSourceOptions,
 )
 from engine.formats.base import RecordKind
+from engine.formats.json.options import JsonOptions
+from engine.formats.parquet import ParquetOptions
 from engine.start_positions import EARLIEST_ONLY, StartWord
 
 if TYPE_CHECKING:
@@ -79,6 +81,15 @@ def _target_names(options: Options) -> Sequence[str]:
     return (location_name(options.location, options),)
 
 
+def _new_columns(table: Table) -> str | None:
+    match table.format:
+        case ParquetOptions():
+            return "files from the change on have them, those before do not: a reader takes the columns of all together"
+        case JsonOptions():
+            return "lines from the change on have them"
+    return None
+
+
 def _redirect(options: Options, prefix: str) -> Options:
     if not isinstance(options, FilesystemSinkOptions):
         return options
@@ -99,6 +110,7 @@ FILESYSTEM = Connector(
     open_source=_open_source,
     starts=_starts,
     open_sink=_open_sink,
+    new_columns=_new_columns,
     open_lookup=_open_lookup,
     guarantee="exactly-once",
     limits=(
