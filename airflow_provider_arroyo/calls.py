@@ -117,6 +117,7 @@ class UpgradeWish:
     keep_state: Sequence[str] = ()
     reset: Sequence[str] = ()
     accept_loss: str | None = None
+    hold_back: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Json]:
         """Its part of a deployment; nothing where all is as by default."""
@@ -124,6 +125,7 @@ class UpgradeWish:
             "upgrade": None if self.is_wanted else "never",
             "keep_state": list(self.keep_state),
             "reset": list(self.reset),
+            "hold_back": list(self.hold_back),
             "accept_loss": self.accept_loss,
         }
         return {name: part for name, part in parts.items() if part}
@@ -152,6 +154,8 @@ def plan_upgrade(
     """What would become of the pipeline's state if this script took its place."""
     chosen = wish or UpgradeWish()
     body: dict[str, Json] = {"query": query, "keep_state": list(chosen.keep_state), "reset": list(chosen.reset)}
+    if chosen.hold_back:
+        body["hold_back"] = list(chosen.hold_back)
     if udfs is not None:
         body["udfs"] = list(udfs)
     return ApiCall("POST", f"{_at(pipeline)}/plan", partial(read, UpgradePlan), body=body)

@@ -31,6 +31,8 @@ class ForkOperator(PipelineOperator):
         original.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
     :param reset: ids of operators and sources that may lose their state or place (templated).
+    :param hold_back: ids of operators to which an aggregate is added and whose open windows are not given out, instead
+        of with NULL for it (templated).
     :param accept_loss: the id of a plan: all that it says is lost may be lost (templated).
     """
 
@@ -41,6 +43,7 @@ class ForkOperator(PipelineOperator):
         "settings",
         "keep_state",
         "reset",
+        "hold_back",
         "accept_loss",
     )
     template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
@@ -57,6 +60,7 @@ class ForkOperator(PipelineOperator):
         secrets: Mapping[str, str] | None = None,
         keep_state: Sequence[str] = (),
         reset: Sequence[str] = (),
+        hold_back: Sequence[str] = (),
         accept_loss: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -69,6 +73,7 @@ class ForkOperator(PipelineOperator):
         self.secrets = secrets
         self.keep_state = keep_state
         self.reset = reset
+        self.hold_back = hold_back
         self.accept_loss = accept_loss
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -79,7 +84,9 @@ class ForkOperator(PipelineOperator):
         spec = PipelineSpec(self.sql, None, settings, sources, None, secrets)
         token = self.hook.get_conn().token if secrets else None
         key = idempotency_key(context, f"fork {self.savepoint} {spec_digest(self.pipeline, spec, token)}")
-        wish = UpgradeWish(True, tuple(self.keep_state), tuple(self.reset), self.accept_loss or None)
+        wish = UpgradeWish(
+            True, tuple(self.keep_state), tuple(self.reset), self.accept_loss or None, tuple(self.hold_back)
+        )
         fork = self.send(calls.fork_savepoint(self.savepoint, self.pipeline, spec, wish, key=key))
         self.note(context, fork.id)
         self.wait(UntilState(fork.id, "running"), resume="execute_complete")

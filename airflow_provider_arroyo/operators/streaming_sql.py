@@ -63,6 +63,8 @@ class StreamingSqlOperator(PipelineOperator):
         lost; `plan_only` only says what would become of it, in the log and as the task's result; `never` fails.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
     :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
+    :param hold_back: ids of operators to which an aggregate is added and whose open windows are not given out, instead
+        of with NULL for it (templated).
     :param accept_loss: the id of a plan, such as `UpgradePlanOperator` returns: all that it says is lost may be lost
         (templated).
     :param on_loss: with `upgrade="auto"`: `fail`, or `approve`: where something would be lost the task waits for a
@@ -83,6 +85,7 @@ class StreamingSqlOperator(PipelineOperator):
         "past",
         "keep_state",
         "reset",
+        "hold_back",
         "accept_loss",
     )
     template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
@@ -104,6 +107,7 @@ class StreamingSqlOperator(PipelineOperator):
         upgrade: UpgradeMode = "auto",
         keep_state: Sequence[str] = (),
         reset: Sequence[str] = (),
+        hold_back: Sequence[str] = (),
         accept_loss: str | None = None,
         on_loss: OnLoss = "fail",
         approval_timeout: timedelta | None = None,
@@ -137,6 +141,7 @@ class StreamingSqlOperator(PipelineOperator):
         self.upgrade = upgrade
         self.keep_state = keep_state
         self.reset = reset
+        self.hold_back = hold_back
         self.accept_loss = accept_loss
         self.on_loss = on_loss
         self.approval_timeout = approval_timeout
@@ -247,7 +252,13 @@ class StreamingSqlOperator(PipelineOperator):
         return PipelineSpec(self.sql, parallelism, settings, sources, interval, secrets)
 
     def _wish(self, accept_loss: str | None) -> UpgradeWish:
-        return UpgradeWish(self.upgrade != "never", tuple(self.keep_state), tuple(self.reset), accept_loss or None)
+        return UpgradeWish(
+            self.upgrade != "never",
+            tuple(self.keep_state),
+            tuple(self.reset),
+            accept_loss or None,
+            tuple(self.hold_back),
+        )
 
     def _plan(self) -> UpgradePlan:
         """What would become of the state; there is none where there is no pipeline."""

@@ -31,12 +31,14 @@ class UpgradePlanOperator(PipelineOperator):
         takes those of the pipeline.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
     :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
+    :param hold_back: ids of operators to which an aggregate is added and whose open windows are not given out, instead
+        of with NULL for it (templated).
     :param on_loss: `fail`; `report`: the task succeeds, and what follows it decides; or `approve`: it waits for a
         person, in Airflow's list of required actions, and fails when they reject the plan or it is another one by then.
     :param approval_timeout: how long to wait for that person at most; None waits for ever.
     """
 
-    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "sql", "keep_state", "reset")
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "sql", "keep_state", "reset", "hold_back")
     template_fields_renderers = {"sql": "sql"}  # noqa: RUF012 - as Airflow declares it
     template_ext: Sequence[str] = (".sql",)
 
@@ -48,6 +50,7 @@ class UpgradePlanOperator(PipelineOperator):
         udfs: Sequence[str] | None = None,
         keep_state: Sequence[str] = (),
         reset: Sequence[str] = (),
+        hold_back: Sequence[str] = (),
         on_loss: str = "fail",
         approval_timeout: timedelta | None = None,
         **kwargs: Any,
@@ -59,6 +62,7 @@ class UpgradePlanOperator(PipelineOperator):
         self.udfs = udfs
         self.keep_state = keep_state
         self.reset = reset
+        self.hold_back = hold_back
         self.on_loss = on_loss
         self.approval_timeout = approval_timeout
 
@@ -83,7 +87,7 @@ class UpgradePlanOperator(PipelineOperator):
 
     def _plan(self) -> UpgradePlan:
         """The plan, which can be done."""
-        wish = UpgradeWish(keep_state=tuple(self.keep_state), reset=tuple(self.reset))
+        wish = UpgradeWish(keep_state=tuple(self.keep_state), reset=tuple(self.reset), hold_back=tuple(self.hold_back))
         sources = None if self.udfs is None else tuple(map(self.source_of, self.udfs))
         plan = self.hold(shown_plan(self.pipeline, self.sql, sources, wish, now))
         self.log.info("%s", plan.text)

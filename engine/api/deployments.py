@@ -116,6 +116,11 @@ class Deployment(Body):
         description="Operators whose state stays although the rows before it have changed their meaning.",
     )
     reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
+    hold_back: Names = Field(
+        default=(),
+        description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
+        "of with NULL.",
+    )
     accept_loss: str | None = Field(
         default=None, max_length=64, description="The id of a plan: what it says is lost may be lost."
     )
@@ -233,7 +238,7 @@ def _plan(name: str, body: Deployment, spec: Spec, request: ChangeRequest, conte
     _refuse_another_state(pipeline, current, deployment)
     if pipeline.restore is not None:
         return deployment
-    state, wish = context.directory.state(pipeline.id), Upgrade(body.keep_state, body.reset)
+    state, wish = context.directory.state(pipeline.id), Upgrade(body.keep_state, body.reset, hold_back=body.hold_back)
     is_given_up = body.force and current.fingerprint != deployment.planned.fingerprint
     check_starts(context, None if is_given_up else state, spec, wish)
     if body.force or body.upgrade == "never":
@@ -270,7 +275,7 @@ def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
         return None
     if (refused := why_not(shown, body.accept_loss, shown.text, _WORDING)) is not None:
         raise PipelineIncompatibleError(refused.message, hint=refused.hint)
-    return Upgrade(body.keep_state, body.reset, shown.id, repeated=shown.repeated)
+    return Upgrade(body.keep_state, body.reset, shown.id, repeated=shown.repeated, hold_back=body.hold_back)
 
 
 def _make(

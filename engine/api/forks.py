@@ -67,6 +67,11 @@ class ForkRequest(Body):
         default=(), description="Operators whose state stays although the rows before it have changed their meaning."
     )
     reset: Names = Field(default=(), description="Operators and sources that may lose their state or place.")
+    hold_back: Names = Field(
+        default=(),
+        description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
+        "of with NULL.",
+    )
     accept_loss: str | None = Field(
         default=None, max_length=64, description="The id of a plan: what it says is lost may be lost."
     )
@@ -111,7 +116,13 @@ class _Fork:
             self.planned.graph,
             now,
             meaning=self.planned.meaning,
-            upgrade=Upgrade(self.body.keep_state, self.body.reset, self.plan.id, is_fork=True),
+            upgrade=Upgrade(
+                self.body.keep_state,
+                self.body.reset,
+                self.plan.id,
+                is_fork=True,
+                hold_back=self.body.hold_back,
+            ),
         )
         if not pipelines.add(connection, pipeline):
             raise PipelineExistsError(f"there is a pipeline {name!r} already", hint="fork under another name")
@@ -189,7 +200,7 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
     settings = before.spec.settings if body.settings is None else body.settings
     spec = Spec(body.query, udfs, settings, before.spec.checkpoint_interval)
     planned = plan_of(spec, context)
-    wish = Upgrade(body.keep_state, body.reset)
+    wish = Upgrade(body.keep_state, body.reset, hold_back=body.hold_back)
     savepoint = context.directory.savepoint(origin.id, stored.id)
     check_starts(context, savepoint, spec, wish)
     found = context.plan_fork(savepoint, spec.query, spec.udfs, wish, starts_of(spec))

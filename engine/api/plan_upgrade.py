@@ -49,7 +49,9 @@ def plan_upgrade(
     files = name_files(udfs)
     before = compile_running(running, udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
-    plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset).with_starts(starts)
+    plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset, hold_back=wish.hold_back).with_starts(
+        starts
+    )
     return _shown(plan.with_figures(operator_figures(state, before)), before.fingerprint)
 
 
@@ -72,7 +74,9 @@ def plan_fork(
     files = name_files(udfs)
     before = compile_running(query_of_savepoint(savepoint), udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
-    plan = fork.plan_fork(before, after, keep_state=wish.keep_state, reset=wish.reset).with_starts(starts)
+    plan = fork.plan_fork(
+        before, after, keep_state=wish.keep_state, reset=wish.reset, hold_back=wish.hold_back
+    ).with_starts(starts)
     return PlannedFork(_shown(plan, before.fingerprint), tuple(fork.shared_places(before, after)))
 
 

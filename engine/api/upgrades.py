@@ -33,6 +33,11 @@ class PlanRequest(Body):
         default=(), description="Operators whose state stays although the rows before it have changed their meaning."
     )
     reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
+    hold_back: Names = Field(
+        default=(),
+        description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
+        "of with NULL.",
+    )
     settings: dict[str, str] | None = Field(
         default=None,
         description="The settings of its runs, of which `start_from` says where tables begin; those of the pipeline "
@@ -54,7 +59,10 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
     if body.settings is not None:
         spec = replace(spec, settings=body.settings)
     planned = plan_of(spec, context)  # refuses what cannot be run, with every complaint
-    state, wish = context.directory.state(record.pipeline.id), Upgrade(body.keep_state, body.reset)
+    state, wish = (
+        context.directory.state(record.pipeline.id),
+        Upgrade(body.keep_state, body.reset, hold_back=body.hold_back),
+    )
     check_starts(context, state, spec, wish)
     shown = context.plan_upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
     if shown is not None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from engine.changes.operators import Consent, Pair, kept_by, moves_of, operator_verdicts, pairs_of
+from engine.changes.operators import Consent, Moves, Pair, kept_by, moves_of, operator_verdicts, pairs_of
 from engine.changes.positions import source_numbers
 from engine.changes.sinks import sink_verdicts
 from engine.changes.sources import new_sources, source_verdicts
@@ -35,16 +35,19 @@ def compare(
     *,
     keep_state: Collection[str] = (),
     reset: Collection[str] = (),
+    hold_back: Collection[str] = (),
     parallelism: tuple[int, int] | None = None,
 ) -> UpgradePlan:
     """What becomes of the state of `before` when `after` takes its place. The operators in `keep_state` keep what they
-    have though the rows that come to them have changed; operators, sources and sinks in `reset` begin anew, or go.
-    `parallelism` is that of both, where it is known. Nothing is read or written."""
-    consent = Consent(frozenset(keep_state), frozenset(reset))
+    have though the rows that come to them have changed; operators, sources and sinks in `reset` begin anew, or go; of
+    the windows of those in `hold_back` that are open no row is given out. `parallelism` is that of both, where it is
+    known. Nothing is read or written."""
+    consent = Consent(frozenset(keep_state), frozenset(reset), frozenset(hold_back))
     is_same = before.fingerprint == after.fingerprint
     pairs = pairs_of(as_the_new_has_them(before, after), after.operators, is_same=is_same)
-    moves = moves_of(pairs, after)
+    moves = moves_of(pairs, after, consent)
     _check_names(consent, pairs, before, after)
+    _check_held_back(consent, pairs, moves)
     fresh = new_sources(before, after, consent.reset)
     verdicts = [
         *source_verdicts(before, after, consent.reset),
@@ -76,12 +79,26 @@ def _check_names(consent: Consent, pairs: Collection[Pair], before: Program, aft
     for option, names, known in (
         ("keep-state", consent.keep_state, operators),
         ("reset", consent.reset, operators | tables),
+        ("hold-back", consent.hold_back, operators),
     ):
         for name in sorted(names - known):
             raise UnknownSubjectError(
                 f"--{option} {name}: neither script has anything of that name",
                 hint=f"it may name {', '.join(sorted(known)) or 'nothing: there is no state'}",
             )
+
+
+def _check_held_back(consent: Consent, pairs: Collection[Pair], moves: Moves) -> None:
+    """Refuse to hold back windows that would show all there is, and what has no windows to hold back."""
+    for pair in pairs:
+        move = moves.get(pair.new.number) if pair.new is not None else None
+        is_useful = isinstance(move, str) or (isinstance(move, Migration) and move.held_back)
+        for name in sorted(pair.names & consent.hold_back):
+            if not is_useful or name in consent.reset:
+                raise UnknownSubjectError(
+                    f"--hold-back {name}: it has no open windows that would show NULL",
+                    hint="leave it out: it is for a tumble or hop to which an aggregate is added",
+                )
 
 
 def _lookup_verdicts(before: Program, after: Program) -> Iterator[Verdict]:

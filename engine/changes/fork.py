@@ -24,11 +24,16 @@ _PLACE = ("path", "topic", "endpoint", "address", "cluster_addresses", "key_pref
 
 
 def plan_fork(
-    before: Program, after: Program, *, keep_state: Collection[str] = (), reset: Collection[str] = ()
+    before: Program,
+    after: Program,
+    *,
+    keep_state: Collection[str] = (),
+    reset: Collection[str] = (),
+    hold_back: Collection[str] = (),
 ) -> UpgradePlan:
     """What becomes of the state of `before` in a fork with the script `after`: as in an upgrade, but for the sinks,
     which all begin anew and lose nothing. A sink of the original needs no word, since that goes on to write it."""
-    plan = compare(before, after, keep_state=keep_state, reset=reset)
+    plan = compare(before, after, keep_state=keep_state, reset=reset, hold_back=hold_back)
     written = {*(write.table for write in after.writes), *after.dead_letter_tables}
     sinks = [
         Verdict("sink", name, Change.STATE_NEW, "it is the fork's own", "it has the rows after the savepoint")

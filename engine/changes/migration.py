@@ -4,8 +4,9 @@
     after     count(*), sum(price), max(n)     keeps count, sum, max     <- 0, null, null
 
 What a new aggregate is in windows that are open at the change is not known, and must not look as if it were: those
-windows show NULL for it. So it may go into a sink, also as a part of a sum; a condition, a ranking or another operator
-over it would make something of that NULL, and is refused. It is the same with the keys of an updating aggregate.
+windows show NULL for it, or are held back as a whole. So it may go into a sink, also as a part of a sum; a condition, a
+ranking or another operator over it would make something of that NULL, and is refused unless they are held back. It is
+the same with the keys of an updating aggregate, which are never held back.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ _MOST = 62
 _NULL_IN_NULL_OUT = frozenset({"+", "-", "*", "/", "%"})
 
 
-def migration_of(old: Operator, new: Operator, after: Program) -> Migration | Reform | str:
+def migration_of(old: Operator, new: Operator, after: Program, *, held_back: bool = False) -> Migration | Reform | str:
     """How the new operator, of the program `after`, goes on with the state of the old one, which means the same but for
-    its aggregates; or in words why it cannot."""
+    its aggregates; or in words why it cannot. Where windows that are open are `held_back`, nobody sees of them what is
+    not known."""
     if isinstance(old.node, UpdatingAggregate) and isinstance(new.node, UpdatingAggregate):
         return _reform_of(old, new, after)
     if old.kind not in ("tumble", "hop") or new.kind != old.kind:
@@ -68,8 +70,8 @@ def migration_of(old: Operator, new: Operator, after: Program) -> Migration | Re
         return "two of its aggregates are the same in a state"
     places = tuple(aggregates.index(part) if part in aggregates else None for part in new_aggregates)
     unknown = {place for place, old_place in enumerate(places) if old_place is None}
-    if unknown and (complaints := _Unknown(after, new, unknown).complaints()):
-        return "; ".join(complaints)
+    if unknown and not held_back and (complaints := _Unknown(after, new, unknown).complaints()):
+        return f"{'; '.join(complaints)}, unless --hold-back {old.id} leaves out the windows that are open"
     origins = list(_origins(old_calls, new_calls, places))
     if None in origins:
         return "a mean of so wide a DECIMAL is kept in another way"
@@ -80,6 +82,7 @@ def migration_of(old: Operator, new: Operator, after: Program) -> Migration | Re
         columns_before=tuple(_names(old_calls)),
         columns_after=tuple(_names(new_calls)),
         has_wider_keys=_types_of_keys(old) != _types_of_keys(new),
+        held_back=held_back and bool(unknown),
     )
 
 

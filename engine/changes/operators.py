@@ -29,10 +29,11 @@ from engine.plan.tree import inputs_of, walk
 @dataclass(frozen=True, slots=True)
 class Consent:
     """What somebody has agreed to: the operators in `keep_state` keep rows that would not come to them any more, what
-    is in `reset` begins anew."""
+    is in `reset` begins anew, and those in `hold_back` give out nothing of the windows that are open."""
 
     keep_state: frozenset[str] = frozenset()
     reset: frozenset[str] = frozenset()
+    hold_back: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,16 @@ Moves: TypeAlias = Mapping[int, Migration | Reform | str]
 why it cannot."""
 
 
-def moves_of(pairs: Sequence[Pair], after: Program) -> Moves:
+def moves_of(pairs: Sequence[Pair], after: Program, consent: Consent) -> Moves:
     """How the operators of the program `after` could go on whose columns have changed."""
+
+    def move_of(pair: Pair, old: Operator, new: Operator) -> Migration | Reform | str:
+        if not _same_identity(old, new):
+            return OTHER
+        return migration_of(old, new, after, held_back=not pair.names.isdisjoint(consent.hold_back))
+
     return {
-        pair.new.number: migration_of(pair.old, pair.new, after) if _same_identity(pair.old, pair.new) else OTHER
+        pair.new.number: move_of(pair, pair.old, pair.new)
         for pair in pairs
         if pair.old is not None and pair.new is not None and not _keeps_the_same(pair.old, pair.new)
     }
@@ -221,12 +228,19 @@ def _migrated(old: Operator, new: Operator, move: Migration | Reform) -> Verdict
     is_window = isinstance(move, Migration)
     places = "in windows that are open" if is_window else "as before"
     shown = [f"{kept} {'goes' if kept.count(',') == 0 else 'go'} on {places}"] if kept else []
-    if None in move.aggregates and is_window:
+    held_back = isinstance(move, Migration) and move.held_back
+    if held_back:
+        shown = [
+            "windows that are open are held back: none of their rows is given out any more, not even what is known",
+            f"from the next window on all of them come, with {', '.join(came)}",
+        ]
+    elif None in move.aggregates and is_window:
         shown.append(f"windows that are open show NULL for {', '.join(came)}, which is right from the next window on")
     elif None in move.aggregates:
         shown.append(f"keys that are there show NULL for {', '.join(came)}, which is right for keys that come later")
     shown += ["rows that it has kept from before stay in its results"] if old.rows != new.rows else []
-    return Verdict("operator", old.id, Change.STATE_MIGRATED, "; ".join(filter(None, reasons)), "; ".join(shown))
+    reason = "; ".join(filter(None, reasons))
+    return Verdict("operator", old.id, Change.STATE_MIGRATED, reason, "; ".join(shown), loses=held_back)
 
 
 def _givers_of_changes(

@@ -42,8 +42,12 @@ def summary(plan: UpgradePlan) -> str:
         return f"refused because of {', '.join(refused)}; nothing of it is done"
     if plan.is_same:
         return "nothing changes"
-    lost = [verdict.name for verdict in plan.verdicts if verdict.loses]
-    return f"what {', '.join(lost)} has kept is given up" if lost else "nothing is lost"
+    lost = [verdict for verdict in plan.verdicts if verdict.loses]
+    held_back = ", ".join(verdict.name for verdict in lost if verdict.change == "STATE_MIGRATED")
+    given_up = ", ".join(verdict.name for verdict in lost if verdict.change != "STATE_MIGRATED")
+    losses = [f"what {given_up} has kept is given up"] * bool(given_up)
+    losses += [f"open windows of {held_back} are held back"] * bool(held_back)
+    return "; ".join(losses) or "nothing is lost"
 
 
 def to_json(plan: UpgradePlan) -> dict[str, object]:

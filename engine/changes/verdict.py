@@ -76,7 +76,7 @@ class Migration:
     aggregate of the new one the place of the same one in the old, None for a new one; `origins` the same for each
     column that Spark keeps: a place, how it is made of what is there, or with what a new column begins.
     `columns_before` and `columns_after` are what Spark calls these columns. One that `has_wider_keys` has its rows in
-    other partitions."""
+    other partitions. Windows that are open are `held_back` as a whole, or show what is not known as NULL."""
 
     operator: int
     aggregates: tuple[int | None, ...]
@@ -84,6 +84,7 @@ class Migration:
     columns_before: tuple[str, ...]
     columns_after: tuple[str, ...]
     has_wider_keys: bool = False
+    held_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

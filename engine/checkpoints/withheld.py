@@ -2,6 +2,7 @@
 
     checkpoint/withheld.json     {"1": {"0": [[1704067200000000, 1704067800000000]]}}
                                  in operator 1, aggregate 0, in windows that start between 00:00 and 00:10
+                                 {"1": {"rows": ...}}: of these windows no row is given out
 
 It is of the checkpoint and goes with it, into savepoints and back.
 """
@@ -14,7 +15,9 @@ from pathlib import Path
 from engine.changes.verdict import Migration
 from engine.checkpoints.contents import WITHHELD
 from engine.checkpoints.layout import read_json, unreadable, write_json
-from engine.plan.withheld import Range, Withheld
+from engine.plan.withheld import ROWS, Range, Withheld
+
+_ROWS = "rows"
 
 
 def read_withheld(checkpoint: Path) -> Withheld:
@@ -30,7 +33,7 @@ def write_withheld(checkpoint: Path, withheld: Withheld) -> None:
     """Note it in a checkpoint that withholds anything."""
     if withheld:
         by_text = {
-            str(number): {str(place): [list(pair) for pair in ranges] for place, ranges in places.items()}
+            str(number): {_word(place): [list(pair) for pair in ranges] for place, ranges in places.items()}
             for number, places in withheld.items()
         }
         write_json(checkpoint / WITHHELD, by_text)
@@ -43,14 +46,17 @@ def carried(
     open_windows: Mapping[int, Sequence[Range]],
 ) -> Withheld:
     """What is withheld in the state of a new query: of what is `kept` the same as before, of what is `migrated` the
-    aggregates that stay, under their new places, and all that are new, in the windows that are open."""
+    aggregates that stay, under their new places, and all that are new, in the windows that are open; or these windows
+    as a whole, where they are held back. What has been held back before stays so."""
     withheld = {number: dict(old.get(before, {})) for number, before in kept.items()}
     for number, migration in migrated.items():
-        before = old.get(migration.operator, {})
+        before, opened = old.get(migration.operator, {}), open_windows.get(number, ())
+        new, rows = ((), opened) if migration.held_back else (opened, ())
         withheld[number] = {
-            place: open_windows.get(number, ()) if old_place is None else before.get(old_place, ())
+            place: new if old_place is None else before.get(old_place, ())
             for place, old_place in enumerate(migration.aggregates)
         }
+        withheld[number][ROWS] = tuple(sorted({*before.get(ROWS, ()), *rows}))
     some = {number: {place: pairs for place, pairs in places.items() if pairs} for number, places in withheld.items()}
     return {number: places for number, places in some.items() if places}
 
@@ -58,8 +64,16 @@ def carried(
 def _places(places: object) -> Mapping[int, Sequence[Range]]:
     match places:
         case dict():
-            return {int(place): _ranges(pairs) for place, pairs in places.items()}
+            return {_place(word): _ranges(pairs) for word, pairs in places.items()}
     raise ValueError(places)
+
+
+def _word(place: int) -> str:
+    return _ROWS if place == ROWS else str(place)
+
+
+def _place(word: str) -> int:
+    return ROWS if word == _ROWS else int(word)
 
 
 def _ranges(pairs: object) -> Sequence[Range]:

@@ -49,6 +49,14 @@ def _arguments(parser: ArgumentParser) -> None:
         help="Give up what this operator, source or sink has kept; may be repeated",
     )
     parser.add_argument(
+        "--hold-back",
+        metavar="OPERATOR",
+        action="append",
+        default=[],
+        help="Let this operator, to which an aggregate is added, give out no windows that are open, instead of with "
+        "NULL; may be repeated",
+    )
+    parser.add_argument(
         "--start-from",
         metavar="TABLE=POSITION",
         action="append",
@@ -77,6 +85,7 @@ def _of_pipeline(arguments: Namespace) -> int:
         "query": read_script(arguments.file),
         "keep_state": arguments.keep_state,
         "reset": arguments.reset,
+        "hold_back": arguments.hold_back,
     }
     if arguments.udf:
         body["udfs"] = [file.text for file in read_udf_files(arguments.udf)]
@@ -113,7 +122,7 @@ def _of_state(arguments: Namespace) -> int:
         return 2
     query = query_of_savepoint(arguments.savepoint) if arguments.savepoint else query_of_state(arguments.state_dir)
     before = compile_running(query, udfs=old_udfs, connections=connections)
-    plan = compare(before, after, keep_state=arguments.keep_state, reset=arguments.reset)
+    plan = compare(before, after, keep_state=arguments.keep_state, reset=arguments.reset, hold_back=arguments.hold_back)
     if starts:
         counting_starts(after, starts, begun_for(query.place, after, arguments.reset, old_udfs, connections))
     plan = plan.with_starts(starts).with_figures(operator_figures(query.place, before))

@@ -155,12 +155,17 @@ def _upgrade(arguments: Namespace) -> StateUpgrade | None:
     from engine.spark.run_spec import StateUpgrade  # noqa: PLC0415 - as above
 
     if not arguments.upgrade:
-        if arguments.keep_state or arguments.reset or arguments.accept_loss:
-            raise SettingError("--keep-state, --reset and --accept-loss belong to --upgrade")
+        if arguments.keep_state or arguments.reset or arguments.hold_back or arguments.accept_loss:
+            raise SettingError("--keep-state, --reset, --hold-back and --accept-loss belong to --upgrade")
         return None
     if arguments.state_dir is None:
         raise SettingError("--upgrade needs the --state-dir whose state is to be taken over")
-    return StateUpgrade(tuple(arguments.keep_state), tuple(arguments.reset), arguments.accept_loss)
+    return StateUpgrade(
+        tuple(arguments.keep_state),
+        tuple(arguments.reset),
+        arguments.accept_loss,
+        hold_back=tuple(arguments.hold_back),
+    )
 
 
 def _settings(texts: list[str]) -> dict[str, str]:

@@ -180,6 +180,8 @@ class Upgrade:
     """Whether the state is a savepoint's of another pipeline, whose sinks are none of this one's."""
     repeated: tuple[str, ...] = ()
     """The sinks that get rows again which they have, since a source begins anew."""
+    hold_back: tuple[str, ...] = ()
+    """The operators whose windows that are open are not given out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,11 @@
     12:10     count 4    sum NULL
     12:20     count 2    sum 30       whole
 
+By choice such windows are held back as a whole, and give out no row: a condition above the windows says so.
+
+    kept      operator 0, ROWS: windows from 12:00 to 12:10
+    12:20     count 2    sum 30       the first row
+
 It is a matter of the state, and no part of the script: where the state goes, this goes with it, and the plan that runs
 has a projection above the windows that says so.
 """
@@ -15,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from itertools import count, pairwise
 from typing import TypeAlias
 
 from engine.plan.expr import Call, Case, Column, Expr, Literal, Member, Named
-from engine.plan.nodes import Hop, Project, Tumble, WindowAggregate
+from engine.plan.nodes import Filter, Hop, Project, Tumble, WindowAggregate
 from engine.plan.nodes.rows import pass_through
 from engine.plan.operators import is_stateful
 from engine.plan.split import Parts
@@ -30,6 +36,8 @@ Range: TypeAlias = tuple[int, int]
 """The starts of the first and of the last of some windows, in microseconds."""
 Withheld: TypeAlias = Mapping[int, Mapping[int, Sequence[Range]]]
 """By the number of an operator, and the place of an aggregate in it, the windows in which that is not known."""
+ROWS = -1
+"""In the place of an aggregate: the windows of which no row is given out."""
 RANGES = 64
 """So many ranges are kept apart at most; what lies between two that are near to each other is then withheld as well."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -76,22 +84,33 @@ def _withhold(node: Node, withheld: Withheld, numbers: Iterator[int]) -> Node:
     first = len(changed.keys) + 1
     columns = list(pass_through(changed.schema))
     for place, ranges in unknown.items():
-        value = columns[first + place]
-        columns[first + place] = Named(value.name, _unless_withheld(value.expr, changed.window_name, ranges))
-    return Project(changed, tuple(columns))
+        if place != ROWS:
+            value = columns[first + place]
+            columns[first + place] = Named(value.name, _unless_withheld(value.expr, changed.window_name, ranges))
+    held_back = _tests(changed.window_name, unknown.get(ROWS, ()))
+    rows = Filter(changed, _call("not", reduce(_either, held_back))) if held_back else changed
+    return rows if unknown.keys() == {ROWS} else Project(rows, tuple(columns))
 
 
 def _unless_withheld(value: Expr, window: str, ranges: Sequence[Range]) -> Expr:
+    nothing = Literal(None, value.type)
+    return Case(tuple((test, nothing) for test in _tests(window, ranges)), value, value.type)
+
+
+def _tests(window: str, ranges: Sequence[Range]) -> list[Expr]:
+    """A test for each range, whether the window starts in it."""
     start = Member(Column(window, WINDOW, nullable=False), "start", TIMESTAMP)
-    tests = [
+    return [
         _call("and", _call(">=", start, _instant(first)), _call("<=", start, _instant(last))) for first, last in ranges
     ]
-    nothing = Literal(None, value.type)
-    return Case(tuple((test, nothing) for test in tests), value, value.type)
 
 
-def _call(function: str, left: Expr, right: Expr) -> Expr:
-    return Call(function, (left, right), BOOLEAN, nullable=False)
+def _either(one: Expr, other: Expr) -> Expr:
+    return _call("or", one, other)
+
+
+def _call(function: str, *arguments: Expr) -> Expr:
+    return Call(function, arguments, BOOLEAN, nullable=False)
 
 
 def _instant(micros: int) -> Expr:

@@ -17,7 +17,7 @@ class StateUpgrade:
     """That the run takes over the state of another query. `keep_state` and `reset` name what is given up of it, and
     `accept_loss` the plan whose losses are accepted; `savepoint_id` is what the old state is saved as before, of which
     `from_version` is the number if its fingerprint is `from_plan`. A fork's state is that of another pipeline, whose
-    sinks are none of its own."""
+    sinks are none of its own. Of the operators in `hold_back` the windows that are open are not given out."""
 
     keep_state: tuple[str, ...] = ()
     reset: tuple[str, ...] = ()
@@ -26,6 +26,7 @@ class StateUpgrade:
     from_version: int | None = None
     from_plan: str | None = None
     is_fork: bool = False
+    hold_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

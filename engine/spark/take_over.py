@@ -75,7 +75,9 @@ def take_over(
     Refused, with the old state as it was, when something would be lost that the upgrade does not accept."""
     before = compile_running(query_of_state(paths.root), udfs=_files(query), connections=connections)
     compared = plan_fork if upgrade.is_fork else compare
-    plan = compared(before, program, keep_state=upgrade.keep_state, reset=upgrade.reset).with_starts(start_from)
+    plan = compared(
+        before, program, keep_state=upgrade.keep_state, reset=upgrade.reset, hold_back=upgrade.hold_back
+    ).with_starts(start_from)
     _refuse_loss(plan, upgrade)
     counting_starts(program, start_from, begun_after(begun_tables(paths.checkpoint), plan.dropped_sources))
     if is_begun_for_good(paths, before, held.lineage):

@@ -65,13 +65,13 @@ def test_a_loss_must_be_accepted_by_the_id_of_the_very_plan(running: Plane) -> N
 
     assert redeploy(running)[0] == 409
     assert redeploy(running, accept_loss="3f0c")[0] == 409
-    assert redeploy(running, accept_loss="88aa", reset=["tumble-77"])[0] == 200
+    assert redeploy(running, accept_loss="88aa", reset=["tumble-77"], hold_back=["hop-5"])[0] == 200
     running.settle()
     running.end()
 
     upgrade = running.runner.launched[-1].upgrade
     assert upgrade is not None
-    assert (upgrade.accept_loss, upgrade.reset) == ("88aa", ("tumble-77",))
+    assert (upgrade.accept_loss, upgrade.reset, upgrade.hold_back) == ("88aa", ("tumble-77",), ("hop-5",))
 
 
 def test_who_never_wants_an_upgrade_is_refused_as_before(running: Plane) -> None:

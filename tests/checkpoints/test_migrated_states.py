@@ -13,10 +13,12 @@ from decimal import Decimal
 import duckdb
 import pytest
 
+from engine.changes.compare import compare
 from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.checkpoints.savepoints import take
 from engine.checkpoints.withheld import read_withheld
+from engine.compile import compile_script
 from engine.instants import now
 from engine.spark.run_spec import StateUpgrade
 from tests.checkpoints.test_carry_over_with_spark import LAST, STEPS, Pipeline, events_of, pipeline
@@ -208,3 +210,31 @@ def test_nothing_is_withheld_where_nothing_is_new_and_a_savepoint_of_before_with
     pipeline.run(old)
 
     check_all(pipeline, {"n": 0, "s": 0, "hi": 0})
+
+
+@pytest.mark.parametrize("window", [TUMBLE, HOP])
+def test_windows_that_are_held_back_give_out_no_row_and_all_others_are_the_batch_answer(
+    pipeline: Pipeline, window: str
+) -> None:
+    old, new = script(pipeline, ["n"], window), script(pipeline, ["s", "n"], window)
+    pipeline.run(old, LAST)
+    before = len(written(pipeline))
+    (name,) = (operator.id for operator in compile_script(pipeline.spec(old).sql).operators)
+    plan = compare(compile_script(pipeline.spec(old).sql), compile_script(pipeline.spec(new).sql), hold_back=[name])
+    wish = StateUpgrade(hold_back=(name,), accept_loss=plan.id)
+
+    upgrade(pipeline, new, wish, stop_after=LAST + 1)
+    change = last_of_old(pipeline) + 1
+    take(pipeline.paths.root, "sp", label=None, clock=now)
+    restore(pipeline.paths.savepoints / "sp", pipeline.paths.root, allow_replay=True)
+    pipeline.run(new)
+
+    expected, rows = answers(["s", "n"], window), written(pipeline)
+    later = {key for key, answer in expected.items() if int(str(answer["first"])) >= change}
+    held_back = {*expected} - later - {key for key, _ in rows[:before]}
+    assert held_back
+    assert sorted(key for key, _ in rows[before:]) == sorted(later)
+    for key, row in rows[before:]:
+        assert {column: plain(row[column]) for column in row} == {
+            column: plain(expected[key][column]) for column in ("s", "n")
+        }

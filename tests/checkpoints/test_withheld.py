@@ -9,14 +9,16 @@ import pytest
 from engine.changes.verdict import Migration
 from engine.checkpoints.withheld import carried, read_withheld, write_withheld
 from engine.errors import UnreadableStateError
+from engine.plan.withheld import ROWS
 
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
-    withheld = {3: {0: ((0, 20), (50, 50)), 2: ((7, 7),)}}
+    withheld = {3: {0: ((0, 20), (50, 50)), 2: ((7, 7),), ROWS: ((5, 9),)}}
 
     write_withheld(tmp_path, withheld)
 
     assert read_withheld(tmp_path) == withheld
+    assert '"rows"' in (tmp_path / "withheld.json").read_text()
 
 
 def test_nothing_is_no_file(tmp_path: Path) -> None:
@@ -47,3 +49,14 @@ def test_what_is_kept_and_what_is_moved_stays_withheld_and_what_is_new_is_as_wel
 
 def test_where_no_window_is_open_nothing_is_withheld() -> None:
     assert carried({}, {}, {6: Migration(1, (None, 1), (), (), ())}, {6: ()}) == {}
+
+
+def test_windows_that_are_held_back_stay_so_and_show_no_null() -> None:
+    old = {1: {0: ((2, 2),), ROWS: ((4, 5),)}}
+    held_back = Migration(1, (None, 0), (), (), (), held_back=True)
+
+    assert carried(old, {}, {6: held_back}, {6: ((5, 9),)}) == {6: {1: ((2, 2),), ROWS: ((4, 5), (5, 9))}}
+    assert carried(old, {}, {6: Migration(1, (None, 0), (), (), ())}, {6: ((5, 9),)}) == {
+        6: {0: ((5, 9),), 1: ((2, 2),), ROWS: ((4, 5),)}
+    }
+    assert carried(old, {7: 1}, {}, {}) == {7: old[1]}

@@ -10,7 +10,7 @@ from engine.driver.work import state_upgrade
 from engine.jobs.spec import Upgrade
 from engine.spark.run_spec import StateUpgrade
 
-WISH = Upgrade(("a",), ("b",), "88aa", "sp_1", 3, "f", is_fork=True, repeated=("counts",))
+WISH = Upgrade(("a",), ("b",), "88aa", "sp_1", 3, "f", is_fork=True, repeated=("counts",), hold_back=("c",))
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(StateUpgrade)])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from engine.compile import compile_script
 from engine.plan.explain import show
-from engine.plan.nodes import Project, WindowAggregate
+from engine.plan.nodes import Filter, Project, WindowAggregate
 from engine.plan.tree import walk
-from engine.plan.withheld import RANGES, ranges_of, step_of, withhold
+from engine.plan.withheld import RANGES, ROWS, ranges_of, step_of, withhold
 
 SCRIPT = """
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, user TEXT, n BIGINT, WATERMARK FOR at)
@@ -63,3 +63,19 @@ def test_a_step_is_from_window_to_window() -> None:
     tumble, hop = windows(compile_script(SCRIPT).parts)
 
     assert (step_of(tumble), step_of(hop)) == (MINUTE, MINUTE // 3)
+
+
+def test_windows_that_are_held_back_give_out_no_row_and_the_others_show_null_where_that_is_asked() -> None:
+    parts = compile_script(SCRIPT).parts
+    held_back = withhold(parts, {1: {ROWS: [(0, MINUTE), (5 * MINUTE, 5 * MINUTE)]}})
+    (condition,) = (
+        node for node in walk(held_back.branches[1]) if isinstance(node, Filter) and node.input in windows(parts)
+    )
+
+    assert held_back.branches[0] == parts.branches[0]
+    assert show(condition.condition).startswith("not(")
+    assert "1970-01-01 00:05:00" in show(condition.condition)
+    both = withhold(parts, {1: {ROWS: [(0, 0)], 1: [(MINUTE, MINUTE)]}})
+    assert [type(node) for node in walk(both.branches[1]) if getattr(node, "input", None) in windows(parts)] == [Filter]
+    shown = [show(node.columns[-1].expr) for node in walk(both.branches[1]) if isinstance(node, Project)]
+    assert any(text.startswith("CASE WHEN") for text in shown)

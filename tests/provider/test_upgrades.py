@@ -60,13 +60,19 @@ def test_a_deployment_may_only_plan(plane: FakeControlPlane, airflow_run: Run) -
 
 def test_a_deployment_says_what_may_be_lost(plane: FakeControlPlane, airflow_run: Run) -> None:
     task = StreamingSqlOperator(
-        task_id="deploy", pipeline="clicks", sql="SELECT 2", keep_state=["a"], reset=["b"], accept_loss="88aa"
+        task_id="deploy",
+        pipeline="clicks",
+        sql="SELECT 2",
+        keep_state=["a"],
+        reset=["b"],
+        hold_back=["c"],
+        accept_loss="88aa",
     )
     airflow_run.execute(task)
 
     (request,) = plane.matching_requests("PUT")
     sent = request.body
-    assert (sent["keep_state"], sent["reset"], sent["accept_loss"]) == (["a"], ["b"], "88aa")
+    assert (sent["keep_state"], sent["reset"], sent["hold_back"], sent["accept_loss"]) == (["a"], ["b"], ["c"], "88aa")
     assert "upgrade" not in sent
 
 

@@ -31,10 +31,12 @@ class Era:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a branch has been since it began, with the epoch `begun`."""
+    """What a branch has been since it began, with the epoch `begun`. Windows with rows of epochs before `held_until`
+    are held back."""
 
     begun: int
     eras: tuple[Era, ...]
+    held_until: int = 0
 
     @staticmethod
     def of(branch: Branch, epoch: int) -> History:
@@ -45,6 +47,10 @@ class History:
         """With another form from an epoch on, and all it knows."""
         since = {name: self.eras[-1].since.get(name, epoch) for name in branch.aggregates}
         return replace(self, eras=(*self.eras, Era(epoch, branch, since)))
+
+    def holding_back(self, epoch: int) -> History:
+        """The same, of which windows that are open at an epoch are not given out any more."""
+        return replace(self, held_until=epoch)
 
     def at(self, epoch: int) -> Era:
         """The form in an epoch."""
@@ -111,7 +117,7 @@ def _sessions(history: History, events: Sequence[Event], until: int) -> dict[Nam
 def _windows_with_values(history: History, events: Sequence[Event], until: int) -> dict[Name, Row]:
     era = history.eras[-1]
     groups = (_sessions if era.branch.kind == "session" else _windows)(history, events, until)
-    return {name: _values(era, group, first) for name, (group, first) in groups.items()}
+    return {name: _values(era, group, first) for name, (group, first) in groups.items() if first >= history.held_until}
 
 
 def released(history: History, events: Sequence[Event], until: int) -> dict[Name, Row]:

@@ -31,7 +31,7 @@ from tests.upgrade_fuzz.scripts import Script, random_change, random_script
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_WAY = re.compile(r"--(reset|keep-state) ([\w-]+)")
+_WAY = re.compile(r"--(reset|keep-state|hold-back) ([\w-]+)")
 _GOES_ON = {Change.SAME, Change.STATE_KEPT, Change.STATE_MIGRATED}
 Line: TypeAlias = dict[str, Any]
 _STOPS = (1, 3, 5, None)
@@ -104,6 +104,12 @@ class Story:
         if not plan.loses_nothing:
             self._must_be_refused(change.script, StateUpgrade())
             wish, plan = self._consent(before, after, plan)
+        elif (names := _shows_null(plan, before)) and self.dice.random() < 0.4:
+            plan = compare(before, after, hold_back=names)
+            self.told.append(f"hold back {sorted(names)}\n{show(plan)}")
+            _must(not plan.is_refused and not plan.loses_nothing, "what is held back is no loss")
+            self._must_be_refused(change.script, StateUpgrade(hold_back=tuple(names)))
+            wish = StateUpgrade(hold_back=tuple(names), accept_loss=plan.id)
         if wish is None:
             self._run(script, None, last)
             return script
@@ -131,7 +137,7 @@ class Story:
     def _consent(self, before: Program, after: Program, plan: UpgradePlan) -> tuple[StateUpgrade | None, UpgradePlan]:
         """Do what the plan says can be done, until it refuses nothing, and accept what is lost then. Nothing, where
         the plan says that there is nothing to do."""
-        reset, keep_state = set[str](), set[str]()
+        named: dict[str, set[str]] = {"reset": set(), "keep-state": set(), "hold-back": set()}
         while plan.is_refused:
             for verdict in plan.verdicts:
                 if verdict.change is Change.REFUSED:
@@ -140,22 +146,30 @@ class Story:
                         _must("of its own" in verdict.reason, f"{verdict.name} has no way out")
                         return None, plan
                     verb, name = self.dice.choice(ways)
-                    _must(name not in reset | keep_state, f"{name} is refused though it was named: {verdict.reason}")
-                    (reset if verb == "reset" else keep_state).add(name)
-            plan = compare(before, after, keep_state=keep_state, reset=reset)
-            self.told.append(f"reset {sorted(reset)}, keep {sorted(keep_state)}\n{show(plan)}")
+                    _must(name not in named[verb], f"{name} is refused though it was named: {verdict.reason}")
+                    named[verb].add(name)
+            named["hold-back"] -= named["reset"]
+            keep_state, reset, hold_back = named["keep-state"], named["reset"], named["hold-back"]
+            plan = compare(before, after, keep_state=keep_state, reset=reset, hold_back=hold_back)
+            self.told.append(f"reset {reset}, keep {keep_state}, hold back {hold_back}\n{show(plan)}")
         accepted = None if plan.loses_nothing else plan.id
-        return StateUpgrade(tuple(keep_state), tuple(reset), accepted), plan
+        names = tuple(named["keep-state"]), tuple(named["reset"])
+        return StateUpgrade(*names, accepted, hold_back=tuple(named["hold-back"])), plan
 
     def _note(self, plan: UpgradePlan, before: Program, after: Program, old: Script, new: Script, epoch: int) -> None:
         """What each branch is from now on, by what the plan says of its operator."""
         claims = _told_of_tables(plan, before, after)
         had_sizes = any(branch.kind == "joined" for branch in old.branches)
+        held_back = {
+            table for number, move in plan.migrated.items() if move.held_back for table in after.operators[number].sinks
+        }
         histories: dict[str, History] = {}
         for branch in new.branches:
             known, claim = self.histories.get(branch.table), claims.get(branch.table, set())
             goes_on = known is not None and (claim <= _GOES_ON or branch.kind == "plain")
             histories[branch.table] = known.going_on(branch, epoch) if known and goes_on else History.of(branch, epoch)
+            if branch.table in held_back:
+                histories[branch.table] = histories[branch.table].holding_back(epoch)
             if branch.kind == "joined" and not had_sizes:
                 self.sizes_since = epoch
         self.histories = histories
@@ -224,6 +238,12 @@ def _told_of_tables(plan: UpgradePlan, before: Program, after: Program) -> Mappi
                 names.setdefault(table, set()).add(operator.id)
     claims = {v.name: v.change for v in plan.verdicts if v.subject == "operator"}
     return {table: {claims[name] for name in ids if name in claims} for table, ids in names.items()}
+
+
+def _shows_null(plan: UpgradePlan, before: Program) -> list[str]:
+    """The windows of the old script that would show NULL when they are open at the change."""
+    moves = [move for move in plan.migrated.values() if None in move.aggregates]
+    return [before.operators[move.operator].id for move in moves]
 
 
 def _plain(value: object) -> object:
