@@ -35,6 +35,7 @@ LONG = (
     "checkpoints/test_carry_over_with_spark.py::test_an_epoch_that_was_not_committed_covers_the_same_range_in_the_new_query",
     "checkpoints/test_carry_over_with_spark.py::test_state_is_lost_and_comes_again",
     "checkpoints/test_carry_over_with_spark.py::test_what_keeps_changing_is_kept_under_other_numbers_beside_a_new_sink",
+    "checkpoints/test_changed_behind_keys.py",
     "checkpoints/test_drill.py::test_every_row_of_every_operator_is_read",
     "checkpoints/test_evolved_sinks.py",
     "checkpoints/test_fork_with_spark.py",

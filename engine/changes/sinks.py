@@ -79,7 +79,7 @@ def _of_both(old: Table, new: Table, after: Program, reset: frozenset[str], *, h
     shown = "rows from the change on are as the new script says, those before stay as they were written"
     shown += "" if evolved is None else f"; {evolved}"
     if _changes(after, name):
-        shown += "; a row that was written before and should not be there any more goes when it changes next"
+        shown += "; a row that was written before and would not be by now stays until one of its key is written again"
     return Verdict("sink", name, Change.RESTART, "; ".join(reasons), shown)
 
 

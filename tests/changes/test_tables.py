@@ -219,7 +219,7 @@ def test_a_row_that_should_not_be_there_any_more_is_spoken_of() -> None:
     having = plan(SOURCE + changes + group, f"{SOURCE}{changes}{group} HAVING count(*) > 3")
 
     assert verdicts(having, "sink") == {"out": Change.RESTART}
-    assert any("goes when it changes next" in verdict.shown for verdict in having.verdicts)
+    assert any("stays until one of its key is written again" in verdict.shown for verdict in having.verdicts)
 
 
 def test_lookup_tables_may_move() -> None:
