@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.commands.base import Command, path
+from engine.commands.client import field_of
 from engine.commands.connection_file import add_connections_argument, connections_text
+from engine.commands.remote import add_connection, connect, path_of
 from engine.commands.terminal import complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import EngineError, RequestError, ScriptRefused
+from engine.jobs.data_directory import DataDirectory
+from engine.settings import load
 
 if TYPE_CHECKING:
     from engine.spark.stop_control import Control
@@ -33,6 +37,11 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     running.add_argument(
         "--savepoint", metavar="DIR", type=path, help="Compare with the script whose savepoint is in this directory"
+    )
+    running.add_argument(
+        "--pipeline",
+        metavar="NAME",
+        help="Compare with what this pipeline of a control plane runs, whose data directory is on this machine",
     )
     add_udf_argument(parser)
     parser.add_argument(
@@ -81,6 +90,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="Show the report in this form (default: text)"
     )
+    add_connection(parser)
 
 
 def _whole(text: str) -> int:
@@ -106,14 +116,15 @@ def _run(arguments: Namespace) -> int:
 
     script, udfs, connections = read_script(arguments.file), read_udf_files(arguments.udf), connections_text(arguments)
     old_udfs = read_udf_files(arguments.old_udf)
-    if arguments.state_dir is not None:
-        query_of_state(arguments.state_dir)
+    state = arguments.state_dir if arguments.pipeline is None else _state_of_pipeline(arguments)
+    if state is not None:
+        query_of_state(state)
     with ExitStack() as opened:
         scratch = opened.enter_context(scratch_directory(arguments.scratch or _usual_scratch()))
         savepoint = arguments.savepoint
-        if savepoint is None:
+        if state is not None:
             savepoint = scratch / "savepoint"
-            take_aside(arguments.state_dir, savepoint, now)
+            take_aside(state, savepoint, now)
         spec = RehearsalSpec(
             savepoint,
             script,
@@ -139,9 +150,25 @@ def _run(arguments: Namespace) -> int:
             if control.mode is None:
                 raise
             return INTERRUPTED
-    shown = json.dumps(to_json(report), indent=2) + "\n" if arguments.format == "json" else to_text(report)
+    as_json = arguments.json or arguments.format == "json"
+    shown = json.dumps(to_json(report), indent=2) + "\n" if as_json else to_text(report)
     print(shown, end="")  # noqa: T201 - the command's answer
     return DIFFERENT if report.differs else 0
+
+
+def _state_of_pipeline(arguments: Namespace) -> Path:
+    """Where a control plane of this machine keeps the state of a pipeline. It is only read."""
+    overrides = {"data_dir": arguments.data_dir} if arguments.data_dir else {}
+    directory = DataDirectory(load(os.environ, overrides=overrides).data_dir)
+    found = connect(arguments).get(path_of(arguments))
+    assert isinstance(found, dict), "a pipeline is an object"
+    state = directory.state(field_of(found, "id"))
+    if not state.is_dir():
+        raise RequestError(
+            f"{directory.root} has no state of the pipeline {arguments.pipeline}",
+            hint="rehearse on the machine of its control plane, and name its data directory with --data-dir",
+        )
+    return state
 
 
 def _usual_scratch() -> Path:
