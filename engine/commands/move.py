@@ -21,9 +21,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.commands.base import Command
-from engine.commands.client import Client, Json, RefusedError, is_away, segment
+from engine.commands.client import Client, Json, RefusedError, field_of, is_away, segment
 from engine.commands.deploy import secret_part
-from engine.commands.remote import FAILED, REFUSED, add_pipeline, connect, errors_shown, path_of, say, seconds, warn
+from engine.commands.remote import (
+    FAILED,
+    REFUSED,
+    add_pipeline,
+    connect,
+    errors_shown,
+    path_of,
+    rows_of,
+    say,
+    seconds,
+    warn,
+)
 from engine.errors import EngineError, RequestError, UnreachableError
 
 _PAUSE = 0.25
@@ -61,8 +72,12 @@ class _Move:
 
     def departure(self) -> dict[str, Any] | None:
         """What has been written down of it here."""
-        found = _object(self.here.get(f"{self.path}/departure"))["data"]
-        return found[0] if found else None
+        answer = _object(self.here.get(f"{self.path}/departure"))
+        field_of(answer, "data")
+        newest = next(iter(rows_of(answer)), None)
+        if newest is not None:
+            field_of(newest, "step")
+        return newest
 
     def tell_here(self, action: str) -> dict[str, Any]:
         """Do one more step here."""

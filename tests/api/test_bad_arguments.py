@@ -40,6 +40,8 @@ ARGUMENTS: dict[str, list[str]] = {
     "restore": ["orders", "sp_1"],
     "rollback": ["orders"],
     "fork": ["sp_1", "copies", "--sql", "{script}"],
+    "move": ["orders", "--to", "http://127.0.0.1:1"],
+    "reprocess": ["orders", "--into", "copies"],
     "rescale": ["orders", "2"],
     "logs": ["orders"],
     "events": ["orders"],
