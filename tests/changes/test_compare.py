@@ -305,6 +305,36 @@ def test_the_code_of_functions_counts_below_a_state_and_not_above_it(
     assert changes(upgrade, "sink") == [sink]
 
 
+@pytest.mark.parametrize(
+    ("read", "called", "is_python"),
+    [
+        ("count(*)", "half(count(*))", True),
+        ("max(at)", "to_char(max(at), '%Y')", True),
+        ("count(*)", "count(*) + 1", False),
+    ],
+)
+def test_what_is_computed_in_python_behind_a_window_is_a_matter_of_the_order_of_its_state(
+    read: str, called: str, is_python: bool
+) -> None:
+    # Spark would keep the sum before what such a function reads
+    plain, with_call = TUMBLE.replace("count(*)", read), TUMBLE.replace("count(*)", called)
+
+    assert changes(plan(plain, with_call)) == [Change.REFUSED if is_python else Change.STATE_KEPT]
+    assert changes(plan(with_call, with_call.replace(", sum(n) AS s", ""))) == [
+        Change.REFUSED if is_python else Change.STATE_MIGRATED
+    ]
+
+
+def test_one_aggregate_has_no_order_and_code_behind_a_window_may_change() -> None:
+    one, two = (
+        script.replace("count(*)", "half(count(*))") for script in (TUMBLE.replace(", sum(n) AS s", ""), TUMBLE)
+    )
+    other = FUNCTIONS.replace("x // 2", "x // 3")
+
+    assert changes(plan(TUMBLE.replace(", sum(n) AS s", ""), one)) == [Change.STATE_KEPT]
+    assert changes(compare(program(two), program(two, other))) == [Change.STATE_KEPT]
+
+
 def test_old_rows_may_stay_when_the_code_below_has_changed() -> None:
     before, after = program(HALVED), program(HALVED, FUNCTIONS.replace("x // 2", "x // 3"))
     (name,) = (operator.id for operator in before.operators)
