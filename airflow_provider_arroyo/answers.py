@@ -54,6 +54,8 @@ class Pipeline:
     version: int | None = None
     settled: bool | None = None
     fingerprint: str | None = None
+    query: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
     graph: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -72,7 +72,7 @@ class Deployed:
 
 def deploy(desired: DesiredPipeline, earlier: AskedChange | None, now: Clock) -> Conversation[Deployed]:
     """Bring the pipeline to what is asked for, and say what to wait for."""
-    pipeline = yield from _find(earlier.pipeline if earlier else desired.name, now)
+    pipeline = yield from find(earlier.pipeline if earlier else desired.name, now)
     match decide(earlier, desired, pipeline):
         case Attach() if pipeline is not None and earlier is not None:
             before = None if earlier.before is None else JobState(earlier.before)
@@ -88,7 +88,7 @@ def shown_plan(
     pipeline: str, query: str, udfs: Sequence[str] | None, wish: UpgradeWish, now: Clock
 ) -> Conversation[UpgradePlan]:
     """What becomes of the state of a pipeline when this script takes its place."""
-    if (yield from _find(pipeline, now)) is None:
+    if (yield from find(pipeline, now)) is None:
         return UpgradePlan(is_refused=False, loses_nothing=True, text=f"there is no pipeline {pipeline} yet")
     return (yield from ask_until_answered(calls.plan_upgrade(pipeline, query, udfs, wish), now))
 
@@ -99,7 +99,7 @@ def newest_run(pipeline: str, now: Clock) -> Conversation[int | None]:
     return max((job.run_id for job in jobs), default=None)
 
 
-def _find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
+def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
     """The pipeline, or None when there is none, or none any more."""
     try:
         return (yield from ask_until_answered(calls.get_pipeline(pipeline), now))

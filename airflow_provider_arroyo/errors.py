@@ -87,6 +87,17 @@ class NoDataIntervalError(ArroyoError, AirflowFailException):
         super().__init__(message, code="gate.no_data_interval", hint=hint)
 
 
+class RangeDoneError(ArroyoError, AirflowFailException):
+    """The range was read to its end by another script, whose rows are there."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            code="backfill.range_done",
+            hint="Read it once more beside that, under a prefix of its own: StreamBackfillOperator(revision='2').",
+        )
+
+
 class BadConnectionError(ArroyoError, AirflowFailException):
     """The Airflow connection cannot be used as it is."""
 

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_arroyo.errors import NoDataIntervalError
+from airflow_provider_arroyo.deployments import find
+from airflow_provider_arroyo.errors import NoDataIntervalError, RangeDoneError
 from airflow_provider_arroyo.gate_instants import to_instant
+from airflow_provider_arroyo.operators.base import now
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator, WaitFor
+from airflow_provider_arroyo.states import JobState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -23,6 +26,10 @@ class StreamBackfillOperator(StreamingSqlOperator):
     (`into`): another pipeline may not write there. A range that goes on is the pipeline itself, which then runs like
     any other.
 
+    A range that was read to its end is not read again by that name, by which its rows would be doubled: the same script
+    has nothing to do, another one is refused (`backfill.range_done`). To read it once more, say since its input was
+    mended, give a `revision`: then it is another pipeline, whose rows are under a prefix of their own.
+
     :param pipeline: what the pipelines are called, or the one that goes on (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
     :param start: the first instant of the range, as a datetime or in ISO form; by default the start of the run's data
@@ -35,11 +42,20 @@ class StreamBackfillOperator(StreamingSqlOperator):
     :param partial_windows: accept windows that the range cuts through, with a part of their rows.
     :param into: the prefix under which the script writes, such as `{{ ds }}`: files into a folder of that name beside
         their own, records to topics and keys that begin with it; by default where the script says (templated).
+    :param revision: reads a range that was read before once more, such as `2` or `{{ params.revision }}`: the pipeline
+        is `..._2`, and writes under this prefix, or under `into` with it behind; empty for the first (templated).
     :param wait_for: `finished` or `none`, and for a range that goes on what `StreamingSqlOperator` knows; by default
         `finished`, or `running`.
     """
 
-    template_fields: Sequence[str] = (*StreamingSqlOperator.template_fields, "start", "end", "start_from", "into")
+    template_fields: Sequence[str] = (
+        *StreamingSqlOperator.template_fields,
+        "start",
+        "end",
+        "start_from",
+        "into",
+        "revision",
+    )
 
     def __init__(
         self,
@@ -52,11 +68,14 @@ class StreamBackfillOperator(StreamingSqlOperator):
         start_from: Mapping[str, str] | None = None,
         partial_windows: bool = False,
         into: str | None = None,
+        revision: str | int | None = None,
         wait_for: WaitFor | None = None,
         **kwargs: Any,
     ) -> None:
         if then_continue and end is not None:
             raise ValueError("a range that goes on (then_continue) has no end")
+        if then_continue and revision is not None:
+            raise ValueError("a range that goes on (then_continue) has no revision")
         goal: WaitFor = wait_for or ("running" if then_continue else "finished")
         super().__init__(pipeline=pipeline, sql=sql, wait_for=goal, **kwargs)
         self.start = start
@@ -65,6 +84,7 @@ class StreamBackfillOperator(StreamingSqlOperator):
         self.start_from = start_from
         self.partial_windows = partial_windows
         self.into = into
+        self.revision = revision
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy the pipeline of the range, and wait as asked."""
@@ -76,6 +96,7 @@ class StreamBackfillOperator(StreamingSqlOperator):
             last = _instant(self.end, context, "end")
             history["history_to"] = _spelled(last)
             self.pipeline = f"{self.pipeline}_{first:%Y%m%dT%H%M%SZ}_{last:%Y%m%dT%H%M%SZ}"
+            self._revise()
         if self.partial_windows:
             history["partial_windows"] = "on"
         if self.start_from:
@@ -83,7 +104,31 @@ class StreamBackfillOperator(StreamingSqlOperator):
         self.settings = {**(self.settings or {}), **history}
         if self.into is not None:
             self.sql = writing_under(self.sql, self.into)
+        if not self.then_continue:
+            self._refuse_another(history)
         return super().execute(context)
+
+    def _revise(self) -> None:
+        """Let a revision be another pipeline, which writes elsewhere."""
+        revision = "" if self.revision is None else str(self.revision).strip()
+        if revision not in ("", "None"):
+            self.pipeline = f"{self.pipeline}_{revision}"
+            self.into = f"{self.into}-{revision}" if self.into else revision
+
+    def _refuse_another(self, history: Mapping[str, str]) -> None:
+        """Refuse a script that gives other rows than those that the range has to its end. It would have nothing to read
+        any more, and the task would end well with the rows of the script before it."""
+        done = self.hold(find(self.pipeline, now))
+        if done is None or done.state is not JobState.FINISHED:
+            return
+        told = f"range {self.pipeline} was read to its end"
+        if any(done.settings.get(name, value) != value for name, value in history.items()):
+            raise RangeDoneError(f"{told} with other settings of where it begins and what it reads")
+        if done.query is not None and done.query != self.sql:
+            plan = self._plan()
+            changes = {verdict.get("change") for verdict in plan.plan.get("verdicts", ())}
+            if plan.is_refused or changes - {"SAME", "STATE_KEPT"}:
+                raise RangeDoneError(f"{told} by another script, whose rows stay")
 
 
 def writing_under(script: str, prefix: str) -> str:

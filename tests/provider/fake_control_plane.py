@@ -71,6 +71,8 @@ class FakePipeline:
             "version": self.version,
             "digest": "d",
             "fingerprint": "f1",
+            "query": self.body.get("query"),
+            "settings": self.body.get("settings", {}),
             "graph": {
                 "nodes": [
                     {"operator": "Write", "description": "Write counts"},

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_arroyo.errors import NoDataIntervalError
+from airflow_provider_arroyo.errors import NoDataIntervalError, RangeDoneError
 from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 
 from .fake_control_plane import FakeControlPlane
@@ -82,3 +82,67 @@ def test_the_script_writes_under_a_prefix(plane: FakeControlPlane, airflow_run: 
 
     (request,) = plane.matching_requests("PUT")
     assert request.body["query"] == "SELECT 1\n;\nSET sink_prefix = 'january''s';\n"
+
+
+def test_a_range_that_is_done_is_not_read_by_another_script(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Finished")
+    airflow_run.execute(backfill(start=DAY, end=NEXT_DAY))
+    [done] = plane.pipelines.values()
+    done.body["query"] = "SELECT 2"
+    done.plan = plan_of("SAME", "RESTART")
+
+    with pytest.raises(RangeDoneError, match="by another script") as raised:
+        airflow_run.execute(backfill(start=DAY, end=NEXT_DAY))
+
+    assert raised.value.code == "backfill.range_done"
+    assert len(sent(plane)) == 1
+
+
+def test_a_script_that_says_the_same_has_nothing_to_do(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Finished")
+    airflow_run.execute(backfill(start=DAY, end=NEXT_DAY))
+    [done] = plane.pipelines.values()
+    done.body["query"] = "SELECT 1 -- as before"
+    done.plan = plan_of("SAME", "STATE_KEPT")
+
+    assert airflow_run.execute(backfill(start=DAY, end=NEXT_DAY))["state"] == "Finished"
+
+
+def test_a_range_that_is_done_is_not_read_from_elsewhere(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Finished")
+    airflow_run.execute(backfill(start=DAY, end=NEXT_DAY, start_from={"a": "earliest"}))
+
+    with pytest.raises(RangeDoneError, match="other settings"):
+        airflow_run.execute(backfill(start=DAY, end=NEXT_DAY, start_from={"a": "latest"}))
+
+
+def test_a_range_that_has_failed_is_mended_by_another_script(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add(NAME, body={"query": "SELECT 2"}).become("Failed", "Failed", "Finished")
+
+    assert airflow_run.execute(backfill(start=DAY, end=NEXT_DAY, wait_for="none"))["name"] == NAME
+    assert len(sent(plane)) == 1
+
+
+@pytest.mark.parametrize(("into", "prefix"), [(None, "2"), ("days", "days-2")])
+def test_a_revision_is_another_pipeline_that_writes_elsewhere(
+    plane: FakeControlPlane, airflow_run: Run, into: str | None, prefix: str
+) -> None:
+    plane.new_pipelines_become("Finished")
+    airflow_run.execute(backfill(start=DAY, end=NEXT_DAY, into=into, revision=""))
+
+    for _ in range(2):
+        again = airflow_run.execute(backfill(start=DAY, end=NEXT_DAY, into=into, revision=2))
+        assert again["name"] == f"{NAME}_2"
+
+    assert len(plane.pipelines) == 2
+    assert plane.matching_requests("PUT")[-1].body["query"] == f"SELECT 1\n;\nSET sink_prefix = '{prefix}';\n"
+
+
+def test_a_range_that_goes_on_has_no_revision() -> None:
+    with pytest.raises(ValueError, match="has no revision"):
+        backfill(then_continue=True, revision=2)
+
+
+def plan_of(*changes: str) -> dict[str, Any]:
+    verdicts = [{"subject": "sink", "name": "counts", "change": change} for change in changes]
+    return {"is_refused": False, "loses_nothing": True, "text": "a plan", "id": "p", "plan": {"verdicts": verdicts}}
