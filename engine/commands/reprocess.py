@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.commands.base import Command
-from engine.commands.client import Json
+from engine.commands.client import Json, field_of
 from engine.commands.deploy import secret_part
 from engine.commands.remote import add_pipeline, connect, describe, errors_shown, path_of, show
 from engine.commands.waiting import add_wait, change
@@ -59,10 +59,10 @@ def _describe(answer: Mapping[str, Json]) -> str:
 
 
 def _lines(about: Mapping[str, Any]) -> str:
-    head = f"{about['name']} reads the input of {about['pipeline']} again, and goes on with what comes"
-    return "\n".join(
-        [head, *(f"  writes {line}" for line in about["writes"]), *(f"  {line}" for line in about["stays"])]
-    )
+    name, origin = field_of(about, "name"), field_of(about, "pipeline")
+    head = f"{name} reads the input of {origin} again, and goes on with what comes"
+    lines = [*(f"writes {line}" for line in about.get("writes", ())), *about.get("stays", ())]
+    return "\n".join([head, *(f"  {line}" for line in lines)])
 
 
 REPROCESS = Command("reprocess", "Read a pipeline's input again beside it, and write elsewhere", add_arguments, run)
