@@ -139,6 +139,21 @@ def _adds(branch: Branch, dice: random.Random) -> Edit:
     return Edit(replace(branch, adds=branch.adds + 1), "adds", allows)
 
 
+def wider(branch: Branch, allows: frozenset[Change] | None) -> frozenset[Change]:
+    """What a plan may say of an operator whose numbers become wider; `allows` is what it may say of another edit of it,
+    or of one that is new."""
+    if allows is not None and allows & {REFUSED, Change.STATE_NEW}:
+        return allows
+    if branch.kind == "plain":
+        return frozenset()
+    reads_numbers = branch.aggregates != ("n",)
+    if branch.kind in ("joined", "first") or (branch.kind == "session" and reads_numbers):
+        return frozenset({REFUSED})
+    if branch.kind in ("totals", "ranked") or reads_numbers:
+        return frozenset({MIGRATED})
+    return allows or frozenset({Change.SAME, KEPT})
+
+
 Editor: TypeAlias = Callable[[Branch, random.Random], Edit]
 EDITORS: Mapping[Kind, Sequence[Editor]] = {
     "tumble": (_aggregates, _aggregates, _front, _behind, _size, _adds),

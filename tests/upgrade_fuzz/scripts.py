@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import get_args
 
 from engine.changes.verdict import Change
-from tests.upgrade_fuzz.branches import Branch, Kind, edited, new_branch
+from tests.upgrade_fuzz.branches import Branch, Kind, edited, new_branch, wider
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _SOURCES = """
-CREATE TABLE events (ts TIMESTAMP NOT NULL, key TEXT, number BIGINT, WATERMARK FOR ts)
+CREATE TABLE events (ts TIMESTAMP NOT NULL, key TEXT, number {type}, WATERMARK FOR ts)
 WITH (connector = 'scripted', path = '{folder}/events.json');
 """
 _SIZES = """
@@ -25,10 +25,12 @@ _UPDATING = ("totals", "joined", "first")
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Branches of different kinds. `style` is how it is written: comments, lines, the name of a view."""
+    """Branches of different kinds. `style` is how it is written: comments, lines, the name of a view; `type` that of
+    the numbers of its events."""
 
     branches: tuple[Branch, ...]
     style: int = 0
+    type: str = "BIGINT"
 
     def sql(self, folder: Path) -> str:
         """The whole text."""
@@ -44,7 +46,7 @@ class Script:
             )
             parts.append(f"INSERT INTO {branch.table} {select};")
         gap = "\n" if self.style % 3 == 0 else f"\n-- as it was said in meeting {self.style}\n"
-        return gap.join(parts).replace("{folder}", str(folder))
+        return gap.join(parts).replace("{folder}", str(folder)).replace("{type}", self.type)
 
     def branch(self, table: str) -> Branch | None:
         """The branch into a table."""
@@ -63,7 +65,8 @@ class Edited:
 def random_script(dice: random.Random) -> Script:
     """A first script."""
     kinds = dice.sample(KINDS, dice.randint(2, 4))
-    return Script(tuple(new_branch(kind, 0, dice) for kind in kinds), dice.randrange(6))
+    type_of_numbers = dice.choice(("INT", "BIGINT"))
+    return Script(tuple(new_branch(kind, 0, dice) for kind in kinds), dice.randrange(6), type_of_numbers)
 
 
 def random_change(script: Script, number: int, dice: random.Random) -> Edited:
@@ -85,6 +88,12 @@ def random_change(script: Script, number: int, dice: random.Random) -> Edited:
         gone = branches.pop(dice.choice([place for place in range(len(branches)) if place not in touched]))
         names.append(f"without {gone.table}")
         allows[gone.table] = frozenset({Change.REFUSED}) if gone.kind != "plain" else frozenset()
+    if script.type == "INT" and dice.random() < 0.4:
+        script = replace(script, type="BIGINT")
+        names.append("type")
+        allows = {branch.table: wider(branch, allows.get(branch.table)) for branch in branches} | {
+            table: allowed for table, allowed in allows.items() if table not in {branch.table for branch in branches}
+        }
     if dice.random() < 0.5:
         dice.shuffle(branches)
         names.append("order")

@@ -27,7 +27,7 @@ def test_what_plans_of_random_edits_say_comes_to_be(spark: SparkSession, seed: i
 
 def test_every_script_that_edits_make_is_one_and_all_kinds_and_edits_come_up(tmp_path: Path) -> None:
     seen: set[str] = set()
-    for seed in range(25):
+    for seed in range(40):
         dice = random.Random(seed)
         script = random_script(dice)
         for number in (2, 3, 4):
@@ -36,4 +36,4 @@ def test_every_script_that_edits_make_is_one_and_all_kinds_and_edits_come_up(tmp
             seen |= {name.rsplit("_", 1)[0] for name in change.names}
             script = change.script
     edits = ("aggregates of tumble", "front of hop", "behind of session", "size of first", "limit of ranked")
-    assert seen >= {*edits, "adds of joined", "new plain", "without totals", "order", "style"}
+    assert seen >= {*edits, "type", "adds of joined", "new plain", "without totals", "order", "style"}
