@@ -110,6 +110,7 @@ LONG = (
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
     "system/test_warm_runs.py",
+    "upgrade_matrix/test_played.py",
     "updating/test_restarts.py",
     "updating/test_savepoints.py",
     "updating/test_with_spark.py::test_the_folded_changes_are_the_batch_answer",
