@@ -171,7 +171,8 @@ class Story:
             if branch.table in held_back:
                 histories[branch.table] = histories[branch.table].holding_back(epoch)
             if branch.kind == "joined" and not had_sizes:
-                self.sizes_since = epoch
+                # an epoch that the old query has begun has nothing of a table that it does not read
+                self.sizes_since = max(epoch, spark_log.numbers(self.paths.checkpoint / "offsets")[-1] + 1)
         self.histories = histories
 
     def _run(self, script: Script, wish: StateUpgrade | None, last: int | None) -> None:
