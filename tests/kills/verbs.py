@@ -170,7 +170,10 @@ def _restore(*, allow_replay: bool) -> Callable[[Story, Any, str], object]:
 
 def _is_restored(story: Story) -> bool:
     lineage = story.state / "lineage.json"
-    return bool(json.loads(lineage.read_text())["parents"]) if lineage.exists() else False
+    try:
+        return bool(json.loads(lineage.read_text())["parents"])
+    except FileNotFoundError:  # while it is swapped for another
+        return False
 
 
 def _restored_at_rest(story: Story, _: Any) -> None:
