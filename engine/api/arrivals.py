@@ -32,7 +32,6 @@ from engine.api.savepoint_holds import SavepointTask
 from engine.api.savepoint_moves import check_place
 from engine.delivery.faults import reach
 from engine.errors import (
-    EngineError,
     PipelineBusyError,
     PipelineExistsError,
     PipelineIncompatibleError,
@@ -220,15 +219,7 @@ def _find(connection: Connection, passport: Passport) -> Move | None:
 
 def _run_import(context: Context, body: ArrivalRequest, planned: PlannedQuery, request: ChangeRequest) -> None:
     pipeline_id = body.passport.pipeline_id
-    task = context.holds.tasks[pipeline_id]
-    try:
-        count = _import(context, body, planned, request)
-        context.holds.tasks[pipeline_id] = replace(task, state="done", message=f"{count} files are here")
-    except EngineError as error:
-        context.holds.tasks[pipeline_id] = replace(task, state="failed", message=error.message)
-    except Exception as error:
-        LOG.exception("the import of pipeline %s fails with an error of the control plane's own", pipeline_id)
-        context.holds.tasks[pipeline_id] = replace(task, state="failed", message=f"{type(error).__name__}: {error}")
+    context.holds.carry_out(pipeline_id, lambda: f"{_import(context, body, planned, request)} files are here")
 
 
 def _import(context: Context, body: ArrivalRequest, planned: PlannedQuery, request: ChangeRequest) -> int:

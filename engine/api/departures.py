@@ -14,7 +14,6 @@ tells the key without which nobody can start the pipeline there.
 
 from __future__ import annotations
 
-import logging
 import secrets
 from concurrent.futures import wait
 from dataclasses import replace
@@ -36,7 +35,7 @@ from engine.api.problems import refusals
 from engine.api.savepoint_holds import SavepointTask
 from engine.api.savepoint_moves import check_place
 from engine.delivery.faults import reach
-from engine.errors import EngineError, PipelineBusyError, PipelineMovingError
+from engine.errors import PipelineBusyError, PipelineMovingError
 from engine.instants import to_micros
 from engine.jobs import processes
 from engine.jobs.desired import is_settled
@@ -48,7 +47,6 @@ from engine.store import moves, pipeline_secrets, pipelines
 from engine.store.moves import Move, MoveStep
 from engine.store.records import read_record, read_version
 
-LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/departure", tags=["moves"], responses=refusals(404))
 
 
@@ -252,16 +250,10 @@ def _is_departure(move: Move) -> bool:
 
 
 def _run_export(context: Context, record: JobRecord, move: Move, request: ChangeRequest) -> None:
-    pipeline_id = record.pipeline.id
-    task = context.holds.tasks[pipeline_id]
-    try:
-        count = _export(context, record, move, request)
-        context.holds.tasks[pipeline_id] = replace(task, state="done", message=f"{count} files are at {move.place}")
-    except EngineError as error:
-        context.holds.tasks[pipeline_id] = replace(task, state="failed", message=error.message)
-    except Exception as error:
-        LOG.exception("the export of pipeline %s fails with an error of the control plane's own", pipeline_id)
-        context.holds.tasks[pipeline_id] = replace(task, state="failed", message=f"{type(error).__name__}: {error}")
+    def send() -> str:
+        return f"{_export(context, record, move, request)} files are at {move.place}"
+
+    context.holds.carry_out(record.pipeline.id, send)
 
 
 def _export(context: Context, record: JobRecord, move: Move, request: ChangeRequest) -> int:

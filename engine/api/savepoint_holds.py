@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
 from typing import Literal
 
+from engine.errors import EngineError
+
+LOG = logging.getLogger(__name__)
 TaskKind = Literal["verify", "drill", "export", "import", "departure", "arrival"]
 """What a savepoint, or the state of a pipeline that moves, may be asked for that takes some time."""
 
@@ -41,6 +46,17 @@ class Holds:
                 return running
             self.tasks[savepoint_id] = task
             return None
+
+    def carry_out(self, name: str, work: Callable[[], str]) -> None:
+        """Do the task that was begun under a name, and note what came of it."""
+        task = self.tasks[name]
+        try:
+            self.tasks[name] = replace(task, state="done", message=work())
+        except EngineError as error:
+            self.tasks[name] = replace(task, state="failed", message=error.message)
+        except Exception as error:
+            LOG.exception("%s: %s fails with an error of the control plane's own", name, task.kind)
+            self.tasks[name] = replace(task, state="failed", message=f"{type(error).__name__}: {error}")
 
     def reason(self, savepoint_id: str) -> str | None:
         """What a savepoint is held for, if it is."""

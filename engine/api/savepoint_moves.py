@@ -6,7 +6,6 @@ a control plane that dies meanwhile removes what it has left at its next start. 
 
 from __future__ import annotations
 
-import logging
 from concurrent.futures import wait
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from engine.api.problems import refusals
 from engine.api.savepoint_holds import SavepointTask
 from engine.api.savepoint_removal import finish
 from engine.api.savepoint_tasks import begin
-from engine.errors import EngineError, PlaceError, SavepointNotFoundError
+from engine.errors import PlaceError, SavepointNotFoundError
 from engine.instants import from_micros
 from engine.jobs import ids
 from engine.jobs.data_directory import DataDirectory
@@ -31,7 +30,6 @@ from engine.jobs.status import JobEvent
 from engine.store import events, pipelines, savepoints, versions
 from engine.store.savepoints import Savepoint
 
-LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 
 
@@ -149,18 +147,16 @@ def _export(context: Context, stored: Savepoint, job_id: str, body: ExportReques
 
 
 def _run_import(context: Context, fresh: Savepoint, job_id: str, place: str, who: str | None) -> None:
-    task = context.holds.tasks[fresh.id]
     reason = f"it is imported from {place}"
     context.holds.add(fresh.id, reason)
-    try:
+
+    def bring() -> str:
         message = _import(context, fresh, place)
-        context.holds.tasks[fresh.id] = replace(task, state="done", message=message)
         _tell(context, job_id, f"savepoint {fresh.id} is imported: {message}", who)
-    except EngineError as error:
-        context.holds.tasks[fresh.id] = replace(task, state="failed", message=error.message)
-    except Exception as error:
-        LOG.exception("the import of savepoint %s fails with an error of the control plane's own", fresh.id)
-        context.holds.tasks[fresh.id] = replace(task, state="failed", message=f"{type(error).__name__}: {error}")
+        return message
+
+    try:
+        context.holds.carry_out(fresh.id, bring)
     finally:
         context.holds.end(fresh.id, reason)
         if context.holds.tasks[fresh.id].state != "done":

@@ -8,10 +8,8 @@ A task that ends with its control plane has changed nothing, and is asked for ag
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -25,7 +23,6 @@ from engine.api.savepoint_holds import SavepointTask, TaskKind
 from engine.api.savepoint_use import holding
 from engine.errors import (
     DamagedSavepointError,
-    EngineError,
     PipelineBusyError,
     RequestError,
     SavepointError,
@@ -36,7 +33,6 @@ from engine.jobs.status import JobEvent
 from engine.store import events, pipelines, savepoints
 from engine.store.savepoints import Savepoint
 
-LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 Work = Callable[[Savepoint], str]
 """Does something with a savepoint that stays meanwhile; says what came of it, or raises EngineError."""
@@ -98,16 +94,11 @@ def start_drill(context: Context, stored: Savepoint, job_id: str) -> None:
 
 
 def _run(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> None:
-    task = context.holds.tasks[stored.id]
-    try:
+    def work_on_it() -> str:
         with holding(context, stored.pipeline_id, stored.id, f"it is worked on ({kind})") as held:
-            message = work(held)
-        context.holds.tasks[stored.id] = replace(task, state="done", message=message)
-    except EngineError as error:
-        context.holds.tasks[stored.id] = replace(task, state="failed", message=error.message)
-    except Exception as error:
-        LOG.exception("savepoint %s: %s fails with an error of the control plane's own", stored.id, kind)
-        context.holds.tasks[stored.id] = replace(task, state="failed", message=f"{type(error).__name__}: {error}")
+            return work(held)
+
+    context.holds.carry_out(stored.id, work_on_it)
 
 
 def _verify(context: Context, stored: Savepoint, job_id: str, *, drill: bool) -> str:
