@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from engine.commands.base import Command, path
 from engine.commands.client import field_of
-from engine.commands.connection_file import add_connections_argument, connections_text
+from engine.commands.compared_arguments import add_compared_arguments
+from engine.commands.connection_file import connections_text
 from engine.commands.remote import add_connection, connect, path_of
 from engine.commands.terminal import complain, dim, read_script, say
-from engine.commands.udf_files import add_udf_argument, read_udf_files
+from engine.commands.udf_files import read_udf_files
 from engine.errors import EngineError, RequestError, ScriptRefused
 from engine.jobs.data_directory import DataDirectory
 from engine.settings import load
@@ -30,41 +31,8 @@ _EXAMPLES = 10
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="Read the new script from this file; - is standard input")
-    running = parser.add_mutually_exclusive_group(required=True)
-    running.add_argument(
-        "--state-dir", metavar="DIR", type=path, help="Compare with the script whose state this directory holds"
-    )
-    running.add_argument(
-        "--savepoint", metavar="DIR", type=path, help="Compare with the script whose savepoint is in this directory"
-    )
-    running.add_argument(
-        "--pipeline",
-        metavar="NAME",
-        help="Compare with what this pipeline of a control plane runs, whose data directory is on this machine",
-    )
-    add_udf_argument(parser)
-    parser.add_argument(
-        "--old-udf",
-        metavar="FILE.py",
-        action="append",
-        default=[],
-        help="Take this as a file of functions of the old script; may be repeated (default: those of --udf)",
-    )
-    add_connections_argument(parser)
-    parser.add_argument(
-        "--keep-state",
-        metavar="OPERATOR",
-        action="append",
-        default=[],
-        help="Let this operator keep its state though other rows come to it now; may be repeated",
-    )
-    parser.add_argument(
-        "--reset",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="Give up what this operator, source or sink has kept; may be repeated",
+    add_compared_arguments(
+        parser, "Compare with what this pipeline of a control plane runs, whose data directory is on this machine"
     )
     parser.add_argument(
         "--parallelism",
