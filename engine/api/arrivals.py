@@ -206,6 +206,11 @@ def _check_free(connection: Connection, passport: Passport) -> None:
                 f"pipeline {passport.name!r} has moved away from here, and its records are still here",
                 hint=f"delete them: arroyo delete {passport.name} --with-savepoints",
             )
+        if move is not None and move.step == "arrived" and there.id == passport.pipeline_id:
+            raise PipelineExistsError(
+                f"pipeline {passport.name!r} has come here in an earlier move that was taken back",
+                hint="`arroyo move --take-back` with the same control planes removes what is left of that",
+            )
         raise PipelineExistsError(f"there is a pipeline {passport.name!r} already", hint="delete one of the two")
     if passport.pipeline_id in stored_deletions.pending(connection):
         raise PipelineBusyError("the pipeline is still being deleted here", hint="send the request again in a moment")

@@ -210,7 +210,7 @@ def _start_there(move: _Move, departure: dict[str, Any]) -> int:
 def _take_back(move: _Move, departure: dict[str, Any] | None) -> int:
     """Have nothing of it there, then let it run here."""
     if departure is None:
-        raise RequestError("the pipeline does not move", hint="there is nothing to take back")
+        return _clear_there(move)
     passport = departure["passport"]
     path = f"/arrivals/{segment(passport['pipeline_id'])}"
     is_given = departure["step"] in ("released", "over")
@@ -220,6 +220,17 @@ def _take_back(move: _Move, departure: dict[str, Any] | None) -> int:
         move.until(lambda: {"done": move.there.send("DELETE", path, None)}, lambda _: True, "the way back")
     move.here.send("DELETE", f"{move.path}/departure" + ("?removed_there=true" if is_given else ""), None)
     say(f"{passport['name']} stays here" + (", and runs again" if passport["runs"] else ""))
+    return 0
+
+
+def _clear_there(move: _Move) -> int:
+    """Remove what has come there in a move that was taken back here meanwhile, and so never can run."""
+    pipeline = _object(move.here.get(move.path))
+    path = f"/arrivals/{segment(field_of(pipeline, 'id'))}"
+    if _object(move.there.get(path)).get("step") != "arrived":
+        raise RequestError("the pipeline does not move", hint="there is nothing to take back")
+    move.there.send("DELETE", path, None)
+    say(f"{pipeline['name']} stays here; what had come there of it is removed")
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.cli import main
+from engine.commands.client import Json
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.jobs import processes
 from engine.jobs.fault_points import TransferPoint
@@ -134,7 +135,22 @@ def test_what_is_refused_there_stops_nothing_here_and_a_move_is_taken_back(
     here.until(state="Running", run_id=2)
     assert there.client.get("/pipelines")["data"] == []  # type: ignore[call-overload]
     assert not is_up(there, pipeline_id)
+    # two at once: it is taken back here while it comes there, where nobody has the key to it any more
+    body: dict[str, Json] = {"to": there.client.url, "place": (tmp_path / "other").as_uri()}
+    here.client.send("POST", "/pipelines/orders/departure", body)
+    here.until(state="Stopped")
+    departure = here.client.send("POST", "/pipelines/orders/departure/export", None)
+    assert isinstance(departure, dict)
+    request = {"passport": departure["passport"], "place": body["place"], "origin": here.client.url}
+    there.client.send("POST", "/arrivals", request)
+    here.client.send("DELETE", "/pipelines/orders/departure", None)
+    here.until(state="Running", run_id=3)
+    assert move(here, there, tmp_path / "place") == 2
+    assert "in an earlier move that was taken back" in capsys.readouterr().err
+    assert move(here, there, tmp_path / "place", "--take-back") == 0
+    assert there.client.get("/pipelines")["data"] == []  # type: ignore[call-overload]
+    assert move(here, there, tmp_path / "place", "--take-back") == 2
     assert move(here, there, tmp_path / "place") == 0
-    there.until(state="Running", run_id=3)
+    there.until(state="Running", run_id=4)
     # it has begun to work there, so its sinks may have rows that nobody knows of here
     assert move(here, there, tmp_path / "place", "--take-back") == 2
