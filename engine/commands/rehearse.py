@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import tempfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from engine.commands.terminal import complain, dim, read_script, say
 from engine.commands.udf_files import read_udf_files
 from engine.errors import EngineError, RequestError, ScriptRefused
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.spec import read_run_settings
 from engine.settings import load
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def _run(arguments: Namespace) -> int:
 
     script, udfs, connections = read_script(arguments.file), read_udf_files(arguments.udf), connections_text(arguments)
     old_udfs = read_udf_files(arguments.old_udf)
+    read_run_settings({"memory": arguments.memory})
     state = arguments.state_dir if arguments.pipeline is None else _state_of_pipeline(arguments)
     if state is not None:
         query_of_state(state)
@@ -140,7 +143,13 @@ def _state_of_pipeline(arguments: Namespace) -> Path:
 
 
 def _usual_scratch() -> Path:
-    return Path(tempfile.gettempdir()) / f"arroyo-rehearsals-{os.getuid()}"
+    """A directory of this user's, in one that is everybody's: nobody else may have made it beforehand."""
+    directory = Path(tempfile.gettempdir()) / f"arroyo-rehearsals-{os.getuid()}"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise RequestError(f"{directory} is not a directory of yours", hint="name another one with --scratch")
+    return directory
 
 
 @contextmanager

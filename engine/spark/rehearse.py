@@ -19,6 +19,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from engine.changes.fork import plan_fork
@@ -144,11 +146,19 @@ def rehearse(
         rows[name] = _run(spark, spec, control, name)
     _check_same_input(rows["old"], rows["new"], ends)
     on_step("comparing the rows")
+    try:
+        differences = _compare(spark, planned, states, scratch)
+    except (PySparkException, Py4JJavaError) as error:
+        text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
+        reason = str(text).partition("\n")[0]
+        raise RehearsalFailedError(
+            f"the rows cannot be compared: {reason}", hint=f"see that the disk of {scratch.parent} has room"
+        ) from error
     return RehearsalReport(
         planned.plan.id,
         manifest.epoch,
         {**rows["new"], **rows["old"]},
-        tuple(_compare(spark, planned, states, scratch)),
+        tuple(differences),
         tuple(sorted({*remarks(planned.before), *remarks(planned.after)})),
     )
 

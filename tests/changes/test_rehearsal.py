@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from engine.changes.rehearsal import refuse_unrepeatable, remarks, with_kept_rows
 from engine.changes.row_difference import DifferentRow, RehearsalReport, SinkDifference, to_json, to_text
+from engine.cli import main
+from engine.commands.rehearse import _usual_scratch
 from engine.compile import Program, compile_script
 from engine.connectors.rehearsal import REHEARSAL
-from engine.errors import RehearsalError, ScriptRefused
+from engine.errors import RehearsalError, RequestError, ScriptRefused
 from engine.udf.declared import UdfFile
 
 FILE = "CREATE TABLE clicks (ts TIMESTAMP NOT NULL, user TEXT, WATERMARK FOR ts) WITH ({});"
@@ -141,3 +146,37 @@ def test_a_report_is_shown_as_text_and_as_json() -> None:
 def test_what_a_reader_would_see_is_a_difference(sink: SinkDifference, differs: bool) -> None:
     assert report(sink).differs is differs
     assert ("no row differs" in to_text(report(sink))) is not differs
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> list[str]:
+    """The command, with a script that can be read."""
+    script = tmp_path / "new.sql"
+    script.write_text("SELECT 1")
+    return ["rehearse", str(script), "--state-dir", str(tmp_path / "state")]
+
+
+def test_an_amount_of_memory_that_is_none_is_refused_before_anything_is_copied(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "--memory", "lots"]) == 2
+    assert "memory must be a whole number and a unit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", ["a link", "of another user"])
+def test_a_scratch_directory_that_somebody_else_has_made_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    usual = tmp_path / f"arroyo-rehearsals-{os.getuid()}"
+    assert _usual_scratch() == usual
+    usual.rmdir()
+    if other == "a link":
+        (tmp_path / "theirs").mkdir()
+        usual.symlink_to(tmp_path / "theirs")
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 4711)
+        (tmp_path / "arroyo-rehearsals-4711").mkdir()
+
+    with pytest.raises(RequestError, match="is not a directory of yours"):
+        _usual_scratch()

@@ -179,6 +179,19 @@ def test_a_query_that_fails_is_named(story: Story) -> None:
         story.rehearse("INSERT INTO plain SELECT id, CAST(user AS BIGINT) FROM clicks;")
 
 
+def test_rows_that_cannot_be_read_again_are_an_error_that_says_so(story: Story) -> None:
+    story.write(0, BEFORE + 500)
+    story.begin(PLAIN)
+
+    def damage(step: str) -> None:
+        if step == "comparing the rows":
+            [*_, file] = (story.folder / "scratch" / "new").rglob("*.parquet")
+            file.write_bytes(b"PAR1")
+
+    with pytest.raises(RehearsalFailedError, match="the rows cannot be compared"):
+        story.rehearse(PLAIN, damage)
+
+
 def test_a_savepoint_restores_as_before_once_it_was_rehearsed(story: Story) -> None:
     story.write(0, BEFORE + 500)
     story.begin(PLAIN)
