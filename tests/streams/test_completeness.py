@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.epoch_report import EpochReport, SinkProgress
 from engine.instants import FAR_FUTURE
 from engine.plan.completeness import OPEN_SESSIONS
-from engine.spark.run import RunSpec
-from tests.streams.play import START, Step, at, play, read_rows, write_script
+from engine.spark.run import RunSpec, run_in
+from tests.streams.play import START, Step, StepByStep, at, read_rows, write_script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,17 +52,19 @@ def test_a_window_that_is_open_is_not_complete(spark: SparkSession, tmp_path: Pa
     ]
     write_script(tmp_path / "script.json", steps)
     spec = RunSpec("events", SCRIPT.format(folder=tmp_path), tmp_path / "state")
-    settled = []
-    while True:
-        outcome, reports = play(spark, spec, stop_after=0 if not settled else settled[-1][0] + 1)
-        sinks = reports[-1].sinks
+    control, settled = StepByStep(), list[tuple[Mapping[str, SinkProgress], dict[str, list[datetime]]]]()
+
+    def note(report: EpochReport) -> None:
+        """What a reader finds after an epoch: the next one does not begin before this has been looked at."""
         written = {name: instants(tmp_path / name, "start") for name in ("minutes", "hops", "visits")}
-        if outcome == "finished":
-            break
-        settled.append((reports[-1].epoch, sinks["minutes"].output_until, sinks, written))
+        settled.append((report.sinks, written))
+        control.reported.set()
+
+    assert run_in(spark, spec, control, note) == "finished"
+    sinks, _ = settled[-1]
     assert {sink.complete_until for sink in sinks.values()} == {FAR_FUTURE}
 
-    by_mark = {mark: (sinks, written) for _, mark, sinks, written in settled}
+    by_mark = {sinks["minutes"].output_until: (sinks, written) for sinks, written in settled}
     assert after(116) in by_mark, list(by_mark)
     sinks, written = by_mark[after(116)]
     assert sinks["minutes"].complete_until == after(60)
