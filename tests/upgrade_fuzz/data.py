@@ -31,11 +31,16 @@ class Size:
 
 
 def random_events(dice: random.Random) -> tuple[Event, ...]:
-    """Rows whose times all differ, so that every ranking of them has one answer."""
-    minutes = sorted(dice.sample(range(int(STEPS * MINUTES * 100)), STEPS * 5))
-    return tuple(
-        Event(int(minute / 100 // MINUTES), minute / 100, dice.choice("abc"), dice.randrange(20)) for minute in minutes
-    )
+    """Rows whose times all differ, so that every ranking of them has one answer. Each step has some: a step without
+    would be no epoch, and those after it would come an epoch sooner."""
+    minutes: list[int] = []
+    while len({_step(minute) for minute in minutes}) < STEPS:
+        minutes = sorted(dice.sample(range(int(STEPS * MINUTES * 100)), STEPS * 5))
+    return tuple(Event(_step(minute), minute / 100, dice.choice("abc"), dice.randrange(20)) for minute in minutes)
+
+
+def _step(hundredths: int) -> int:
+    return int(hundredths / 100 // MINUTES)
 
 
 def sizes() -> Sequence[Size]:
