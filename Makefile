@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-latency \
+.PHONY: help setup check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-latency \
 	bench-startup bench-state bench-scale format constraints clean
 
 help: ## What can be made
@@ -60,6 +60,9 @@ docs: $(READY) ## Write docs/reference from the declarations, and build the site
 	$(BIN)/python -m engine.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "site/index.html"
+
+web: $(READY) ## Build the page of the control plane of engine/web, which alone needs Node
+	$(BIN)/python .ci/web.py
 
 changelog: $(READY) ## Make a release of what is in changes/: VERSION=0.1.0 DATE=2026-01-31
 	$(BIN)/python -m engine.docs.changelog "$(VERSION)" "$(DATE)"

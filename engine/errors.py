@@ -645,6 +645,12 @@ class AdminOnlyError(AuthError):
     code = "auth.admin_only"
 
 
+class CrossSiteError(AuthError):
+    """A browser has sent the cookie of a session with a request that the page of the control plane has not made."""
+
+    code = "auth.cross_site"
+
+
 class TokenExistsError(EngineError):
     """The name of a token is taken."""
 

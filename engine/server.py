@@ -33,6 +33,7 @@ from engine.api.plan_query import plan_query
 from engine.api.plan_reprocess import plan_reprocess
 from engine.api.plan_starts import check_starts
 from engine.api.plan_upgrade import plan_fork, plan_upgrade
+from engine.api.sessions import Sessions
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread
@@ -189,6 +190,7 @@ def _serve(
         max_query_bytes=settings.api.max_query_bytes,
         long_poll_max=settings.api.long_poll_max,
         tell_span=None if traces is None else traces.tell,
+        sessions=Sessions(database.vault.digest("sessions of browsers").encode()),
     )
     with database.reading() as connection:
         context.admission.load(tokens.named(connection))

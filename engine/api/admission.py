@@ -14,6 +14,14 @@ ADMIN = "admin"
 """Who asks with the control plane's first token."""
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who was let in, and by which token."""
+
+    name: str
+    token_hash: str = field(repr=False)
+
+
 @dataclass(slots=True)
 class Admission:
     """The named tokens of this control plane; the only writer of them is in this process."""
@@ -30,10 +38,13 @@ class Admission:
             token.name == who and token.is_valid(clock()) for token in self._named.values()
         )
 
-    def who(self, token: str, admin_hashes: frozenset[str], clock: Clock) -> str | None:
-        """The name under which a token is let in; None when it is not. Takes the same time whichever admin's it is."""
-        hashed = hash_key(token)
-        if token and sum(hmac.compare_digest(hashed, admitted) for admitted in admin_hashes) > 0:
-            return ADMIN
-        named = self._named.get(hashed)
-        return named.name if named is not None and named.is_valid(clock()) else None
+    def caller(self, token: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:
+        """Whom a token lets in; None when it does not."""
+        return self.caller_of(hash_key(token), admin_hashes, clock) if token else None
+
+    def caller_of(self, token_hash: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:
+        """The same for the hash of a token. Takes the same time whichever admin's it is."""
+        if sum(hmac.compare_digest(token_hash, admitted) for admitted in admin_hashes) > 0:
+            return Caller(ADMIN, token_hash)
+        named = self._named.get(token_hash)
+        return Caller(named.name, token_hash) if named is not None and named.is_valid(clock()) else None

@@ -32,12 +32,14 @@ from engine.api import (
     savepoint_schedules,
     savepoint_tasks,
     savepoints,
+    session,
     state,
     sweep,
     tokens,
     upgrades,
     validate_query,
     watermark,
+    web_page,
 )
 from engine.api.answers import Ping
 from engine.api.authentication import Authentication, Rules
@@ -80,6 +82,7 @@ ROUTERS = (
     departures.ROUTER,
     arrivals.ROUTER,
     tokens.ROUTER,
+    session.ROUTER,
     sweep.ROUTER,
     runs.ROUTER,
     description.ROUTER,
@@ -119,9 +122,13 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.context = context
+    app.state.rules = rules
     include_routers(app)
     app.include_router(description.SHORTCUT)
+    app.include_router(web_page.ROUTER)
     problems.install(app)
-    app.add_middleware(Authentication, rules=rules, admission=context.admission, clock=context.clock)
+    app.add_middleware(
+        Authentication, rules=rules, admission=context.admission, clock=context.clock, sessions=context.sessions
+    )
     page.install(app, context)
     return app

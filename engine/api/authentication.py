@@ -8,16 +8,29 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine.api.admission import Admission
+from engine.api.admission import Admission, Caller
 from engine.api.metrics import METRICS_PATH
 from engine.api.problems import answer, problem_of
-from engine.errors import AuthError, EngineError, HostRefusedError, RequestError, RequestTooLargeError
+from engine.api.sessions import Sessions
+from engine.errors import (
+    AuthError,
+    CrossSiteError,
+    EngineError,
+    HostRefusedError,
+    RequestError,
+    RequestTooLargeError,
+)
 from engine.instants import Clock
 from engine.jobs.address import API_PREFIX
 
 OPEN = (f"{API_PREFIX}/ping", f"{API_PREFIX}/api-docs/")
 """Paths below the API that anybody may ask."""
-_WHO = "who"
+SESSION = f"{API_PREFIX}/session"
+"""Anybody may ask there whether he is let in, and post what should let him in, which the handler checks."""
+PAGE_HEADER = "X-Arroyo-Page"
+"""What the page sends with whatever changes something. A page from elsewhere would have to ask first, and nobody says
+yes."""
+_CALLER = "caller"
 OWN_KEY = f"{API_PREFIX}/runs/"
 """Paths that drivers ask with the secret of their run, which the handlers check."""
 
@@ -41,30 +54,43 @@ class Authentication:
     rules: Rules
     admission: Admission
     clock: Clock
+    sessions: Sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with a problem."""
         if scope["type"] == "http":
             try:
-                scope.setdefault("state", {})[_WHO] = self._check(scope["path"], Headers(scope=scope))
+                scope.setdefault("state", {})[_CALLER] = self._check(
+                    scope["method"], scope["path"], Headers(scope=scope)
+                )
             except EngineError as error:
                 await answer(problem_of(error))(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
-    def _check(self, path: str, headers: Headers) -> str | None:
+    def _check(self, method: str, path: str, headers: Headers) -> Caller | None:
         """Who asks; refuses what has no valid token where one is needed."""
         _check(self.rules, path, headers)
-        if is_open(path) and (path != METRICS_PATH or self.rules.open_metrics):
-            return None
-        who = self.admission.who(bearer(headers), self.rules.token_hashes, self.clock)
-        if who is None:
+        if is_open(path, method) and (path != METRICS_PATH or self.rules.open_metrics):
+            return self._caller(method, headers) if (method, path) == ("GET", SESSION) else None
+        caller = self._caller(method, headers)
+        if caller is None:
             raise AuthError("the request has no valid token", hint="send `Authorization: Bearer <token>`")
-        return who
+        return caller
+
+    def _caller(self, method: str, headers: Headers) -> Caller | None:
+        """Whom the token of a request lets in, or the cookie of one without a token."""
+        if "authorization" in headers or not (cookie := session_cookie(headers)):
+            return self.admission.caller(bearer(headers), self.rules.token_hashes, self.clock)
+        _check_same_site(method, headers)
+        token_hash = self.sessions.token_hash(cookie, self.clock())
+        return (token_hash and self.admission.caller_of(token_hash, self.rules.token_hashes, self.clock)) or None
 
 
-def is_open(path: str) -> bool:
+def is_open(path: str, method: str = "GET") -> bool:
     """Whether anybody may ask for this path, or only with a secret that its handler checks."""
+    if path == SESSION and method.upper() in {"GET", "POST"}:
+        return True
     return path.startswith((*OPEN, OWN_KEY)) or not path.startswith("/api/")
 
 
@@ -76,8 +102,37 @@ def bearer(headers: Headers) -> str:
 
 def who_asks(request: Request) -> str | None:
     """The name of the token that a request was let in with; None where nobody needs one."""
-    who: str | None = request.scope["state"][_WHO]
-    return who
+    found: Caller | None = request.scope["state"][_CALLER]
+    return None if found is None else found.name
+
+
+def caller(request: Request) -> Caller:
+    """Who was let in, where nobody else is."""
+    found: Caller = request.scope["state"][_CALLER]
+    return found
+
+
+def cookie_name(headers: Headers) -> str:
+    """What the cookie of a session is called. Cookies know no ports, so that each port has a name of its own."""
+    _, _, port = headers.get("host", "").rpartition("]")[2].partition(":")
+    return f"arroyo-session-{port}" if port.isdigit() else "arroyo-session"
+
+
+def session_cookie(headers: Headers) -> str:
+    """The cookie of a session that a request brings; empty when it brings none."""
+    name = cookie_name(headers)
+    pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+    return next((value for key, _, value in pairs if key == name), "")
+
+
+def _check_same_site(method: str, headers: Headers) -> None:
+    """Refuse what another page has a browser send, with a cookie that is not its own."""
+    site = headers.get("sec-fetch-site", "same-origin")
+    if site not in {"same-origin", "none"} or (method not in {"GET", "HEAD"} and PAGE_HEADER not in headers):
+        raise CrossSiteError(
+            "another page has sent this request with the cookie of this one",
+            hint=f"send a token, or from the page itself the header {PAGE_HEADER}",
+        )
 
 
 def _check(rules: Rules, path: str, headers: Headers) -> None:

@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 
 from engine.api.admission import Admission
 from engine.api.savepoint_holds import Holds
+from engine.api.sessions import Sessions
 from engine.api.traces.asked_starts import AskedStarts
 from engine.api.traces.spans import TellSpan
 from engine.api.waiting_requests import Changes
@@ -179,6 +180,8 @@ class Context:
     """What of the past is kept."""
     admission: Admission = field(default_factory=Admission)
     """The named tokens that are let in."""
+    sessions: Sessions = field(default_factory=Sessions)
+    """The browsers that are let in."""
     tell_span: TellSpan | None = None
     """Takes spans, where traces are wanted."""
     asked_starts: AskedStarts = field(default_factory=AskedStarts)

@@ -79,8 +79,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
     described = app.openapi()
     described.setdefault("components", {})["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
     for path, operations in described["paths"].items():
-        for operation in operations.values():
-            if not is_open(path):
+        for method, operation in operations.items():
+            if not is_open(path, method):
                 operation["security"] = [{_BEARER: []}]
             for status, answer in operation["responses"].items():
                 if int(status) >= 400:

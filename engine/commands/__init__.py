@@ -19,10 +19,12 @@ from engine.commands.start import RESTART, START
 from engine.commands.sweep import SWEEP
 from engine.commands.tail import TAIL
 from engine.commands.token import TOKEN
+from engine.commands.ui import UI
 from engine.commands.watermark import WATERMARK
 
 REMOTE: tuple[Command, ...] = (
     SERVE,
+    UI,
     DEPLOY,
     LIST,
     SHOW,

@@ -15,6 +15,7 @@ from engine.docs.metrics import metrics_page
 from engine.docs.settings import settings_page
 from engine.docs.sql_support import sql_support_page
 from engine.docs.states import states_page
+from engine.docs.web_types import web_types
 
 FOLDER = Path("docs") / "reference"
 
@@ -32,6 +33,9 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "api": api_page,
 }
 
+WEB_TYPES = Path("engine") / "web" / "src" / "api" / "types.ts"
+"""What the page knows of the API."""
+
 
 def stale_pages(root: Path) -> list[str]:
     """The pages below `root` that do not say what the declarations say."""
@@ -40,6 +44,8 @@ def stale_pages(root: Path) -> list[str]:
         path = root / FOLDER / f"{name}.md"
         if not path.exists() or path.read_text() != page():
             stale.append(name)
+    if (root / WEB_TYPES).read_text() != web_types():
+        stale.append(str(WEB_TYPES))
     return stale
 
 
@@ -50,3 +56,4 @@ def write_pages(root: Path) -> None:
         path = root / FOLDER / f"{name}.md"
         path.parent.mkdir(exist_ok=True)
         path.write_text(page())
+    (root / WEB_TYPES).write_text(web_types())

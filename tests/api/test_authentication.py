@@ -92,6 +92,8 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/secrets",
             "/pipelines/{pipeline}/state",
             "/pipelines/{pipeline}/watermark",
+            "/session",
+            "/session/link",
             "/savepoints/{savepoint}/fork",
             "/sweep",
             "/tokens",

@@ -72,8 +72,10 @@ def test_tokens_are_let_in_again_after_a_restart(plane: Plane) -> None:
     with plane.context.database.reading() as connection:
         admission.load(tokens.named(connection))
 
-    assert admission.who(value, frozenset(), lambda: T0) == "airflow"
-    assert admission.who("", frozenset(), lambda: T0) is None
+    found = admission.caller(value, frozenset(), lambda: T0)
+    assert found is not None
+    assert found.name == "airflow"
+    assert admission.caller("", frozenset(), lambda: T0) is None
 
 
 def test_a_file_of_the_token_that_is_no_text_is_written_anew(tmp_path: Path) -> None:

@@ -1,0 +1,95 @@
+"""A session of a browser: begun with a token or a one-time link, and ended. Its cookie is out of reach of scripts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+
+from engine.api.admission import Caller
+from engine.api.authentication import PAGE_HEADER, Rules, caller, cookie_name, session_cookie, who_asks
+from engine.api.bodies import Body
+from engine.api.context import Context, ContextDep
+from engine.api.problems import refusals
+from engine.errors import AuthError, CrossSiteError
+from engine.instants import to_micros
+
+ROUTER = APIRouter(prefix="/session", tags=["session"])
+
+
+class SessionRequest(Body):
+    """What lets a browser in: one of both."""
+
+    token: str | None = Field(default=None, max_length=512, description="A token of this control plane.")
+    code: str | None = Field(default=None, max_length=512, description="The code of a one-time link.")
+
+
+class Session(BaseModel):
+    """Who is let in."""
+
+    who: str = Field(description="The name of the token; `admin` for the first one.")
+    version: str = Field(description="The version of the control plane.")
+
+
+class Visitor(BaseModel):
+    """Who asks, as far as somebody is let in."""
+
+    session: Session | None = Field(description="Null when nobody is.")
+
+
+class Link(BaseModel):
+    """A way into the page without typing a token."""
+
+    path: str = Field(description="What to open at this control plane; it works once.")
+    expires_at: int = Field(description="When it works no more.")
+
+
+@ROUTER.post("", responses=refusals(400))
+def begin(body: SessionRequest, request: Request, response: Response, context: ContextDep) -> Session:
+    """Begin a session of a browser: the answer sets a cookie. Only a page of this control plane may ask, and says so
+    with the header `X-Arroyo-Page`."""
+    if PAGE_HEADER not in request.headers:
+        raise CrossSiteError(f"the request has no header {PAGE_HEADER}", hint="only the page begins sessions")
+    who = _let_in(body, request, context)
+    cookie, _ = context.sessions.begin(who.token_hash, context.clock())
+    is_https = "https" in (request.url.scheme, request.headers.get("origin", "").partition(":")[0])
+    name = cookie_name(request.headers)
+    response.set_cookie(name, cookie, path="/", httponly=True, samesite="strict", secure=is_https)
+    return Session(who=who.name, version=context.version)
+
+
+@ROUTER.get("")
+def show(request: Request, context: ContextDep) -> Visitor:
+    """Show who is let in; needs no token."""
+    who = who_asks(request)
+    return Visitor(session=None if who is None else Session(who=who, version=context.version))
+
+
+@ROUTER.delete("", status_code=204)
+def end(request: Request, context: ContextDep) -> Response:
+    """End the session whose cookie the request brings."""
+    context.sessions.end(session_cookie(request.headers), context.clock())
+    response = Response(status_code=204)
+    response.delete_cookie(cookie_name(request.headers), path="/", httponly=True, samesite="strict")
+    return response
+
+
+@ROUTER.post("/link", status_code=201)
+def make_link(request: Request, context: ContextDep) -> Link:
+    """Make a link that opens the page once, as the one who asks."""
+    code, ends = context.sessions.make_link(caller(request).token_hash, context.clock())
+    return Link(path=f"/#/login/{code}", expires_at=to_micros(ends))
+
+
+def _let_in(body: SessionRequest, request: Request, context: Context) -> Caller:
+    rules: Rules = request.app.state.rules
+    if body.code is None:
+        who = context.admission.caller(body.token or "", rules.token_hashes, context.clock)
+        wrong = "this is no token of this control plane, or not any more"
+        hint = "the file `token` of its data directory holds one, `arroyo token create` makes others"
+    else:
+        token_hash = context.sessions.redeem(body.code, context.clock())
+        who = (token_hash and context.admission.caller_of(token_hash, rules.token_hashes, context.clock)) or None
+        wrong, hint = "this link was used before, or is too old", "`arroyo ui` makes another one"
+    if who is None:
+        raise AuthError(wrong, hint=hint)
+    return who

@@ -1,0 +1,69 @@
+"""Who is let in by a browser: a cookie stands for a token, and a one-time link for the cookie.
+
+Nothing of a session is stored: its cookie carries the hash of the token and its end, sealed with a key of this control
+plane, so that it outlives a restart and ends with its token. What was ended before its time is remembered as long as
+this process lives.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from engine.instants import from_micros, to_micros
+
+LENGTH = timedelta(hours=12)
+"""How long a session lasts."""
+LINK_LENGTH = timedelta(minutes=2)
+"""How long a one-time link can be used."""
+
+
+@dataclass(slots=True)
+class Sessions:
+    """The sessions of one control plane."""
+
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    _links: dict[str, tuple[str, datetime]] = field(default_factory=dict, repr=False)
+    _ended: dict[str, datetime] = field(default_factory=dict, repr=False)
+
+    def begin(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
+        """A cookie that stands for a token, and when it ends."""
+        ends = now + LENGTH
+        text = f"{token_hash}.{to_micros(ends)}.{secrets.token_hex(8)}"
+        return f"{text}.{self._seal(text)}", ends
+
+    def token_hash(self, cookie: str, now: datetime) -> str | None:
+        """The hash of the token that a cookie stands for; None when it was not made here, or is over."""
+        text, _, seal = cookie.rpartition(".")
+        if not hmac.compare_digest(seal.encode(), self._seal(text).encode()) or seal in self._ended:
+            return None
+        token_hash, ends, _ = text.split(".")
+        return token_hash if now < from_micros(int(ends)) else None
+
+    def end(self, cookie: str, now: datetime) -> None:
+        """Let a cookie in no more."""
+        self._ended = {seal: until for seal, until in self._ended.items() if now < until}
+        if self.token_hash(cookie, now) is not None:
+            self._ended[cookie.rpartition(".")[2]] = now + LENGTH
+
+    def make_link(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
+        """A code that can be exchanged once for a session of the same token, and when it ends."""
+        self._links = {code: link for code, link in self._links.items() if now < link[1]}
+        code = secrets.token_urlsafe(24)
+        self._links[_hashed(code)] = token_hash, now + LINK_LENGTH
+        return code, now + LINK_LENGTH
+
+    def redeem(self, code: str, now: datetime) -> str | None:
+        """The hash of the token that a code was made with; None the second time, and when it is too late."""
+        token_hash, ends = self._links.pop(_hashed(code), (None, now))
+        return token_hash if now < ends else None
+
+    def _seal(self, text: str) -> str:
+        return hmac.new(self.key, text.encode(), sha256).hexdigest()
+
+
+def _hashed(code: str) -> str:
+    return sha256(code.encode()).hexdigest()

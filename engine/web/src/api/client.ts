@@ -1,0 +1,96 @@
+/** Requests to the control plane that serves the page. */
+import type { Complaint, ListedPipeline, Problem } from "./types";
+
+/** What the control plane has refused, in its own words. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint: string | null,
+    readonly complaints: Complaint[],
+  ) {
+    super(message);
+  }
+}
+
+/** Nobody has answered. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The control plane does not answer.");
+  }
+}
+
+/** Told when a request was refused because nobody is let in any more. */
+export const signedOut = new EventTarget();
+
+type Query = Record<string, string | number | boolean | string[] | undefined>;
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export interface Asked {
+  query?: Query;
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+export async function ask<T>(method: Method, path: string, { query, body, signal }: Asked = {}): Promise<T> {
+  const init: RequestInit = {
+    method,
+    credentials: "same-origin",
+    headers: { Accept: "application/json", "X-Arroyo-Page": "1", ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+  let answer: Response;
+  try {
+    answer = await fetch(`api/v1${path}${spell(query)}`, init);
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Unreachable();
+  }
+  if (answer.ok) return (answer.status === 204 ? null : await answer.json()) as T;
+  const refused = await refusal(answer);
+  if (answer.status === 401 && path !== "/session") signedOut.dispatchEvent(new Event("signedout"));
+  throw refused;
+}
+
+/** A piece of a path. */
+export function part(text: string): string {
+  return encodeURIComponent(text);
+}
+
+/** All pipelines, page by page. */
+export async function allPipelines(signal?: AbortSignal): Promise<ListedPipeline[]> {
+  const found: ListedPipeline[] = [];
+  for (;;) {
+    const after = found.at(-1)?.id;
+    const query: Query = { limit: 1000, starting_after: after };
+    const page = await ask<{ data: ListedPipeline[]; has_more: boolean }>("GET", "/pipelines", { query, ...(signal ? { signal } : {}) });
+    found.push(...page.data);
+    if (!page.has_more || page.data.length === 0) return found;
+  }
+}
+
+function spell(query: Query | undefined): string {
+  const pairs = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {}))
+    for (const single of Array.isArray(value) ? value : [value]) if (single !== undefined) pairs.append(name, String(single));
+  const text = pairs.toString();
+  return text && `?${text}`;
+}
+
+async function refusal(answer: Response): Promise<Refused> {
+  let problem: Partial<Problem> = {};
+  try {
+    problem = (await answer.json()) as Partial<Problem>;
+  } catch {
+    // what is in between, such as a proxy, answers in its own way
+  }
+  return new Refused(
+    answer.status,
+    problem.code ?? `http.${answer.status}`,
+    problem.detail ?? `The answer has the status ${answer.status}.`,
+    problem.hint ?? null,
+    problem.errors ?? [],
+  );
+}

@@ -1,0 +1,1395 @@
+// Written by `make docs` from the declarations in the code. Do not edit.
+
+/** A move, as the control plane sees it that the pipeline comes to. */
+export interface Arrival {
+  /** The pipeline, which keeps its id. */
+  pipeline_id: string;
+  /** What it is called. */
+  name: string;
+  /** How far it has come; null before it is here. */
+  step: "leaving" | "exported" | "released" | "over" | "arrived" | "started" | null;
+  /** How the import stands, until the control plane ends. */
+  task: SavepointTask | null;
+  /** Where its job stands. */
+  state: State | null;
+  /** Whether it has started here, and nothing that was asked for is still to come. */
+  is_up: boolean;
+}
+
+/** Who comes, by which way, and the secrets of its script, which are not at the place. */
+export interface ArrivalRequest {
+  /** What the control plane says of it that it leaves. */
+  passport: Passport;
+  /** Where its state lies. */
+  place: string;
+  /** The control plane that it leaves, by its URL. */
+  origin: string;
+  /** The secrets that its script names. */
+  secrets?: Record<string, unknown>;
+}
+
+/** What a DAG run relies on that has passed a gate: kept, and named by what voids it. */
+export interface Certificate {
+  id: string;
+  /** The pipeline whose output it is about. */
+  pipeline_id: string;
+  /** The version that ran. */
+  version: number | null;
+  /** The history of the state that it stands on. */
+  lineage: string | null;
+  /** The newest committed epoch then. */
+  epoch: number | null;
+  /** The instant that was waited for. */
+  past: number;
+  /** How far the output was complete then. */
+  complete_until: number;
+  /** The sink that was waited for; null for all of them. */
+  table: string | null;
+  /** Whether by input or by output time. */
+  by: "input" | "output";
+  /** The DAG that waited. */
+  dag_id: string;
+  /** Its run. */
+  run_id: string;
+  /** When the gate was passed. */
+  at: number;
+  /** When a restore, or a version with force, made it void. */
+  voided_at: number | null;
+  /** The position in each partition of each source table up to which that epoch has read the input; null when it was not kept any more. */
+  offsets: Record<string, unknown> | null;
+}
+
+/** What is to change; what is left out stays as it is. */
+export interface Change {
+  /** How to stop, or `none` to run. */
+  stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
+  /** How many tasks are to work side by side. */
+  parallelism?: number | null;
+  /** The least time from one epoch to the next; with null, epochs follow each other at once. Another one makes a version. */
+  checkpoint_interval_micros?: number | null;
+}
+
+/** A committed epoch. */
+export interface Checkpoint {
+  /** Its number; the first is 0. */
+  epoch: number;
+  backend?: string;
+  checkpoint_type?: string;
+  /** When it began. */
+  start_time: number;
+  /** When it was committed. */
+  finish_time: number;
+  events?: Record<string, unknown>[];
+  /** Rows read from the sources. */
+  rows_in: number;
+  /** Rows given to the sinks. */
+  rows_out: number;
+  /** Rows read, for each second that the epoch took. */
+  rows_per_second: number;
+  /** That of committed output: nothing older will be added any more. Null while it is not known. */
+  watermark: number | null;
+  /** Rows left out because they came after their watermark. */
+  late_rows: number;
+  /** Rows that could not be read or written and were left out, so far. */
+  dropped_rows: number;
+  /** Rows of state that were added, changed or removed. */
+  state_changes: number;
+  /** Memory that the state takes. */
+  state_bytes: number;
+  /** Rows that could be read when the epoch was planned and are not in it. Null when no source can tell. */
+  rows_waiting: number | null;
+  /** The history of the state that it belongs to. Null from drivers of an earlier version. */
+  lineage: string | null;
+  /** How far the output of each sink is complete. */
+  sinks: Record<string, SinkProgress>;
+  /** What was done with each table. */
+  tables: Record<string, TableFigures>;
+  /** How long each phase took, in microseconds: find, log, plan, compute, deliver, commit. */
+  phases: Record<string, number>;
+  /** Rows that are kept, of `windows` and of `sessions`; empty unless the setting `count_state` is on. */
+  state_rows: Record<string, number>;
+}
+
+/** One thing that is wrong. */
+export interface Complaint {
+  /** The code of the error. */
+  code: string;
+  /** What is wrong. */
+  message: string;
+  /** What to do next. */
+  hint?: string | null;
+  /** Where in the script. */
+  span?: Span | null;
+}
+
+/** A move, as the control plane sees it that the pipeline leaves. */
+export interface Departure {
+  /** How far it has come. */
+  step: "leaving" | "exported" | "released" | "over" | "arrived" | "started";
+  /** The other control plane. */
+  to: string;
+  /** By which way the state goes. */
+  place: string;
+  /** When it was asked for. */
+  began_at: number;
+  /** What the other control plane has to know. */
+  passport: Passport;
+  /** What lets the other control plane start it; null before it is released. */
+  key: string | null;
+  /** How the export stands, until the control plane ends. */
+  task: SavepointTask | null;
+}
+
+/** Where a pipeline is to go, and by which way. */
+export interface DepartureRequest {
+  /** The other control plane, as people know it: its URL. */
+  to: string;
+  /** Where its state is put for the other control plane to fetch, which has to reach it, too: `file:///folder`, `s3://bucket/prefix` or `s3::https://endpoint/bucket/prefix`. */
+  place: string;
+}
+
+/** A pipeline after a deployment. */
+export interface DeployedPipeline {
+  /** What names the pipeline for good. */
+  id: string;
+  /** What its owner calls it. */
+  name: string;
+  /** The number of its newest version. */
+  version: number;
+  /** The Python files of functions that the query may use. */
+  udfs: string[];
+  /** The settings of its runs. */
+  settings: Record<string, string>;
+  /** How many tasks work side by side. */
+  parallelism: number;
+  /** The least time from one epoch to the next. */
+  checkpoint_interval_micros: number | null;
+  /** How its job is to stop; `none` lets it run. */
+  stop: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+  /** Who has asked for that stop; null while it is to run. */
+  stopped_by: string | null;
+  /** When that was. */
+  stopped_at: number | null;
+  /** When it was deployed first. */
+  created_at: number;
+  /** Where its job stands. */
+  state: State;
+  /** Whether nothing that was asked for is still to come. */
+  settled: boolean;
+  /** The stop mode that a button would ask for. */
+  action: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
+  /** What such a button would say. */
+  action_text: string;
+  /** Whether the job is on its way to another state. */
+  action_in_progress: boolean;
+  /** The plan, as nodes and edges. */
+  graph: Record<string, unknown>;
+  /** What the state is bound to. */
+  fingerprint: string;
+  /** The same for deployments that say the same. */
+  digest: string;
+  /** Its job. */
+  job_id: string;
+  /** The directory of its state. */
+  state_dir: string;
+  /** How far all its sinks are complete; null while it is not known. */
+  complete_until: number | null;
+  /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
+  voids: Certificate[];
+  /** The SQL text of the newest version. */
+  query: string;
+  /** Whether its newest version means the same already: then no version is made, and its text stays. */
+  unchanged: boolean;
+}
+
+/** What a pipeline is to be. What is left out stays as it is, and is the default for a new pipeline. */
+export interface Deployment {
+  /** The SQL text. */
+  query: string;
+  /** How many tasks work side by side; 1 when a new pipeline leaves it out. */
+  parallelism?: number | null;
+  /** The least time from one epoch to the next; with null, epochs follow each other at once. */
+  checkpoint_interval_micros?: number | null;
+  /** Files of Python functions that the query may use, all of them. */
+  udfs?: (string | Udf)[] | null;
+  /** The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse, count_state. */
+  settings?: Record<string, string> | null;
+  /** The secrets that its script names: kept encrypted, given to its drivers when they start, never shown. Left out, they stay as they are; another value alone restarts nothing. */
+  secrets?: Record<string, unknown> | null;
+  /** How its job is to stop; `none` lets it run. */
+  stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+  /** Makes a deployment that is sent twice happen once. */
+  idempotency_key?: string | null;
+  /** Whether to give up the state that another query has left. */
+  force?: boolean;
+  /** Whether the state that another query has left is taken over, as `POST .../plan` says; with `never` another query is refused. */
+  upgrade?: "auto" | "never";
+  /** Operators whose state stays although the rows before it have changed their meaning. */
+  keep_state?: string[];
+  /** Operators, sources and sinks that may lose their state or place. */
+  reset?: string[];
+  /** Operators to which an aggregate is added: their windows that are open are not given out, instead of with NULL. */
+  hold_back?: string[];
+  /** The id of a plan: what it says is lost may be lost. */
+  accept_loss?: string | null;
+}
+
+/** What a request would do, as its `dry_run` says it; nothing was done. */
+export interface Effects {
+  /** Whether the job that is up ends. */
+  stops: boolean;
+  /** Whether a run starts. */
+  starts: boolean;
+  /** About how long nothing is computed in between, from past starts; null when it is not known. */
+  pause_micros: number | null;
+  /** What stays. */
+  kept: string[];
+  /** What is given up. */
+  lost: string[];
+  /** What is computed, and perhaps written, again. */
+  repeated: string[];
+  /** The gate certificates that hold no more. */
+  voided: string[];
+  /** What becomes of the state, where another query takes it over. */
+  upgrade?: UpgradePlan | null;
+  /** What a rollback goes back to. */
+  rollback?: Rollback | null;
+}
+
+/** Where a savepoint is to be copied to. */
+export interface ExportRequest {
+  /** `file:///folder` of the control plane's machine, `s3://bucket/prefix`, or `s3::https://endpoint/bucket/prefix`; a bucket is asked with the control plane's own credentials. */
+  place: string;
+  /** The place of an earlier export; what is there already is not sent again: on a disk it gets a second name, in a bucket the server copies it. Either copy can be deleted without the other. */
+  base?: string | null;
+}
+
+/** Where the state of a fork comes from. */
+export interface ForkOrigin {
+  /** The original. */
+  pipeline_id: string;
+  /** Its name. */
+  pipeline: string;
+  /** The savepoint of it that the fork begins with. */
+  savepoint_id: string;
+  /** The version of the original that the savepoint is of. */
+  version: number | null;
+  /** The last epoch that it holds. */
+  epoch: number | null;
+  /** What becomes of its state. */
+  plan: UpgradePlan;
+}
+
+/** The new pipeline. What is left out is as in the original. */
+export interface ForkRequest {
+  /** What the new pipeline is called. */
+  name: string;
+  /** The SQL text; what it writes must be elsewhere. */
+  query: string;
+  /** Files of Python functions that the query may use, all of them. */
+  udfs?: (string | Udf)[] | null;
+  /** The settings of its runs, all of them. */
+  settings?: Record<string, string> | null;
+  /** The secrets that its script names. */
+  secrets?: Record<string, unknown> | null;
+  /** Operators whose state stays although the rows before it have changed their meaning. */
+  keep_state?: string[];
+  /** Operators and sources that may lose their state or place. */
+  reset?: string[];
+  /** Operators to which an aggregate is added: their windows that are open are not given out, instead of with NULL. */
+  hold_back?: string[];
+  /** The id of a plan: what it says is lost may be lost. */
+  accept_loss?: string | null;
+}
+
+/** A new pipeline that goes on from a savepoint of another one. */
+export interface ForkedPipeline {
+  /** What names the pipeline for good. */
+  id: string;
+  /** What its owner calls it. */
+  name: string;
+  /** The number of its newest version. */
+  version: number;
+  /** The Python files of functions that the query may use. */
+  udfs: string[];
+  /** The settings of its runs. */
+  settings: Record<string, string>;
+  /** How many tasks work side by side. */
+  parallelism: number;
+  /** The least time from one epoch to the next. */
+  checkpoint_interval_micros: number | null;
+  /** How its job is to stop; `none` lets it run. */
+  stop: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+  /** Who has asked for that stop; null while it is to run. */
+  stopped_by: string | null;
+  /** When that was. */
+  stopped_at: number | null;
+  /** When it was deployed first. */
+  created_at: number;
+  /** Where its job stands. */
+  state: State;
+  /** Whether nothing that was asked for is still to come. */
+  settled: boolean;
+  /** The stop mode that a button would ask for. */
+  action: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
+  /** What such a button would say. */
+  action_text: string;
+  /** Whether the job is on its way to another state. */
+  action_in_progress: boolean;
+  /** The plan, as nodes and edges. */
+  graph: Record<string, unknown>;
+  /** What the state is bound to. */
+  fingerprint: string;
+  /** The same for deployments that say the same. */
+  digest: string;
+  /** Its job. */
+  job_id: string;
+  /** The directory of its state. */
+  state_dir: string;
+  /** How far all its sinks are complete; null while it is not known. */
+  complete_until: number | null;
+  /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
+  voids: Certificate[];
+  /** The SQL text of the newest version. */
+  query: string;
+  /** Where its state comes from. */
+  forked_from: ForkOrigin;
+}
+
+/** A token that was just made. */
+export interface FreshToken {
+  /** Who has it; events name it. */
+  name: string;
+  /** When it was made. */
+  created_at: number;
+  /** Who made it. */
+  created_by: string;
+  /** When it ends. */
+  expires_at: number | null;
+  /** When it was taken back. */
+  revoked_at: number | null;
+  /** Whether it is let in now. */
+  valid: boolean;
+  /** Its value, which is shown this once. */
+  token: string;
+}
+
+/** How far an import has come. */
+export interface ImportAnswer {
+  /** What the savepoint is called here. */
+  id: string;
+  /** What has become of the import. */
+  task: SavepointTask;
+  /** The savepoint, once all of it is here. */
+  savepoint: Savepoint | null;
+}
+
+/** Where a savepoint is to be copied from. */
+export interface ImportRequest {
+  /** `file:///folder` of the control plane's machine, `s3://bucket/prefix`, or `s3::https://endpoint/bucket/prefix`; a bucket is asked with the control plane's own credentials. */
+  place: string;
+  /** What to call it; by default as it was. */
+  label?: string | null;
+}
+
+/** One life of a pipeline on the control plane. */
+export interface Job {
+  id: string;
+  /** Its pipeline. */
+  pipeline_id: string;
+  /** Whether it is to run. */
+  running_desired: boolean;
+  /** Whether nothing that was asked for is still to come. */
+  settled: boolean;
+  /** Where it stands. */
+  state: State;
+  /** What the start of that run is at; null when it is not starting. */
+  step: string | null;
+  /** The number of its newest run; one more at every start. */
+  run_id: number;
+  /** When that run was started. */
+  start_time: number | null;
+  /** When the job came to rest. */
+  finish_time: number | null;
+  /** The parallelism of the newest run. */
+  tasks: number | null;
+  /** Why it failed last. */
+  failure_message: string | null;
+  /** The code of that error. */
+  failure_code: string | null;
+  /** What to do about it. */
+  failure_hint: string | null;
+  /** What is behind the failure: an outage is waited out, a mistake is never tried again, and what is unknown is tried some times. */
+  failure_cause: "outage" | "mistake" | "unknown" | null;
+  /** Starts after failures in a row since the last healthy run. */
+  restarts: number;
+  /** Starts after failures in all. */
+  restarts_total: number;
+  /** The code of the failure that the last of them was for. */
+  restart_code: string | null;
+  /** That of the newest committed epoch; null while its state is to be given up. */
+  watermark: number | null;
+  /** How far the output of each sink is complete. */
+  sinks: Record<string, SinkProgress>;
+  /** The newest committed epoch. */
+  epoch: number | null;
+  /** When the pipeline was deployed first. */
+  created_at: number;
+}
+
+/** Something that is left behind: a file, a directory, or rows of one kind. */
+export interface Leak {
+  /** What it is. */
+  kind: string;
+  /** Where it is; null for rows of the database. */
+  path: string | null;
+  /** How many there are. */
+  count: number;
+  /** The size of the files; null for rows. */
+  bytes: number | null;
+  /** Why it may go. */
+  reason: string;
+}
+
+/** A way into the page without typing a token. */
+export interface Link {
+  /** What to open at this control plane; it works once. */
+  path: string;
+  /** When it works no more. */
+  expires_at: number;
+}
+
+/** A pipeline as the list shows it: with figures of its run, and without what is long unless it is asked for. */
+export interface ListedPipeline {
+  /** What names the pipeline for good. */
+  id: string;
+  /** What its owner calls it. */
+  name: string;
+  /** The number of its newest version. */
+  version: number;
+  /** The Python files of functions that the query may use. */
+  udfs: string[];
+  /** The settings of its runs. */
+  settings: Record<string, string>;
+  /** How many tasks work side by side. */
+  parallelism: number;
+  /** The least time from one epoch to the next. */
+  checkpoint_interval_micros: number | null;
+  /** How its job is to stop; `none` lets it run. */
+  stop: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+  /** Who has asked for that stop; null while it is to run. */
+  stopped_by: string | null;
+  /** When that was. */
+  stopped_at: number | null;
+  /** When it was deployed first. */
+  created_at: number;
+  /** Where its job stands. */
+  state: State;
+  /** Whether nothing that was asked for is still to come. */
+  settled: boolean;
+  /** The stop mode that a button would ask for. */
+  action: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
+  /** What such a button would say. */
+  action_text: string;
+  /** Whether the job is on its way to another state. */
+  action_in_progress: boolean;
+  /** The plan, as nodes and edges. */
+  graph: Record<string, unknown>;
+  /** What the state is bound to. */
+  fingerprint: string;
+  /** The same for deployments that say the same. */
+  digest: string;
+  /** Its job. */
+  job_id: string;
+  /** The directory of its state. */
+  state_dir: string;
+  /** How far all its sinks are complete; null while it is not known. */
+  complete_until: number | null;
+  /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
+  voids: Certificate[];
+  /** The SQL text of the newest version; only `with=query` brings it and the `udfs`, and only `with=graph` the `graph`. */
+  query: string | null;
+  /** When its job entered its state. */
+  since: number;
+  /** The code of the error by which its job failed last. */
+  failure_code: string | null;
+  /** How far the watermark of committed output is behind the clock; null without one, and at the end. */
+  lag_micros: number | null;
+  /** How fast it reads, from its two newest epochs; null while no run of it is up. */
+  rows_per_second: number | null;
+  /** Starts after failures in all. */
+  restarts: number;
+  /** CPU seconds that its processes take each second; null until its run has looked twice. */
+  cpu_cores: number | null;
+  /** The memory of all its processes; null until its run has looked. */
+  memory_bytes: number | null;
+}
+
+/** Lines that drivers have printed. */
+export interface Log {
+  data: string[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** Where these lines end; sent as `after`, it asks for those that follow. */
+  cursor: string;
+  /** Whether no more will come: all was read, and the job rests. */
+  over: boolean;
+}
+
+/** Something that happened to a job. */
+export interface LogMessage {
+  id: number;
+  /** When it happened. */
+  created_at: number;
+  /** `info`, `warn` or `error`. */
+  level: string;
+  /** What happened. */
+  message: string;
+  /** The code of the error. */
+  code: string | null;
+  /** What to do about it. */
+  details: string | null;
+  /** The run that it happened to. */
+  run_id: number | null;
+  /** The name of the token that asked for it, also where the control plane has carried it out; `control plane` for what nobody has asked for. */
+  who: string | null;
+}
+
+/** Rows of a preview sink. */
+export interface Output {
+  data: Record<string, unknown>[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** Where these rows end; sent as `after`, it asks for those that follow. */
+  cursor: string;
+  /** How many rows after the cursor were let go before they were asked for. */
+  missed: number;
+  /** Whether no more will come: all was read, and the job rests. */
+  over: boolean;
+}
+
+export interface PageCertificate {
+  data: Certificate[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PageCheckpoint {
+  data: Checkpoint[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PageDeparture {
+  data: Departure[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PageJob {
+  data: Job[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PageListedPipeline {
+  data: ListedPipeline[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PageLogMessage {
+  data: LogMessage[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PagePipelineEvent {
+  data: PipelineEvent[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PageSavepoint {
+  data: Savepoint[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PageSecret {
+  data: Secret[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+export interface PageToken {
+  data: Token[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
+/** A pipeline as it leaves. Its secrets are not in it. */
+export interface Passport {
+  /** The id of the move. */
+  move: string;
+  /** Its id, which it keeps: by that its targets know their owner. */
+  pipeline_id: string;
+  /** What it is called, here and there. */
+  name: string;
+  /** The number of its version. */
+  version: number;
+  /** How many tasks work side by side. */
+  parallelism: number;
+  /** The SQL text. */
+  query: string;
+  /** The files of its Python functions. */
+  udfs?: string[];
+  /** The settings of its runs. */
+  settings?: Record<string, string>;
+  /** The least time between epochs. */
+  checkpoint_interval_micros?: number | null;
+  /** What its state is bound to. */
+  fingerprint: string;
+  /** The names of the secrets that its script names. */
+  secrets?: string[];
+  /** Whether it is to run there. */
+  runs: boolean;
+  /** The digest of the key with which it may be started there. */
+  lock: string;
+  /** The number of its newest run. */
+  generation: number;
+  /** The newest epoch that its state has committed. */
+  committed?: number | null;
+  /** The newest epoch that its state has planned. */
+  planned?: number | null;
+}
+
+/** Who answers at this address. */
+export interface Ping {
+  pong?: boolean;
+  /** The version of the engine. */
+  version: string;
+  /** Another one after every start of the control plane. */
+  instance: string;
+}
+
+/** A pipeline, and where its job stands. */
+export interface Pipeline {
+  /** What names the pipeline for good. */
+  id: string;
+  /** What its owner calls it. */
+  name: string;
+  /** The number of its newest version. */
+  version: number;
+  /** The Python files of functions that the query may use. */
+  udfs: string[];
+  /** The settings of its runs. */
+  settings: Record<string, string>;
+  /** How many tasks work side by side. */
+  parallelism: number;
+  /** The least time from one epoch to the next. */
+  checkpoint_interval_micros: number | null;
+  /** How its job is to stop; `none` lets it run. */
+  stop: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+  /** Who has asked for that stop; null while it is to run. */
+  stopped_by: string | null;
+  /** When that was. */
+  stopped_at: number | null;
+  /** When it was deployed first. */
+  created_at: number;
+  /** Where its job stands. */
+  state: State;
+  /** Whether nothing that was asked for is still to come. */
+  settled: boolean;
+  /** The stop mode that a button would ask for. */
+  action: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
+  /** What such a button would say. */
+  action_text: string;
+  /** Whether the job is on its way to another state. */
+  action_in_progress: boolean;
+  /** The plan, as nodes and edges. */
+  graph: Record<string, unknown>;
+  /** What the state is bound to. */
+  fingerprint: string;
+  /** The same for deployments that say the same. */
+  digest: string;
+  /** Its job. */
+  job_id: string;
+  /** The directory of its state. */
+  state_dir: string;
+  /** How far all its sinks are complete; null while it is not known. */
+  complete_until: number | null;
+  /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
+  voids: Certificate[];
+  /** The SQL text of the newest version. */
+  query: string;
+}
+
+/** Something that happened to a pipeline. Its `id` is a cursor: one that came later has a larger one. */
+export interface PipelineEvent {
+  id: number;
+  /** When it happened. */
+  created_at: number;
+  /** `info`, `warn` or `error`. */
+  level: string;
+  /** What happened. */
+  message: string;
+  /** The code of the error. */
+  code: string | null;
+  /** What to do about it. */
+  details: string | null;
+  /** The run that it happened to. */
+  run_id: number | null;
+  /** The name of the token that asked for it, also where the control plane has carried it out; `control plane` for what nobody has asked for. */
+  who: string | null;
+  /** The pipeline. */
+  pipeline_id: string;
+  /** Its name. */
+  pipeline: string;
+}
+
+/** Another query for a pipeline; what may be given up of its state is said as in a deployment. */
+export interface PlanRequest {
+  /** The SQL text. */
+  query: string;
+  /** Files of Python functions that the query may use; those of the pipeline by default. */
+  udfs?: (string | Udf)[] | null;
+  /** Operators whose state stays although the rows before it have changed their meaning. */
+  keep_state?: string[];
+  /** Operators, sources and sinks that may lose their state or place. */
+  reset?: string[];
+  /** Operators to which an aggregate is added: their windows that are open are not given out, instead of with NULL. */
+  hold_back?: string[];
+  /** The settings of its runs, of which `start_from` says where tables begin; those of the pipeline by default. */
+  settings?: Record<string, string> | null;
+}
+
+/** A place in a script; both numbers count from one. */
+export interface Position {
+  line: number;
+  column: number;
+}
+
+/** RFC 9457, with the engine's error code. */
+export interface Problem {
+  /** The code, as a URN. */
+  type: string;
+  /** The reason phrase of the status. */
+  title: string;
+  /** The HTTP status. */
+  status: number;
+  /** The code of the error. */
+  code: string;
+  /** What is wrong. */
+  detail: string;
+  /** What to do next. */
+  hint?: string | null;
+  /** Each thing that is wrong, when there are several. */
+  errors?: Complaint[];
+}
+
+/** What a policy makes, or has made, of the savepoints of a pipeline. */
+export interface PruneAnswer {
+  /** Whether everything is there still. */
+  dry_run: boolean;
+  /** Every savepoint, oldest first. */
+  fates: SavepointFate[];
+  /** The size of those that go; what is also the size of another is counted, too. */
+  bytes: number;
+}
+
+/** A query to check. */
+export interface Question {
+  /** The SQL text. */
+  query: string;
+  /** Files of Python functions that the query may use. */
+  udfs?: (string | Udf)[];
+}
+
+/** From where on the input is read again, and where what comes of it is written. */
+export interface ReprocessRequest {
+  /** The prefix under which the new pipeline writes: folders, topics, keys. */
+  into: string;
+  /** The instant from which on rows are read, by event time. */
+  since?: string | null;
+  /** Where tables begin; by default at the first record: `clicks=offsets:{"0": 12}; orders=earliest`. */
+  start_from?: string | null;
+  /** Whether windows that the range cuts through may have a part of their rows. */
+  partial_windows?: boolean;
+  /** What the new pipeline is called; by default as the original, a dash, and the prefix. */
+  name?: string | null;
+  /** The secrets that its script names; by default the same. */
+  secrets?: Record<string, unknown> | null;
+}
+
+/** The new pipeline. */
+export interface ReprocessedPipeline {
+  /** What names the pipeline for good. */
+  id: string;
+  /** What its owner calls it. */
+  name: string;
+  /** The number of its newest version. */
+  version: number;
+  /** The Python files of functions that the query may use. */
+  udfs: string[];
+  /** The settings of its runs. */
+  settings: Record<string, string>;
+  /** How many tasks work side by side. */
+  parallelism: number;
+  /** The least time from one epoch to the next. */
+  checkpoint_interval_micros: number | null;
+  /** How its job is to stop; `none` lets it run. */
+  stop: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+  /** Who has asked for that stop; null while it is to run. */
+  stopped_by: string | null;
+  /** When that was. */
+  stopped_at: number | null;
+  /** When it was deployed first. */
+  created_at: number;
+  /** Where its job stands. */
+  state: State;
+  /** Whether nothing that was asked for is still to come. */
+  settled: boolean;
+  /** The stop mode that a button would ask for. */
+  action: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
+  /** What such a button would say. */
+  action_text: string;
+  /** Whether the job is on its way to another state. */
+  action_in_progress: boolean;
+  /** The plan, as nodes and edges. */
+  graph: Record<string, unknown>;
+  /** What the state is bound to. */
+  fingerprint: string;
+  /** The same for deployments that say the same. */
+  digest: string;
+  /** Its job. */
+  job_id: string;
+  /** The directory of its state. */
+  state_dir: string;
+  /** How far all its sinks are complete; null while it is not known. */
+  complete_until: number | null;
+  /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
+  voids: Certificate[];
+  /** The SQL text of the newest version. */
+  query: string;
+  /** What it does beside which pipeline. */
+  reprocesses: Reprocessing;
+}
+
+/** What a reprocessing comes to. */
+export interface Reprocessing {
+  /** The original, which is not touched. */
+  pipeline: string;
+  /** The new pipeline. */
+  name: string;
+  /** Where each of its sinks writes, and where that of the original does. */
+  writes: string[];
+  /** What stays as it is. */
+  stays: string[];
+}
+
+/** How to start again; `force` gives up the current epoch. */
+export interface RestartRequest {
+  /** Whether to give up the current epoch. */
+  force?: boolean;
+}
+
+/** Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again, and `with_version` brings back the query that the savepoint belongs to. */
+export interface RestoreRequest {
+  /** The savepoint. */
+  savepoint_id: string;
+  /** Whether output may be written again. */
+  allow_replay?: boolean;
+  /** Whether the savepoint's query comes back with it. */
+  with_version?: boolean;
+}
+
+/** What of a pipeline's savepoints is kept; the rest goes. Never one that is pinned or in use, nor the newest. */
+export interface RetentionRules {
+  /** How many of the newest are kept. */
+  keep_last?: number | null;
+  /** Of how many days, that have one, the last one is kept. */
+  daily?: number | null;
+  /** Of how many weeks, that have one, the last one is kept. */
+  weekly?: number | null;
+  /** How old one may be at most. */
+  max_age_micros?: number | null;
+  /** How long those are kept that were taken before an upgrade; without it, for ever. */
+  upgrades_for_micros?: number | null;
+  /** Whose days and weeks are meant. */
+  time_zone?: string;
+}
+
+/** What a rollback goes back to. */
+export interface Rollback {
+  /** The earlier version that comes back. */
+  version: number;
+  /** The savepoint whose state it goes on from; null where the state that is there is of its plan, and goes on. */
+  savepoint_id: string | null;
+  /** Whether the version takes over that state once more, as when it was deployed, since what it had written was taken back. */
+  redone: boolean;
+  /** The last epoch of that savepoint. */
+  epoch: number | null;
+  /** The sinks that cannot take back what they were given since. All others go back with the state. */
+  ahead: SinkAhead[];
+}
+
+/** Which earlier version to go back to. */
+export interface RollbackRequest {
+  /** The version; the one that ran before by default. */
+  to?: number | null;
+}
+
+/** A pipeline after a rollback was asked for. */
+export interface RolledBackPipeline {
+  /** What names the pipeline for good. */
+  id: string;
+  /** What its owner calls it. */
+  name: string;
+  /** The number of its newest version. */
+  version: number;
+  /** The Python files of functions that the query may use. */
+  udfs: string[];
+  /** The settings of its runs. */
+  settings: Record<string, string>;
+  /** How many tasks work side by side. */
+  parallelism: number;
+  /** The least time from one epoch to the next. */
+  checkpoint_interval_micros: number | null;
+  /** How its job is to stop; `none` lets it run. */
+  stop: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+  /** Who has asked for that stop; null while it is to run. */
+  stopped_by: string | null;
+  /** When that was. */
+  stopped_at: number | null;
+  /** When it was deployed first. */
+  created_at: number;
+  /** Where its job stands. */
+  state: State;
+  /** Whether nothing that was asked for is still to come. */
+  settled: boolean;
+  /** The stop mode that a button would ask for. */
+  action: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
+  /** What such a button would say. */
+  action_text: string;
+  /** Whether the job is on its way to another state. */
+  action_in_progress: boolean;
+  /** The plan, as nodes and edges. */
+  graph: Record<string, unknown>;
+  /** What the state is bound to. */
+  fingerprint: string;
+  /** The same for deployments that say the same. */
+  digest: string;
+  /** Its job. */
+  job_id: string;
+  /** The directory of its state. */
+  state_dir: string;
+  /** How far all its sinks are complete; null while it is not known. */
+  complete_until: number | null;
+  /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
+  voids: Certificate[];
+  /** The SQL text of the newest version. */
+  query: string;
+  /** What it goes back to. */
+  rollback: Rollback;
+}
+
+/** A kept copy of a checkpoint. */
+export interface Savepoint {
+  id: string;
+  /** Its pipeline. */
+  pipeline_id: string;
+  /** What its owner calls it. */
+  label: string | null;
+  /** What has become of taking it. */
+  state: "pending" | "completed" | "failed";
+  /** The last epoch that it holds. */
+  epoch: number | null;
+  /** How far the output is complete at that epoch. */
+  watermark: number | null;
+  /** The parallelism of the state that it holds. */
+  parallelism: number | null;
+  /** Its directory. */
+  path: string;
+  /** The size of its files. */
+  bytes: number | null;
+  /** When it was asked for. */
+  created_at: number;
+  /** Why it could not be taken. */
+  failure_message: string | null;
+  /** The version of the pipeline that its state belongs to. */
+  version: number | null;
+  /** Who has asked for it. */
+  creator: string | null;
+  /** What it was taken for. */
+  reason: string | null;
+  /** Whether nothing deletes it. */
+  pinned: boolean;
+  /** When all its files were last read and compared with its manifest. */
+  verified_at: number | null;
+  /** When its whole state was last restored and read. */
+  proven_at: number | null;
+  /** What was wrong with it when it was last verified. */
+  damage: string | null;
+  /** What this control plane was asked last to do with it; lists do not say it. */
+  task?: SavepointTask | null;
+}
+
+/** What is to be kept of a savepoint, whatever the policy. */
+export interface SavepointChange {
+  /** Whether nothing may delete it, until it is unpinned. */
+  pinned: boolean;
+}
+
+/** What becomes of a savepoint. */
+export interface SavepointFate {
+  /** The savepoint. */
+  id: string;
+  /** Whether it is deleted. */
+  goes: boolean;
+  /** Why. */
+  reason: string;
+}
+
+/** How to label the savepoint, and whose it is; that is for people, and need not differ. */
+export interface SavepointRequest {
+  /** What to call it. */
+  label?: string | null;
+  /** Who asks for it. */
+  creator?: string | null;
+  /** What it is taken for. */
+  reason?: string | null;
+  /** How the job is to stop: the savepoint is then of its last epoch. `none` lets it run on. */
+  stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+}
+
+/** When the savepoints of a pipeline are taken by themselves. Without a schedule, all is null. */
+export interface SavepointSchedule {
+  /** The cron expression. */
+  cron?: string | null;
+  /** Whose clocks are meant. */
+  time_zone?: string | null;
+  /** Windows in which none is taken. */
+  blackout?: string[];
+  /** Whether each is restored and read afterwards. */
+  drill?: boolean;
+  /** The instant that is due next. */
+  next_at?: number | null;
+  /** What came of the last one that was due. */
+  last?: ScheduleOutcome | null;
+  /** What of the pipeline's savepoints is kept. */
+  retention: RetentionRules;
+}
+
+/** What was to be done with a savepoint. */
+export interface SavepointTask {
+  /** What. */
+  kind: "verify" | "drill" | "export" | "import" | "departure" | "arrival";
+  /** When it was asked for. */
+  at: number;
+  /** What has become of it. */
+  state: "running" | "done" | "failed";
+  /** What came of it, or why nothing did. */
+  message: string | null;
+}
+
+/** What came of the last instant that was due. */
+export interface ScheduleOutcome {
+  /** The instant. */
+  at: number;
+  /** `taking`, `taken`, `drilling`, `proven`, `left_out` or `failed`. */
+  state: string;
+  /** The savepoint, if one was taken. */
+  savepoint: string | null;
+  /** Why there is none, or none that is known to be good. */
+  reason: string | null;
+}
+
+/** When savepoints are taken: at instants, once each, while the pipeline runs. */
+export interface ScheduleRules {
+  /** Minute, hour, day of the month, month and day of the week: `30 2 * * *` is 02:30 every day. */
+  cron: string;
+  /** Whose clocks are meant. */
+  time_zone?: string;
+  /** Windows in which none is taken, such as `mon-fri 09:00-17:00`, by the same clocks. */
+  blackout?: string[];
+  /** Whether each is restored into a scratch directory afterwards, and every row of its state read. */
+  drill?: boolean;
+  /** What of the pipeline's savepoints is kept; without it, that stays as it is. */
+  retention?: RetentionRules | null;
+}
+
+/** A secret that a pipeline was deployed with; its value is shown to nobody. */
+export interface Secret {
+  /** By which its script names it. */
+  name: string;
+  /** When it was given this value; null of what was set before that was noted. */
+  set_at: number | null;
+}
+
+/** Who is let in. */
+export interface Session {
+  /** The name of the token; `admin` for the first one. */
+  who: string;
+  /** The version of the control plane. */
+  version: string;
+}
+
+/** What lets a browser in: one of both. */
+export interface SessionRequest {
+  /** A token of this control plane. */
+  token?: string | null;
+  /** The code of a one-time link. */
+  code?: string | null;
+}
+
+/** A sink that keeps what it was given after the state that a pipeline goes back to; it is given that again. */
+export interface SinkAhead {
+  /** The sink. */
+  table: string;
+  /** What it writes with. */
+  connector: string;
+  /** How many epochs it is ahead; null when nobody knows. */
+  epochs: number | null;
+  /** How many rows; null when some of those epochs are not kept any more. */
+  rows: number | null;
+}
+
+/** How far the output of a sink can be relied on after a committed epoch. */
+export interface SinkProgress {
+  /** Every input row before it that was read and not late is in output that readers can read. */
+  complete_until?: number | null;
+  /** Every output row whose own event time, for windows just before their end, is before it. */
+  output_until?: number | null;
+  /** Why complete_until cannot be known. */
+  unknown?: string | null;
+  /** The source tables of it that are silent, so that their watermark is that of the clock. */
+  by_clock?: string[];
+}
+
+/** Where in a script something stands. */
+export interface Span {
+  start: Position;
+}
+
+/** That the control plane which the pipeline leaves has released it. */
+export interface StartRequest {
+  /** What that control plane tells from then on. */
+  key: string;
+}
+
+/** Where a job stands. */
+export type State = "Created" | "Scheduling" | "Running" | "CheckpointStopping" | "Stopping" | "Stopped" | "Rescaling" | "Recovering" | "Finished" | "Failed";
+
+/** An operator that keeps state. */
+export interface StateOperator {
+  /** Spark's number of it. */
+  number: number;
+  /** Its id, by which `reset` and `keep_state` name it. */
+  id: string | null;
+  /** What kind of operator it is. */
+  kind: string | null;
+  /** What Spark calls it. */
+  spark_name: string | null;
+  /** The length of the files that the newest committed epoch needs of it. */
+  bytes: number;
+  /** The rows that it keeps. */
+  rows: number | null;
+  /** The parts that its state is cut into. */
+  partitions: StatePartition[];
+  /** The largest part's bytes, divided by the mean of all parts. */
+  skew: number | null;
+  /** Why a field is not known. */
+  unknown: Record<string, string>;
+}
+
+/** A part of an operator's state, which one task looks after. */
+export interface StatePartition {
+  /** Its number. */
+  number: number;
+  /** The length of the files that the newest committed epoch needs of it. */
+  bytes: number;
+  /** The rows that are kept in it. */
+  rows: number | null;
+}
+
+/** A sink, and the newest entry of its ledger. */
+export interface StateSink {
+  /** The table. */
+  name: string;
+  /** The history of the newest epoch that it has taken. */
+  lineage: string | null;
+  /** That epoch. */
+  epoch: number | null;
+  /** The number of the run that wrote it. */
+  generation: number | null;
+  /** The rows that it had. */
+  rows: number | null;
+  /** The rows that were left out so far. */
+  refused: number | null;
+  /** Why a field is not known. */
+  unknown: Record<string, string>;
+}
+
+/** A place of the plan that reads a table, after the newest committed epoch. */
+export interface StateSource {
+  /** Spark's number of it. */
+  number: number;
+  /** The source table. */
+  table: string | null;
+  /** How far each of its partitions is read. */
+  positions: unknown;
+  /** Its watermark. */
+  watermark: number | null;
+  /** Why a field is not known. */
+  unknown: Record<string, string>;
+}
+
+/** What the newest committed epoch of a state holds, as its files say it. */
+export interface StateSummary {
+  /** Where it lies on the control plane's machine. */
+  directory: string;
+  /** The pipeline. */
+  name: string | null;
+  /** The version of the pipeline whose state it is. */
+  version: number | null;
+  /** What of the plan the state is bound to. */
+  fingerprint: string | null;
+  /** Into how many parts it is cut. */
+  parallelism: number | null;
+  /** The history that it belongs to. */
+  lineage: string | null;
+  /** The histories before it, nearest first, each with the last epoch that was taken over. */
+  parents: unknown[];
+  /** The newest committed epoch. */
+  epoch: number | null;
+  /** An epoch that is planned and not committed. */
+  begun: number | null;
+  /** When the newest epoch was committed. */
+  at: number | null;
+  /** That of committed output. */
+  watermark: number | null;
+  /** The places of the plan that read tables. */
+  sources: StateSource[];
+  /** What keeps state. */
+  operators: StateOperator[];
+  /** The tables that are written. */
+  sinks: StateSink[];
+  /** Why a field is not known. */
+  unknown: Record<string, string>;
+}
+
+/** What may go, or has gone. */
+export interface SweepAnswer {
+  /** Whether everything is there still. */
+  dry_run: boolean;
+  /** What is left behind. */
+  leaks: Leak[];
+  /** The size of all files among it. */
+  bytes: number;
+}
+
+/** What an epoch has done with a table. What the table does not do, or nobody can tell, is None. */
+export interface TableFigures {
+  /** Rows read from it. */
+  rows_in?: number | null;
+  /** Rows given to it. */
+  rows_out?: number | null;
+  /** Rows that could be read when the epoch was planned and are not in it. */
+  rows_waiting?: number | null;
+  /** Rows read from it that were left out because they came after their watermark. */
+  late_rows?: number | null;
+  /** Rows of it that could not be read or written and were left out, so far. */
+  dropped_rows?: number | null;
+  /** Those of its dropped rows that are kept as dead letters, so far. */
+  dead_letters?: number | null;
+}
+
+/** A token that somebody was given; its value is shown to nobody. */
+export interface Token {
+  /** Who has it; events name it. */
+  name: string;
+  /** When it was made. */
+  created_at: number;
+  /** Who made it. */
+  created_by: string;
+  /** When it ends. */
+  expires_at: number | null;
+  /** When it was taken back. */
+  revoked_at: number | null;
+  /** Whether it is let in now. */
+  valid: boolean;
+}
+
+/** A token for somebody. */
+export interface TokenRequest {
+  /** Who has it; events name it. */
+  name: string;
+  /** When it ends; without it, when it is revoked. */
+  expires_at?: number | null;
+}
+
+/** A user-defined function, as source text. */
+export interface Udf {
+  /** The source text. */
+  definition: string;
+  language?: "python";
+}
+
+/** What becomes of a pipeline's state when another query takes its place; nothing was done. */
+export interface UpgradePlan {
+  /** Stands for all that the plan shows; null where there is no state. */
+  id: string | null;
+  /** Whether the query cannot take over the state. */
+  is_refused: boolean;
+  /** Whether a deployment does it without `accept_loss`. */
+  loses_nothing: boolean;
+  /** The plan for people. */
+  text: string;
+  /** The same for the comment on a change. */
+  markdown: string;
+  /** The plan for programs: a verdict for each operator, source and sink. */
+  plan: Record<string, unknown>;
+}
+
+/** The graph of the plan, or everything that is wrong with the query. */
+export interface Verdict {
+  /** The plan, as nodes and edges. */
+  graph?: Record<string, unknown> | null;
+  /** Everything that is wrong. */
+  errors?: Complaint[] | null;
+}
+
+/** Who asks, as far as somebody is let in. */
+export interface Visitor {
+  /** Null when nobody is. */
+  session: Session | null;
+}
+
+/** How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about. */
+export interface Watermark {
+  /** That of the newest committed epoch; far in the future once the job has finished. */
+  watermark: number | null;
+  /** The newest committed epoch. */
+  epoch: number | null;
+  /** The history of the state that it belongs to. */
+  lineage: string | null;
+  /** Whether the output is complete up to `past`; null without it. */
+  passed: boolean | null;
+  /** Where the job stands. */
+  state: State;
+  /** Whether nothing that was asked for is still to come. */
+  settled: boolean;
+  /** The watermark of each source table. */
+  sources: Record<string, number | null>;
+  /** How far the output of each sink is complete. */
+  sinks: Record<string, SinkProgress>;
+  /** What a DAG run that names itself is given when the gate is passed. */
+  certificate?: Certificate | null;
+}
+
+/** That a pipeline would be let in. */
+export interface Welcome {
+  /** The places that it would have to itself here. */
+  targets: string[];
+}

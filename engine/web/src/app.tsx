@@ -1,0 +1,61 @@
+import { useEffect, useState } from "preact/hooks";
+import { ask, signedOut } from "./api/client";
+import type { Session, Visitor } from "./api/types";
+import { Shell } from "./parts/shell";
+import { ProblemBox } from "./parts/problem";
+import { Jobs } from "./pages/jobs";
+import { Login } from "./pages/login";
+import { Pipeline } from "./pages/pipeline";
+import { useRoute } from "./router";
+
+type Entry = "asking" | "outside" | Session | Error;
+
+export function App() {
+  const route = useRoute();
+  const [code, setCode] = useState(route.page === "login" ? route.code : null);
+  const [entry, setEntry] = useState<Entry>(code === null ? "asking" : "outside");
+
+  useEffect(() => {
+    const left = () => setEntry("outside");
+    signedOut.addEventListener("signedout", left);
+    return () => signedOut.removeEventListener("signedout", left);
+  }, []);
+
+  useEffect(() => {
+    if (route.page !== "login") return;
+    setCode(route.code);
+    setEntry("outside");
+    location.replace("#/"); // used or not, the code is of no use to anybody who reads the address
+  }, [route]);
+
+  useEffect(() => {
+    if (entry !== "asking") return;
+    ask<Visitor>("GET", "/session").then(({ session }) => setEntry(session ?? "outside"), setEntry);
+  }, [entry]);
+
+  function enter(session: Session): void {
+    setCode(null);
+    setEntry(session);
+  }
+
+  if (entry === "asking") return <main class="login" aria-busy="true" />;
+  if (entry === "outside") return <Login key={code} code={code} entered={enter} />;
+  if (entry instanceof Error)
+    return (
+      <main class="login">
+        <ProblemBox error={entry} />
+        <button onClick={() => setEntry("asking")}>Try again</button>
+      </main>
+    );
+
+  async function leave(): Promise<void> {
+    await ask("DELETE", "/session").catch(() => undefined);
+    setEntry("outside");
+  }
+
+  return (
+    <Shell session={entry} route={route} leave={() => void leave()}>
+      {route.page === "pipeline" ? <Pipeline key={route.name} name={route.name} /> : <Jobs />}
+    </Shell>
+  );
+}

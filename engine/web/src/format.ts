@@ -1,0 +1,68 @@
+/** Figures as people read them. Times come in microseconds since 1970. */
+
+const SECOND = 1_000_000;
+/** From here on an instant says that the input has ended. */
+const FAR_FUTURE = 253_402_300_799 * SECOND - 86_400 * SECOND;
+
+const UNITS: readonly [number, string][] = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "min"],
+  [1, "s"],
+];
+
+/** A length of time in its largest unit and the next: `2 h 5 min`. */
+export function duration(micros: number | null): string {
+  if (micros === null) return "–";
+  const seconds = Math.abs(micros) / SECOND;
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  const at = UNITS.findIndex(([length]) => whole >= length);
+  const [length, unit] = UNITS[at] ?? [1, "s"];
+  const next = UNITS[at + 1];
+  const rest = next === undefined ? 0 : Math.floor((whole % length) / next[0]);
+  return `${Math.floor(whole / length)} ${unit}${next !== undefined && rest > 0 ? ` ${rest} ${next[1]}` : ""}`;
+}
+
+export function isEndOfInput(micros: number): boolean {
+  return micros >= FAR_FUTURE;
+}
+
+/** An instant, in UTC as all of the control plane's are. */
+export function instant(micros: number | null): string {
+  if (micros === null) return "–";
+  if (isEndOfInput(micros)) return "end of input";
+  const at = new Date(micros / 1000);
+  return Number.isNaN(at.getTime()) ? "–" : at.toISOString().replace("T", " ").slice(0, 19);
+}
+
+/** How long ago an instant was. */
+export function ago(micros: number | null, now: number = Date.now()): string {
+  return micros === null ? "–" : `${duration(Math.max(0, now * 1000 - micros))} ago`;
+}
+
+export function count(value: number | null): string {
+  if (value === null) return "–";
+  const size = Math.abs(value);
+  if (size >= 1e9) return `${(value / 1e9).toFixed(1)} G`;
+  if (size >= 1e6) return `${(value / 1e6).toFixed(1)} M`;
+  if (size >= 1e4) return `${(value / 1e3).toFixed(1)} k`;
+  return Number.isInteger(value) || size >= 100 ? String(Math.round(value)) : value.toFixed(1);
+}
+
+export function rate(perSecond: number | null): string {
+  return perSecond === null ? "–" : `${count(perSecond)}/s`;
+}
+
+export function bytes(value: number | null): string {
+  if (value === null) return "–";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let size = value;
+  let at = 0;
+  while (size >= 1024 && at < units.length - 1) {
+    size /= 1024;
+    at += 1;
+  }
+  return `${at === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[at]}`;
+}

@@ -1,0 +1,262 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { allPipelines } from "../api/client";
+import { usePolled } from "../api/polled";
+import type { ListedPipeline } from "../api/types";
+import { bytes, count, duration, instant, rate } from "../format";
+import { type Column, type Filter, type Order, cause, countTones, shownRows } from "../jobs/rows";
+import { visible } from "../jobs/window";
+import { ProblemBox } from "../parts/problem";
+import { Sparkline } from "../parts/sparkline";
+import { StateMark } from "../parts/state";
+import { go, pipelinePath } from "../router";
+import type { Tone } from "../states";
+import { useTitle } from "../title";
+
+const EVERY = 2_000;
+const REMEMBERED = 30;
+const WIDE_ROW = 41;
+const NARROW_ROW = 97;
+
+const COLUMNS: readonly [Column, string, string][] = [
+  ["state", "State", ""],
+  ["name", "Pipeline", ""],
+  ["lag", "Lag", "How far the output is behind the clock"],
+  ["complete", "Complete until", "Up to which instant all output is complete, in UTC"],
+  ["rate", "Rate", "Rows read each second"],
+  ["restarts", "Restarts", "Starts after failures in all"],
+  ["cpu", "CPU", "Cores that its processes keep busy"],
+  ["memory", "Memory", "Memory of all its processes"],
+];
+
+const CHIPS: readonly [Tone | null, string][] = [
+  [null, "All"],
+  ["bad", "In trouble"],
+  ["busy", "On the way"],
+  ["good", "Running"],
+  ["calm", "At rest"],
+];
+
+export function Jobs() {
+  useTitle("Jobs");
+  const [filter, setFilter] = useState<Filter>({ text: "", tone: null });
+  const [order, setOrder] = useState<Order>({ column: "state", down: false });
+  const { data, error } = usePolled(allPipelines, EVERY, []);
+  const rates = useRates(data);
+  const rows = useMemo(() => (data === null ? [] : shownRows(data, filter, order)), [data, filter, order]);
+  const counts = useMemo(() => countTones(data ?? []), [data]);
+  const search = useRef<HTMLInputElement>(null);
+  useSlash(search);
+
+  return (
+    <div class="jobs">
+      <div class="tools">
+        <h1>Jobs</h1>
+        <div class="chips" role="group" aria-label="Show by state">
+          {CHIPS.map(([tone, text]) => (
+            <button key={text} class="chip" aria-pressed={filter.tone === tone} onClick={() => setFilter({ ...filter, tone })}>
+              {text} <span class="number">{tone === null ? (data?.length ?? 0) : counts[tone]}</span>
+            </button>
+          ))}
+        </div>
+        <input
+          ref={search}
+          type="search"
+          placeholder="Search ( / )"
+          aria-label="Search pipelines"
+          value={filter.text}
+          onInput={(event) => setFilter({ ...filter, text: event.currentTarget.value })}
+        />
+      </div>
+      {error && <ProblemBox error={error} />}
+      {data === null && error === null && <p class="empty">Asking the control plane.</p>}
+      {data !== null && data.length === 0 && <Welcome />}
+      {data !== null && data.length > 0 && rows.length === 0 && <p class="empty">No pipeline is like that.</p>}
+      {rows.length > 0 && <Table rows={rows} rates={rates} order={order} setOrder={setOrder} />}
+    </div>
+  );
+}
+
+function Welcome() {
+  return (
+    <div class="empty">
+      <p>There is no pipeline yet.</p>
+      <p>
+        <code>arroyo deploy clicks.sql</code> deploys one.
+      </p>
+    </div>
+  );
+}
+
+interface TableProps {
+  rows: ListedPipeline[];
+  rates: ReadonlyMap<string, readonly number[]>;
+  order: Order;
+  setOrder: (order: Order) => void;
+}
+
+function Table({ rows, rates, order, setOrder }: TableProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const [place, setPlace] = useState({ top: 0, height: 800 });
+  const [current, setCurrent] = useState(0);
+  const [wanted, setWanted] = useState<number | null>(null);
+  const rowHeight = useNarrow() ? NARROW_ROW : WIDE_ROW;
+
+  useEffect(() => {
+    const look = () => box.current && setPlace({ top: box.current.scrollTop, height: box.current.clientHeight });
+    look();
+    const watch = new ResizeObserver(look);
+    if (box.current) watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+
+  useEffect(() => {
+    if (wanted === null) return;
+    box.current?.querySelector<HTMLElement>(`[data-row="${wanted}"] a`)?.focus({ preventScroll: true });
+    setWanted(null);
+  }, [wanted, place]);
+
+  /** Go to a row, which is scrolled to if it cannot be seen. */
+  function move(to: number): void {
+    const row = Math.max(0, Math.min(rows.length - 1, to));
+    const view = box.current;
+    if (view) {
+      const top = row * rowHeight;
+      if (top < view.scrollTop) view.scrollTop = top;
+      else if (top + 2 * rowHeight > view.scrollTop + view.clientHeight) view.scrollTop = top + 2 * rowHeight - view.clientHeight;
+      setPlace({ top: view.scrollTop, height: view.clientHeight });
+    }
+    setCurrent(row);
+    setWanted(row);
+  }
+
+  function onKey(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(1, Math.floor(place.height / rowHeight) - 2);
+    const steps: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -rows.length, End: rows.length };
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    move(current + step);
+  }
+
+  const { first, end } = visible(place.top, place.height, rowHeight, rows.length);
+  return (
+    <div class="scroll" ref={box} tabIndex={-1} onKeyDown={onKey} onScroll={(event) => setPlace({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })}>
+      <table role="table" aria-rowcount={rows.length + 1} aria-label="Pipelines">
+        <thead role="rowgroup">
+          <tr role="row">
+            {COLUMNS.map(([column, text, about]) => (
+              <th key={column} role="columnheader" scope="col" class={`c-${column}`} aria-sort={order.column !== column ? undefined : order.down ? "descending" : "ascending"}>
+                <button title={about || undefined} onClick={() => setOrder({ column, down: order.column === column && !order.down })}>
+                  {text}
+                  <span aria-hidden="true">{order.column !== column ? "" : order.down ? " ↓" : " ↑"}</span>
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {first > 0 && <Gap height={first * rowHeight} />}
+          {rows.slice(first, end).map((row, at) => (
+            <Row key={row.id} row={row} at={first + at} rates={rates.get(row.id) ?? []} isCurrent={first + at === current} here={setCurrent} />
+          ))}
+          {end < rows.length && <Gap height={(rows.length - end) * rowHeight} />}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Gap({ height }: { height: number }) {
+  return (
+    <tr aria-hidden="true" class="gap">
+      <td colSpan={COLUMNS.length} style={{ height: `${height}px` }} />
+    </tr>
+  );
+}
+
+interface RowProps {
+  row: ListedPipeline;
+  at: number;
+  rates: readonly number[];
+  isCurrent: boolean;
+  here: (at: number) => void;
+}
+
+function Row({ row, at, rates, isCurrent, here }: RowProps) {
+  return (
+    <tr role="row" data-row={at} aria-rowindex={at + 2} onClick={(event) => opened(event, row.name)}>
+      <td role="cell" class="c-state">
+        <StateMark state={row.state} />
+      </td>
+      <td role="cell" class="c-name">
+        <a href={pipelinePath(row.name)} title={row.name} tabIndex={isCurrent ? 0 : -1} onFocus={() => here(at)}>
+          <bdi>{row.name}</bdi>
+        </a>
+        <span class="cause">{cause(row)}</span>
+      </td>
+      <td role="cell" class="c-lag" data-label="Lag">
+        {duration(row.lag_micros)}
+      </td>
+      <td role="cell" class="c-complete" data-label="Complete">
+        {instant(row.complete_until)}
+      </td>
+      <td role="cell" class="c-rate" data-label="Rate">
+        <Sparkline values={rates} />
+        <span>{rate(row.rows_per_second)}</span>
+      </td>
+      <td role="cell" class="c-restarts" data-label="Restarts">
+        {count(row.restarts)}
+      </td>
+      <td role="cell" class="c-cpu" data-label="CPU">
+        {row.cpu_cores === null ? "–" : row.cpu_cores.toFixed(2)}
+      </td>
+      <td role="cell" class="c-memory" data-label="Memory">
+        {bytes(row.memory_bytes)}
+      </td>
+    </tr>
+  );
+}
+
+/** A click anywhere in a row opens it, unless it was on the link, or marks text. */
+function opened(event: MouseEvent, name: string): void {
+  if (event.target instanceof Element && event.target.closest("a")) return;
+  if (!getSelection()?.isCollapsed) return;
+  go(pipelinePath(name));
+}
+
+/** The last rates of each pipeline, as far as this page has seen them. */
+function useRates(rows: ListedPipeline[] | null): ReadonlyMap<string, readonly number[]> {
+  const known = useRef(new Map<string, readonly number[]>());
+  return useMemo(() => {
+    const next = new Map<string, readonly number[]>();
+    for (const row of rows ?? []) next.set(row.id, [...(known.current.get(row.id) ?? []), row.rows_per_second ?? 0].slice(-REMEMBERED));
+    known.current = next;
+    return next;
+  }, [rows]);
+}
+
+function useNarrow(): boolean {
+  const query = useMemo(() => matchMedia("(max-width: 860px)"), []);
+  const [narrow, setNarrow] = useState(query.matches);
+  useEffect(() => {
+    const changed = () => setNarrow(query.matches);
+    query.addEventListener("change", changed);
+    return () => query.removeEventListener("change", changed);
+  }, []);
+  return narrow;
+}
+
+/** The key / goes to the search. */
+function useSlash(search: { current: HTMLInputElement | null }): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const inField = event.target instanceof HTMLElement && event.target.matches("input, textarea, select, [contenteditable]");
+      if (event.key !== "/" || inField || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      search.current?.focus();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}

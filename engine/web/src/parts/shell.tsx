@@ -1,0 +1,66 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { Session } from "../api/types";
+import type { Route } from "../router";
+import { type Theme, chooseTheme, theme } from "../theme";
+
+const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+const SIGNS: Record<Theme, string> = { system: "◐", light: "☀", dark: "☾" };
+
+interface Props {
+  session: Session;
+  route: Route;
+  leave: () => void;
+  children: ComponentChildren;
+}
+
+/** What is around every page. */
+export function Shell({ session, route, leave, children }: Props) {
+  const [chosen, setChosen] = useState(theme);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
+      <header class="bar">
+        <a class="brand" href="#/">
+          Arroyo
+        </a>
+        <nav aria-label="Pages">
+          <a href="#/" aria-current={route.page === "jobs" || route.page === "pipeline" ? "page" : undefined}>
+            Jobs
+          </a>
+          <a href="docs" target="_blank" rel="noopener">
+            API
+          </a>
+        </nav>
+        <span class="grow" />
+        <span class="who" title={`Arroyo ${session.version}`}>
+          {session.who}
+        </span>
+        <button
+          class="quiet"
+          aria-label={`Colours: ${chosen}. Change to ${NEXT[chosen]}`}
+          title={`Colours: ${chosen}`}
+          onClick={() => {
+            chooseTheme(NEXT[chosen]);
+            setChosen(NEXT[chosen]);
+          }}
+        >
+          <span aria-hidden="true">{SIGNS[chosen]}</span>
+        </button>
+        <button class="quiet" onClick={leave}>
+          Leave
+        </button>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function skip(event: Event): void {
+  event.preventDefault(); // what stands behind the # is the page
+  document.getElementById("main")?.focus();
+}

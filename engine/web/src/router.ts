@@ -1,0 +1,47 @@
+/** Where in the page somebody is: what stands behind the # of its address. */
+import { useEffect, useState } from "preact/hooks";
+
+export type Route =
+  | { page: "jobs" }
+  | { page: "pipeline"; name: string; part: string }
+  | { page: "editor"; pipeline: string | null }
+  | { page: "login"; code: string };
+
+export function readRoute(hash: string): Route {
+  const [kind = "", first = "", second = ""] = hash.replace(/^#\/?/, "").split("/").map(decode);
+  if (kind === "pipelines" && first) return { page: "pipeline", name: first, part: second || "overview" };
+  if (kind === "editor") return { page: "editor", pipeline: first || null };
+  if (kind === "login") return { page: "login", code: first };
+  return { page: "jobs" };
+}
+
+export function pipelinePath(name: string, part = "overview"): string {
+  const tail = part === "overview" ? "" : `/${part}`;
+  return `#/pipelines/${encodeURIComponent(name)}${tail}`;
+}
+
+export function editorPath(pipeline: string | null = null): string {
+  return pipeline === null ? "#/editor" : `#/editor/${encodeURIComponent(pipeline)}`;
+}
+
+export function go(path: string): void {
+  location.hash = path;
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(() => readRoute(location.hash));
+  useEffect(() => {
+    const moved = () => setRoute(readRoute(location.hash));
+    addEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", moved);
+  }, []);
+  return route;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
