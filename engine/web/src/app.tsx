@@ -55,7 +55,7 @@ export function App() {
 
   return (
     <Shell session={entry} route={route} leave={() => void leave()}>
-      {route.page === "pipeline" ? <Pipeline key={route.name} name={route.name} /> : <Jobs />}
+      {route.page === "pipeline" ? <Pipeline key={route.name} name={route.name} shownPart={route.part} /> : <Jobs />}
     </Shell>
   );
 }

@@ -5,6 +5,7 @@ import type { ListedPipeline } from "../api/types";
 import { bytes, count, duration, instant, rate } from "../format";
 import { type Column, type Filter, type Order, cause, countTones, shownRows } from "../jobs/rows";
 import { visible } from "../jobs/window";
+import { useNarrow } from "../narrow";
 import { ProblemBox } from "../parts/problem";
 import { Sparkline } from "../parts/sparkline";
 import { StateMark } from "../parts/state";
@@ -234,17 +235,6 @@ function useRates(rows: ListedPipeline[] | null): ReadonlyMap<string, readonly n
     known.current = next;
     return next;
   }, [rows]);
-}
-
-function useNarrow(): boolean {
-  const query = useMemo(() => matchMedia("(max-width: 860px)"), []);
-  const [narrow, setNarrow] = useState(query.matches);
-  useEffect(() => {
-    const changed = () => setNarrow(query.matches);
-    query.addEventListener("change", changed);
-    return () => query.removeEventListener("change", changed);
-  }, []);
-  return narrow;
 }
 
 /** The key / goes to the search. */

@@ -1,33 +1,47 @@
+import { useState } from "preact/hooks";
 import { ask, part } from "../api/client";
 import { usePolled } from "../api/polled";
-import type { Job, Pipeline as Found } from "../api/types";
+import type { Job, Pipeline as Found, Savepoint } from "../api/types";
 import { duration, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { StateMark } from "../parts/state";
+import { ActionDialog } from "../pipeline/action-dialog";
+import { type Action, actionsOf } from "../pipeline/actions";
+import { Events } from "../pipeline/events";
+import { History } from "../pipeline/history";
+import { Logs } from "../pipeline/logs";
+import { Overview } from "../pipeline/overview";
+import { go, pipelinePath } from "../router";
 import { useTitle } from "../title";
 
 const EVERY = 2_000;
+const PARTS: readonly [string, string][] = [
+  ["overview", "Overview"],
+  ["history", "History"],
+  ["events", "Events"],
+  ["logs", "Logs"],
+  ["query", "Query"],
+];
 
 interface Shown {
   pipeline: Found;
   job: Job | null;
+  savepoints: Savepoint[];
 }
 
-export function Pipeline({ name }: { name: string }) {
+export function Pipeline({ name, shownPart }: { name: string; shownPart: string }) {
   useTitle(name);
-  const { data, error } = usePolled((signal) => load(name, signal), EVERY, [name]);
+  const { data, error, again } = usePolled((signal) => load(name, signal), EVERY, [name]);
+  const [action, setAction] = useState<Action | null>(null);
   if (data === null) return error ? <ProblemBox error={error} /> : <p class="empty">Asking the control plane.</p>;
-  const { pipeline, job } = data;
-  const facts: [string, string][] = [
-    ["Complete until", instant(pipeline.complete_until)],
-    ["Epoch", String(job?.epoch ?? "–")],
-    ["Version", String(pipeline.version)],
-    ["Parallelism", String(pipeline.parallelism)],
-    ["Epochs at least apart", pipeline.checkpoint_interval_micros === null ? "no time" : duration(pipeline.checkpoint_interval_micros)],
-    ["Restarts", String(job?.restarts_total ?? "–")],
-    ["Deployed first", instant(pipeline.created_at)],
-    ["Id", pipeline.id],
-  ];
+  const { pipeline, job, savepoints } = data;
+
+  function done(finished: Action): void {
+    setAction(null);
+    if (finished.name === "Delete") go("#/");
+    else again();
+  }
+
   return (
     <div class="pipeline">
       <header class="title">
@@ -36,24 +50,62 @@ export function Pipeline({ name }: { name: string }) {
         </h1>
         <StateMark state={pipeline.state} />
         {job?.step && <span class="hint">{job.step}</span>}
+        <span class="grow" />
+        <div class="buttons" role="group" aria-label="What can be done">
+          {actionsOf(pipeline, savepoints).map((each) => (
+            <button key={each.name} class={each.isDangerous ? "danger" : ""} onClick={() => setAction(each)}>
+              {each.name}
+            </button>
+          ))}
+        </div>
       </header>
       {error && <ProblemBox error={error} />}
       {job?.failure_message && <Failure job={job} />}
-      <dl class="facts">
-        {facts.map(([term, text]) => (
-          <div key={term}>
-            <dt>{term}</dt>
-            <dd>{text}</dd>
-          </div>
+      <Facts pipeline={pipeline} job={job} />
+      <nav class="parts" aria-label="Parts of the pipeline">
+        {PARTS.map(([part, text]) => (
+          <a key={part} href={pipelinePath(name, part)} aria-current={part === shownPart ? "page" : undefined}>
+            {text}
+          </a>
         ))}
-      </dl>
-      <section class="panel">
-        <h2>Query</h2>
-        <pre class="sql" tabIndex={0}>
-          {pipeline.query}
-        </pre>
-      </section>
+      </nav>
+      {shownPart === "overview" && job && <Overview pipeline={pipeline} job={job} every={EVERY} />}
+      {shownPart === "history" && job && <History pipeline={pipeline} job={job} every={EVERY} />}
+      {shownPart === "events" && <Events pipeline={pipeline} every={EVERY} />}
+      {shownPart === "logs" && <Logs pipeline={pipeline} every={EVERY} />}
+      {shownPart === "query" && (
+        <section class="panel">
+          <h2>Query of version {pipeline.version}</h2>
+          <pre class="sql" tabIndex={0}>
+            {pipeline.query}
+          </pre>
+        </section>
+      )}
+      {action && <ActionDialog key={action.name} action={action} close={() => setAction(null)} done={done} />}
     </div>
+  );
+}
+
+function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
+  const facts: [string, string][] = [
+    ["Complete until", instant(pipeline.complete_until)],
+    ["Epoch", String(job?.epoch ?? "–")],
+    ["Version", String(pipeline.version)],
+    ["Parallelism", String(pipeline.parallelism)],
+    ["Epochs", pipeline.checkpoint_interval_micros === null ? "as they come" : `every ${duration(pipeline.checkpoint_interval_micros)}`],
+    ["Restarts", String(job?.restarts_total ?? "–")],
+    ["Run since", instant(job?.start_time ?? null)],
+    ["Id", pipeline.id],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([term, text]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
@@ -72,9 +124,11 @@ function Failure({ job }: { job: Job }) {
 }
 
 async function load(name: string, signal: AbortSignal): Promise<Shown> {
-  const [pipeline, jobs] = await Promise.all([
-    ask<Found>("GET", `/pipelines/${part(name)}`, { signal }),
-    ask<{ data: Job[] }>("GET", `/pipelines/${part(name)}/jobs`, { signal }),
+  const path = `/pipelines/${part(name)}`;
+  const [pipeline, jobs, savepoints] = await Promise.all([
+    ask<Found>("GET", path, { signal }),
+    ask<{ data: Job[] }>("GET", `${path}/jobs`, { signal }),
+    ask<{ data: Savepoint[] }>("GET", `${path}/savepoints`, { signal }),
   ]);
-  return { pipeline, job: jobs.data[0] ?? null };
+  return { pipeline, job: jobs.data[0] ?? null, savepoints: savepoints.data };
 }

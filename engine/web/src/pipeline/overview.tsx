@@ -1,0 +1,89 @@
+import { useMemo } from "preact/hooks";
+import { ask, part } from "../api/client";
+import { usePolled } from "../api/polled";
+import type { Checkpoint, Job, Pipeline, StateSummary } from "../api/types";
+import { bytes, count, rate } from "../format";
+import { Chart } from "./chart";
+import { type DrawnNode, readPlan, tableOf } from "./graph";
+import { type Figures, PlanGraph } from "./plan-graph";
+import { PHASES, seriesOf } from "./series";
+
+const EPOCHS = 240;
+const STATE_EVERY = 10_000;
+
+interface Props {
+  pipeline: Pipeline;
+  job: Job;
+  every: number;
+}
+
+/** The dataflow, and how it goes. */
+export function Overview({ pipeline, job, every }: Props) {
+  const path = `/pipelines/${part(pipeline.name)}`;
+  const epochs = usePolled(
+    (signal) => ask<{ data: Checkpoint[] }>("GET", `${path}/jobs/${part(job.id)}/checkpoints`, { query: { limit: EPOCHS }, signal }),
+    every,
+    [pipeline.id, job.id],
+  );
+  const state = usePolled((signal) => ask<StateSummary>("GET", `${path}/state`, { signal }).catch(() => null), STATE_EVERY, [pipeline.id]);
+  const graph = JSON.stringify(pipeline.graph);
+  const plan = useMemo(() => readPlan(JSON.parse(graph)), [graph]);
+  const committed = epochs.data?.data ?? [];
+  const series = useMemo(() => seriesOf(committed), [epochs.data]);
+  const newest = committed[0] ?? null;
+  return (
+    <>
+      <section class="panel">
+        <h2>Dataflow</h2>
+        <PlanGraph plan={plan} figures={(node) => figuresOf(node, newest, state.data)} />
+      </section>
+      {committed.length === 0 ? (
+        <p class="empty">No epoch is committed yet.</p>
+      ) : (
+        <div class="charts">
+          <Chart
+            title="Rows a second"
+            about="Rows read and given to the sinks, for each second of an epoch"
+            at={series.at}
+            unit="rows"
+            lines={[
+              { label: "in", line: series.rowsIn },
+              { label: "out", line: series.rowsOut },
+            ]}
+          />
+          <Chart
+            title="Behind the clock"
+            about="How old the watermark, and the instant up to which all sinks are complete, were when an epoch was committed"
+            at={series.at}
+            unit="seconds"
+            lines={[
+              { label: "watermark", line: series.watermarkLag },
+              { label: "complete", line: series.completeLag },
+            ]}
+          />
+          <Chart title="Time of an epoch" about="How long each phase of an epoch took" at={series.at} unit="seconds" isStacked lines={PHASES.map((label, at) => ({ label, line: series.phases[at] ?? [] }))} />
+          <Chart title="State" about="Memory that the state takes" at={series.at} unit="bytes" lines={[{ label: "memory", line: series.stateBytes }]} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function figuresOf(node: DrawnNode, newest: Checkpoint | null, state: StateSummary | null): Figures | null {
+  const table = tableOf(node);
+  const figures = table === null || newest === null ? undefined : newest.tables[table];
+  if (figures && newest) {
+    const seconds = Math.max(0.001, (newest.finish_time - newest.start_time) / 1e6);
+    const rows = (node.operator === "Scan" ? figures.rows_in : figures.rows_out) ?? null;
+    const more = [
+      figures.late_rows ? `${count(figures.late_rows)} late` : "",
+      figures.dropped_rows ? `${count(figures.dropped_rows)} dropped` : "",
+      figures.rows_waiting ? `${count(figures.rows_waiting)} waiting` : "",
+    ].filter(Boolean);
+    return { text: [rows === null ? "" : rate(rows / seconds), ...more].filter(Boolean).join(", "), isHot: more.length > 0 };
+  }
+  const kept = state?.operators.find(({ id }) => id !== null && id === node.operator_id);
+  if (!kept) return null;
+  const skew = kept.skew !== null && kept.skew > 2 && kept.partitions.length > 1 ? `, skew ${kept.skew.toFixed(1)}` : "";
+  return { text: `${kept.rows === null ? "" : `${count(kept.rows)} rows, `}${bytes(kept.bytes)}${skew}`, isHot: skew !== "" };
+}

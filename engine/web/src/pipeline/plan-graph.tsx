@@ -1,0 +1,82 @@
+import { useMemo, useState } from "preact/hooks";
+import { useNarrow } from "../narrow";
+import { type DrawnNode, NODE, type Plan, detailOf, kindOf, layOut } from "./graph";
+
+export interface Figures {
+  text: string;
+  isHot: boolean;
+}
+
+interface Props {
+  plan: Plan;
+  /** What is known of a node while it runs. */
+  figures?: (node: DrawnNode) => Figures | null;
+}
+
+/** A plan as a graph; a node that is chosen tells all of itself. */
+export function PlanGraph({ plan, figures }: Props) {
+  const isNarrow = useNarrow();
+  const drawing = useMemo(() => layOut(plan, isNarrow), [plan, isNarrow]);
+  const [chosen, setChosen] = useState<number | null>(null);
+  const node = drawing.nodes.find(({ node_id }) => node_id === chosen);
+  if (drawing.nodes.length === 0) return <p class="hint">There is no plan to draw.</p>;
+  return (
+    <div class="plan">
+      <div class="canvas" tabIndex={0} role="group" aria-label="Plan, from the sources to the sinks">
+        <div class="sheet" style={{ width: `${drawing.width}px`, height: `${drawing.height}px` }}>
+          <svg width={drawing.width} height={drawing.height} aria-hidden="true">
+            <defs>
+              <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+                <path d="M0 0L8 4L0 8z" />
+              </marker>
+            </defs>
+            {drawing.edges.map((edge) => (
+              <path key={`${edge.from}-${edge.to}`} class={edge.isEpoch ? "edge epoch" : "edge"} marker-end="url(#tip)" d={edge.points.map(({ x, y }, at) => `${at === 0 ? "M" : "L"}${x} ${y}`).join("")} />
+            ))}
+          </svg>
+          {[...drawing.nodes].sort((a, b) => a.x - b.x || a.y - b.y).map((each) => (
+            <Node key={each.node_id} node={each} figures={figures?.(each) ?? null} isChosen={each.node_id === chosen} choose={() => setChosen(each.node_id === chosen ? null : each.node_id)} />
+          ))}
+        </div>
+      </div>
+      <p class="hint legend">A dashed line is where the stream is cut: what comes after it runs over the rows that one epoch has released.</p>
+      {node && (
+        <dl class="facts details" aria-live="polite">
+          <Fact term="Does" text={node.steps.join("\n")} />
+          {node.operator_id && <Fact term="Operator" text={node.operator_id} />}
+          {node.state && <Fact term="Keeps" text={node.state} />}
+          <Fact term="Part" text={node.part} />
+          {figures?.(node) && <Fact term="Now" text={figures(node)?.text ?? ""} />}
+        </dl>
+      )}
+    </div>
+  );
+}
+
+function Node({ node, figures, isChosen, choose }: { node: DrawnNode; figures: Figures | null; isChosen: boolean; choose: () => void }) {
+  const side = node.operator === "Scan" ? "source" : node.operator === "Write" ? "sink" : node.state ? "stateful" : "";
+  return (
+    <button
+      class={`node ${side} ${figures?.isHot ? "hot" : ""}`}
+      aria-pressed={isChosen}
+      style={{ left: `${node.x}px`, top: `${node.y}px`, width: `${NODE.width}px`, height: `${NODE.height}px` }}
+      onClick={choose}
+    >
+      <span class="kind">
+        {kindOf(node)}
+        {node.state && <span class="keeps">state</span>}
+      </span>
+      <span class="detail">{detailOf(node)}</span>
+      {figures && <span class="figures">{figures.text}</span>}
+    </button>
+  );
+}
+
+function Fact({ term, text }: { term: string; text: string }) {
+  return (
+    <div>
+      <dt>{term}</dt>
+      <dd>{text}</dd>
+    </div>
+  );
+}
