@@ -22,8 +22,8 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fuse",
         choices=("on", "off"),
-        default="off",
-        help="Show the plan as it runs with this setting of the run (default: off)",
+        default="on",
+        help="Show the plan as it runs with this setting of the run (default: on)",
     )
     parser.add_argument(
         "--format", choices=("text", "json", "dot"), default="text", help="Show the plan in this form (default: text)"

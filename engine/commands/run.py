@@ -40,7 +40,7 @@ _SETTINGS = {
     "epoch_interval": "least time from one epoch to the next, such as '10 seconds'",
     "linger": "rest after an epoch before it looks for more input (default: 250 ms)",
     "quick": "true starts the run sooner, at the price of speed later",
-    "fuse": "on has the tasks of the sources leave out what no query wants; off by default",
+    "fuse": "on has the tasks of the sources leave out what no query wants; on by default",
     "count_state": "on counts the rows that windows keep; off by default",
 }
 

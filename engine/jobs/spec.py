@@ -22,7 +22,7 @@ RUN_SETTINGS: Mapping[str, str] = {
     "quick": "`true` starts a driver sooner, at the price of speed later.",
     "linger": "How long a pipeline rests after an epoch before it looks for more input; 250 ms by default.",
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
-    "fuse": "`on` has the tasks of the sources leave out rows and columns that no query wants; `off` by default.",
+    "fuse": "`on` has the tasks of the sources leave out what no query wants, and merge rows; `on` by default.",
     "count_state": "`on` counts the rows that windows keep, at the price of a look-up for each; `off` by default.",
     "start_from": "Where tables begin of which nothing was read yet: `clicks=earliest; orders=latest`.",
     "history_from": "The instant from which on history is read, by event time; then the job ends.",
@@ -48,7 +48,7 @@ class RunSettings:
     quick: bool = False
     linger: timedelta = DEFAULT_LINGER
     max_epoch_rows: int | None = None
-    fuse: bool = False
+    fuse: bool = True
     count_state: bool = False
     start_from: Mapping[str, StartPosition] = field(default_factory=dict)
     backfill: Backfill | None = None
@@ -68,7 +68,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         quick=texts.get("quick", "false").lower() == "true",
         linger=read_duration(texts["linger"]) if "linger" in texts else DEFAULT_LINGER,
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
-        fuse=texts.get("fuse", "off").lower() == "on",
+        fuse=texts.get("fuse", "on").lower() == "on",
         count_state=texts.get("count_state", "off").lower() == "on",
         start_from=starts,
         backfill=backfill,

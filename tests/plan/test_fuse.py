@@ -171,15 +171,15 @@ def test_a_fused_plan_is_the_same_plan() -> None:
     assert fused("SELECT price FROM bids WHERE hot").running_parts.writes == plain.parts.writes
 
 
-def test_explain_shows_what_is_done_in_the_tasks_when_asked_for_it(
+def test_explain_shows_what_is_done_in_the_tasks_unless_told_not_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "query.sql").write_text(TABLES + "SELECT price FROM bids WHERE hot")
     shown = "In the source's task: Filter hot, columns (price)"
 
-    assert main(["explain", str(tmp_path / "query.sql"), "--fuse=on"]) == 0
+    assert main(["explain", str(tmp_path / "query.sql")]) == 0
     explained = capsys.readouterr().out
     assert shown in explained
     assert "branch 0, read, computed and written in the task of the source" in explained
-    assert main(["explain", str(tmp_path / "query.sql")]) == 0
+    assert main(["explain", str(tmp_path / "query.sql"), "--fuse=off"]) == 0
     assert shown not in capsys.readouterr().out

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 from benchmarks.nexmark.queries import QUERIES
@@ -52,14 +53,18 @@ def open_peer(scratch: Path) -> Play:
     """A session for all turns."""
     spark = open_session(app_name="ours", log_dir=scratch, master=f"local[{PARALLELISM}]", parallelism=PARALLELISM)
 
+    turns = count()
+
     def play(turn: Turn) -> Played:
         query, reports, answers = QUERIES[turn.query], list[EpochReport](), scratch / "answers"
-        for folder in (scratch / "state", answers):
+        # a state of its own: what Spark still writes for that of the turn before would be found in it
+        for folder in (*scratch.glob("state-*"), answers):
             shutil.rmtree(folder, ignore_errors=True)
         answers.mkdir()
+        state = scratch / f"state-{next(turns)}"
         sql = script([query], turn, answers if turn.shows else None)
         limit = turn.epoch_rows
-        spec = RunSpec(query.name, sql, scratch / "state", PARALLELISM, max_epoch_rows=limit, fuse=turn.fuse)
+        spec = RunSpec(query.name, sql, state, PARALLELISM, max_epoch_rows=limit, fuse=turn.fuse)
         run_in(spark, spec, Control(), reports.append)
         phases: defaultdict[str, float] = defaultdict(float)
         for report in reports:
