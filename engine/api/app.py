@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 
 from engine.api import (
     arrivals,
+    changes,
     deletions,
     departures,
     deployments,
@@ -66,6 +67,7 @@ ROUTERS = (
     deletions.ROUTER,
     jobs.ROUTER,
     events.ROUTER,
+    changes.ROUTER,
     output.ROUTER,
     watermark.ROUTER,
     watermark.CERTIFICATES,
@@ -112,6 +114,7 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         context.changes.attach(asyncio.get_running_loop(), partial(watermark.read, context.database))
+        context.changes.feed.attach(partial(changes.read, context.database))
         yield
         context.changes.close()
 

@@ -170,6 +170,8 @@ class Context:
     """The administrator's CREATE CONNECTION statements."""
     max_query_bytes: int = 1024 * 1024
     long_poll_max: timedelta = timedelta(seconds=55)
+    stream_max: timedelta = timedelta(minutes=10)
+    """The longest time that a stream of changes goes on before its reader has to come back."""
     settle_wait: timedelta = timedelta(seconds=5)
     """How long a request for a savepoint is held in the hope that it completes."""
     in_hand: dict[str, Savepoint] = field(default_factory=dict)

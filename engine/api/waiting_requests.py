@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from starlette.concurrency import run_in_threadpool
 
+from engine.api.change_feed import ChangeFeed
 from engine.errors import EngineError
 from engine.jobs.records import JobRecord
 
@@ -51,6 +52,8 @@ class HeldRequest:
 class Changes:
     """Rung from any thread, waited for on the event loop; a waiting request holds no thread."""
 
+    feed: ChangeFeed = field(default_factory=ChangeFeed)
+    """For those who read the changes of all pipelines."""
     _loop: asyncio.AbstractEventLoop | None = None
     _read: Callable[[str], Reading] | None = None
     _waiting: dict[str, set[HeldRequest]] = field(default_factory=dict)
@@ -72,6 +75,7 @@ class Changes:
     def close(self) -> None:
         """Let everybody go, and let nobody wait any more."""
         self.is_closed = True
+        self.feed.close()
         for waits in self._waiting.values():
             for wait in waits:
                 wait.answer.cancel()
@@ -95,6 +99,7 @@ class Changes:
             self._waiting.pop(pipeline_id, None)
 
     def _ring(self, pipeline_id: str) -> None:
+        self.feed.ring()
         if pipeline_id not in self._waiting:
             return
         self._rung.add(pipeline_id)

@@ -119,6 +119,7 @@ def put_back(directory: DataDirectory, file: Path) -> Manifest:
         with _is_backup(file):
             _unpack_database(archive, database, file)
             _move_generations_on(database, directory)
+            _begin_changes_anew(database)
             texts = {directory.secrets_key: _text(archive, _KEY), directory.token: _text(archive, _TOKEN)}
         for path, text in texts.items():
             if text is not None:
@@ -184,6 +185,16 @@ def _move_generations_on(database: Path, directory: DataDirectory) -> None:
                 newest = int(StatePaths(directory.state(pipeline_id)).generation.read_text())
                 statement = "UPDATE jobs SET generation = ?, revision = revision + 1 WHERE id = ? AND generation < ?"
                 connection.execute(statement, (newest, job_id, newest))
+
+
+def _begin_changes_anew(database: Path) -> None:
+    """Whoever has read changes that are undone now must not go on behind them."""
+    with (
+        closing(sqlite3.connect(database)) as connection,
+        connection,
+        suppress(sqlite3.OperationalError),  # a backup of an earlier version has no such table yet
+    ):
+        connection.execute("UPDATE change_log SET id = lower(hex(randomblob(8)))")
 
 
 def _add_text(archive: tarfile.TarFile, name: str, text: str) -> None:

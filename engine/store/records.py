@@ -21,6 +21,8 @@ from engine.store.pipelines import PIPELINES
 from engine.store.runs import RUNS
 from engine.store.savepoints import waiting_for_rest
 
+_AT_ONCE = 500
+"""So many ids one statement names; there is a limit to that."""
 _RESTING = [state.value for state in State if state.is_terminal]
 
 
@@ -98,6 +100,12 @@ def read_version(connection: Connection, pipeline_id: str, number: int) -> Versi
         return version
     is_up = runs.was_up(connection, pipeline_id, number)
     return replace(version, force=version.force and not is_up, upgrade=None if is_up else version.upgrade)
+
+
+def read_each(connection: Connection, pipeline_ids: Sequence[str]) -> Sequence[JobRecord]:
+    """All that is written down of these pipelines, as far as they are there."""
+    some = [pipeline_ids[first : first + _AT_ONCE] for first in range(0, len(pipeline_ids), _AT_ONCE)]
+    return [record for ids in some for record in _records(connection, _RECORDS.where(PIPELINES.c.id.in_(ids)))]
 
 
 def read_page(connection: Connection, after: Pipeline | None, limit: int | None) -> Sequence[JobRecord]:

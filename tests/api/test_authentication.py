@@ -56,6 +56,8 @@ def test_the_api_describes_itself(plane: Plane) -> None:
         for path in (
             "/ping",
             "/events",
+            "/changes",
+            "/changes/stream",
             "/pipelines",
             "/pipelines/by-name/{name}",
             "/pipelines/validate_query",

@@ -122,7 +122,7 @@ class World:
 
 @pytest.fixture
 def world(plane: Plane) -> World:
-    plane.http.app.state.context = replace(plane.context, long_poll_max=timedelta(0))  # type: ignore[attr-defined]
+    plane.http.app.state.context = replace(plane.context, long_poll_max=timedelta(0), stream_max=timedelta(0))  # type: ignore[attr-defined]
     pipeline = plane.run("orders")
     plane.run("clicks", query="SELECT 2 INTO file:/clicks")
     plane.http.patch("/api/v1/pipelines/clicks", json={"stop": "graceful"})

@@ -250,7 +250,9 @@ def test_an_answer_is_kept_for_thirty_days_under_its_key(database: Database) -> 
         assert keys.find(connection, "k", late) == replace(answer, digest="another")
 
 
-def test_a_deleted_pipeline_leaves_nothing_but_the_answers_of_its_keys(database: Database) -> None:
+def test_a_deleted_pipeline_leaves_nothing_but_the_answers_of_its_keys_and_the_change_that_it_is_gone(
+    database: Database,
+) -> None:
     with database.writing() as connection:
         keys.add(connection, "k", KeptAnswer("digest", 201, None, b"{}"), T0)
         runs.add(connection, RUN)
@@ -260,4 +262,4 @@ def test_a_deleted_pipeline_leaves_nothing_but_the_answers_of_its_keys(database:
             name: connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one() for name in METADATA.tables
         }
 
-    assert {name for name, count in rows.items() if count} == {"keys"}
+    assert {name: count for name, count in rows.items() if count} == {"keys": 1, "changes": 1, "change_log": 1}

@@ -27,6 +27,7 @@ from engine.store.migrations import (
     m0022_lasting_savepoints,
     m0023_rollbacks,
     m0024_moves,
+    m0025_changes,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -54,4 +55,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0022_lasting_savepoints.STATEMENTS,
     m0023_rollbacks.STATEMENTS,
     m0024_moves.STATEMENTS,
+    m0025_changes.STATEMENTS,
 )

@@ -60,13 +60,34 @@ export interface Certificate {
 }
 
 /** What is to change; what is left out stays as it is. */
-export interface Change {
+export interface Change-Input {
   /** How to stop, or `none` to run. */
   stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
   /** How many tasks are to work side by side. */
   parallelism?: number | null;
   /** The least time from one epoch to the next; with null, epochs follow each other at once. Another one makes a version. */
   checkpoint_interval_micros?: number | null;
+}
+
+/** A pipeline that has changed, as it is now: changes in between are left out. */
+export interface Change-Output {
+  /** The pipeline that has changed. */
+  pipeline_id: string;
+  /** Its name. */
+  pipeline: string;
+  /** Whether it is no more. */
+  deleted: boolean;
+  /** Its job; null when it is no more. */
+  job: Job | null;
+}
+
+/** What has changed after a cursor. */
+export interface ChangesPage {
+  data: Change-Output[];
+  /** How far this goes; sent as `after`, it asks for what follows. */
+  cursor: string;
+  /** Whether everything that is there follows, since what came after the cursor is not known: forget what you know of pipelines that are not in it. */
+  reset: boolean;
 }
 
 /** A committed epoch. */
