@@ -119,6 +119,10 @@ class SecretError(ArroyoError, AirflowFailException):
         super().__init__(message, code="secret.missing", hint=hint)
 
 
+class TrialError(ArroyoError, AirflowFailException):
+    """A script could not be run over the rows of a test, or what came of it was asked for by a wrong name."""
+
+
 class EmbeddedError(ArroyoError):
     """The embedded control plane did not come up."""
 

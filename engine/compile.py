@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from pathlib import Path
 
 from engine.connectors import connector_of
 from engine.connectors.base import Table
 from engine.connectors.redirected import redirected
+from engine.connectors.stand_ins import stood_in, unread
 from engine.delivery.target_names import first_collision
 from engine.errors import (
     HintError,
@@ -113,10 +115,12 @@ def compile_script(
     udfs: Sequence[UdfFile] = (),
     connections: str = "",
     may_hold_secrets: bool = True,
+    stand_ins: Path | None = None,
 ) -> Program:
     """The program of a script and of the files of functions that it may call, which are read and not run. `connections`
-    is the text of an administrator's CREATE CONNECTION statements, which the script may use. Raises
-    ScriptRefused with every complaint there is."""
+    is the text of an administrator's CREATE CONNECTION statements, which the script may use. With `stand_ins`
+    its tables are files of rows in that folder, whatever their connectors. Raises ScriptRefused with every complaint
+    there is."""
     functions = read_udfs(udfs)
     script = parse(text)
     with user_functions(functions.user_functions):
@@ -124,6 +128,8 @@ def compile_script(
     if not may_hold_secrets and (secrets := literal_secrets(script)):
         raise ScriptRefused(secrets)
     tables = translation.tables if translation.sink_prefix is None else _under(translation.sink_prefix, translation)
+    if stand_ins is not None:
+        tables = _with_stand_ins(translation, stand_ins)
     writes = optimize(translation.writes)
     check(writes)
     called = _udfs_called(writes, functions)
@@ -143,6 +149,16 @@ def _under(prefix: SinkPrefix, translation: Translation) -> Mapping[str, Table]:
     if complaints:
         raise ScriptRefused([SinkPrefixError(error.message, hint=error.hint, at=prefix.at) for error in complaints])
     return tables
+
+
+def _with_stand_ins(translation: Translation, folder: Path) -> Mapping[str, Table]:
+    read = {node.table for write in translation.writes for node in walk(write) if isinstance(node, Scan)}
+    used = {name: table for name, table in translation.tables.items() if table.direction != "source" or name in read}
+    replaced, complaints = stood_in(used, folder)
+    complaints = [*complaints, *unread(folder, read)]
+    if complaints:
+        raise ScriptRefused(complaints)
+    return replaced
 
 
 def _check_pins(program: Program, pins: Mapping[str, TextPosition]) -> None:

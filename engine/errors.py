@@ -118,6 +118,12 @@ class SinkPrefixError(SqlError):
     code = "sql.sink_prefix"
 
 
+class StandInError(SqlError):
+    """A table of a script cannot be replaced by a file of rows of a test."""
+
+    code = "sql.stand_in"
+
+
 class SharedTargetError(SqlError):
     """Two tables of a script write to the same place."""
 

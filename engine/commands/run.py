@@ -20,6 +20,7 @@ from engine.commands.into_argument import add_into_argument
 from engine.commands.terminal import bold, complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.commands.upgrade_arguments import add_upgrade_arguments
+from engine.connectors.stand_ins import prepare_outputs
 from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError
 from engine.jobs.spec import RUN_SETTINGS, read_run_settings
@@ -83,6 +84,13 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     add_backfill_arguments(parser)
     add_into_argument(parser)
+    parser.add_argument(
+        "--stand-ins",
+        metavar="DIR",
+        type=path,
+        help="Try the script with rows of a test: read each table from DIR/in/TABLE.json and write it to "
+        "DIR/out/TABLE.json, a JSON object to a line, whatever its connector",
+    )
     parser.add_argument("--force", action="store_true", help="Start empty when the state belongs to another script")
     parser.add_argument(
         "--upgrade",
@@ -114,10 +122,12 @@ def _run(arguments: Namespace) -> int:
     run_settings = read_run_settings({name: text for name, text in settings.items() if name in RUN_SETTINGS})
     try:
         check_requirements(udfs)
-        compile_script(script, udfs=udfs, connections=connections)
+        program = compile_script(script, udfs=udfs, connections=connections, stand_ins=arguments.stand_ins)
     except ScriptRefused as error:
         complain(error, script)
         return 2
+    if arguments.stand_ins is not None:
+        prepare_outputs(program.tables.values(), arguments.stand_ins)
     state_dir = arguments.state_dir
     with nullcontext(str(state_dir)) if state_dir else tempfile.TemporaryDirectory(prefix="arroyo-") as directory:
         from engine.spark.run_spec import RunSpec  # noqa: PLC0415 - nothing of Spark is imported for a refused script
@@ -139,6 +149,7 @@ def _run(arguments: Namespace) -> int:
             quick=run_settings.quick,
             fuse=run_settings.fuse,
             count_state=run_settings.count_state,
+            stand_ins=arguments.stand_ins,
             keeps_state=state_dir is not None,
             start_from=read_starts(arguments.start_from, "--start-from"),
             backfill=backfill_of(arguments),

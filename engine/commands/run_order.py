@@ -35,6 +35,7 @@ def write_order(spec: RunSpec, *, as_json: bool) -> str:
             "count_state": spec.count_state,
             "udfs": [[file.name, file.text] for file in spec.udfs],
             "connections": spec.connections,
+            "stand_ins": None if spec.stand_ins is None else str(spec.stand_ins),
             "keeps_state": spec.keeps_state,
             "as_json": as_json,
         }
@@ -56,6 +57,7 @@ def read_order(text: str) -> tuple[RunSpec, bool]:
         count_state=order["count_state"],
         udfs=tuple(UdfFile(name, content) for name, content in order["udfs"]),
         connections=order["connections"],
+        stand_ins=None if order["stand_ins"] is None else Path(order["stand_ins"]),
         keeps_state=order["keeps_state"],
     )
     return spec, order["as_json"]

@@ -171,7 +171,13 @@ class _PreparedRun:
 
 def _prepare(spec: RunSpec) -> _PreparedRun:
     check_requirements(spec.udfs)
-    program = compile_script(spec.sql, default_sink=spec.default_sink, udfs=spec.udfs, connections=spec.connections)
+    program = compile_script(
+        spec.sql,
+        default_sink=spec.default_sink,
+        udfs=spec.udfs,
+        connections=spec.connections,
+        stand_ins=spec.stand_ins,
+    )
     # after the script was compiled: what is in the environment is in no fingerprint, and in no file
     program = replace(program, tables=_with_secrets(program), is_fused=spec.fuse)
     if spec.is_rehearsal:

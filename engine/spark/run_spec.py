@@ -66,5 +66,7 @@ class RunSpec:
     """The range of history that it reads."""
     is_rehearsal: bool = False
     """Whether its sinks only keep their rows for a comparison, and its sources are not told how far they were read."""
+    stand_ins: Path | None = None
+    """The folder with the files of rows that take the place of its tables, in a test."""
     keeps_state: bool = True
     """Whether the state directory outlives the run."""

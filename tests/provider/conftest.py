@@ -14,7 +14,8 @@ os.environ.setdefault("AIRFLOW_HOME", _HOME)
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
 os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
 
-from .fake_control_plane import TOKEN, FakeControlPlane  # noqa: E402 - Airflow reads its home when it is imported
+from airflow_provider_arroyo.testing.control_plane import TOKEN, FakeControlPlane  # noqa: E402 - Airflow reads its home when it is imported
+
 from .tasks import Run  # noqa: E402
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from airflow_provider_arroyo.errors import NoDataIntervalError, RangeDoneError
 from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
+from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 
-from .fake_control_plane import FakeControlPlane
 from .tasks import Run
 
 DAY, NEXT_DAY = datetime(2026, 1, 31, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)

@@ -24,8 +24,8 @@ from airflow_provider_arroyo.errors import (
     UnavailableError,
 )
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, problem
 
-from .fake_control_plane import FakeControlPlane, problem
 from .tasks import Run
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -17,8 +17,7 @@ from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.errors import BadAnswerError, BadConnectionError, RefusedError, UnavailableError
 from airflow_provider_arroyo.hooks import arroyo
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
-
-from .fake_control_plane import TOKEN, Answer, FakeControlPlane
+from airflow_provider_arroyo.testing.control_plane import TOKEN, Answer, FakeControlPlane
 
 
 def connection(**parts: Any) -> Connection:

@@ -11,8 +11,8 @@ from airflow_provider_arroyo.answers import PruneAnswer, SavepointFate
 from airflow_provider_arroyo.errors import JobEndedError, RefusedError
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.savepoint_retention import SavepointRetentionOperator, table
+from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, FakePipeline
 
-from .fake_control_plane import FakeControlPlane, FakePipeline
 from .tasks import Run
 
 both = pytest.mark.parametrize("deferrable", [False, True], ids=["on the worker", "deferred"])

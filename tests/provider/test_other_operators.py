@@ -11,8 +11,8 @@ from airflow_provider_arroyo.errors import JobEndedError, RefusedError
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
+from airflow_provider_arroyo.testing.control_plane import Answer, FakeControlPlane, problem
 
-from .fake_control_plane import Answer, FakeControlPlane, problem
 from .tasks import Run
 
 both = pytest.mark.parametrize("deferrable", [False, True], ids=["on the worker", "deferred"])

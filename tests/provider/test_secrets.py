@@ -13,8 +13,8 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_provider_arroyo.errors import SecretError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 
-from .fake_control_plane import FakeControlPlane
 from .tasks import Run
 
 SQL = "CREATE CONNECTION shop WITH ('auth.password' = '${secret:KAFKA}')"

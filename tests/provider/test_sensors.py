@@ -17,8 +17,8 @@ from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
 from airflow_provider_arroyo.sensors.job_state import StreamingJobSensor
 from airflow_provider_arroyo.sensors.lag import LagSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
+from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, FakePipeline
 
-from .fake_control_plane import FakeControlPlane, FakePipeline
 from .tasks import Run, put_to_sleep
 
 FIVE = datetime(2026, 1, 31, 5, tzinfo=UTC)

@@ -15,10 +15,10 @@ from airflow_provider_arroyo.conversations import Backoff
 from airflow_provider_arroyo.errors import BadEventError, DeadlineError, JobEndedError, RefusedError, UnreachableError
 from airflow_provider_arroyo.events import Broken, Ended, Event, Reached, TimedOut, settle
 from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.testing.control_plane import TOKEN, FakeControlPlane
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 from airflow_provider_arroyo.waits import UntilCheckpoint, UntilProven, UntilSavepoint, UntilState, UntilWatermark, Wait
 
-from .fake_control_plane import TOKEN, FakeControlPlane
 from .tasks import Run, first_event, stored
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

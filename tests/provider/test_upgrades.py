@@ -11,8 +11,8 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.operators.upgrade_plan import UpgradePlanOperator
+from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 
-from .fake_control_plane import FakeControlPlane
 from .tasks import Run
 
 KEPT = {"id": "3f0c", "is_refused": False, "loses_nothing": True, "text": "kept", "plan": {"verdicts": []}}

@@ -11,8 +11,8 @@ from airflow_provider_arroyo.errors import RefusedError
 from airflow_provider_arroyo.operators.fork import ForkOperator
 from airflow_provider_arroyo.operators.restore import RestoreOperator
 from airflow_provider_arroyo.operators.rollback import RollbackOperator
+from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, problem
 
-from .fake_control_plane import FakeControlPlane, problem
 from .tasks import Run
 
 both = pytest.mark.parametrize("deferrable", [False, True], ids=["on the worker", "deferred"])

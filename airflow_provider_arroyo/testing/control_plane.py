@@ -1,21 +1,31 @@
-"""A control plane at the HTTP seam that does what a test has written down for it, and remembers what it was asked."""
+"""A control plane in memory, at the HTTP seam: it does what a test has written down for it, and remembers what it was
+asked. No engine is at work, and nothing is written anywhere.
+
+    with FakeControlPlane() as plane, plane.as_connection():
+        plane.add("clicks", behind=timedelta(minutes=5))      complete up to five minutes before the plane's clock
+        dag.test()                                            a gate that is held turns the clock
+        assert plane.matching_requests("PUT")                 what was deployed
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from airflow_provider_arroyo.answers import to_micros
+from airflow_provider_arroyo.testing.clock import TurnableClock
 
-TOKEN = "the-token-of-the-fake"
+TOKEN = "the-token-of-the-fake"  # noqa: S105 - it opens nothing else
 
 Fault = Literal["unavailable", "crashed", "lost answer"]
 
@@ -29,6 +39,8 @@ class FakePipeline:
     body: dict[str, Any] = field(default_factory=dict)
     states: deque[str] = field(default_factory=lambda: deque(["Running"]))
     watermarks: deque[datetime | None] = field(default_factory=lambda: deque([None]))
+    behind: timedelta | None = None
+    """How far its complete output is behind the clock of its control plane, which then takes the place of a script."""
     parallelism: int = 1
     run_id: int = 1
     epoch: int | None = None
@@ -57,6 +69,7 @@ class FakePipeline:
         self.states = deque(states)
 
     def to_json(self, state: str) -> dict[str, Any]:
+        """What the control plane says of it."""
         return {
             "id": self.id,
             "name": self.name,
@@ -83,6 +96,7 @@ class FakePipeline:
         }
 
     def job(self) -> dict[str, Any]:
+        """What the control plane says of its job."""
         code, message = self.failure or (None, None)
         return {
             "id": f"job_{self.id}",
@@ -118,13 +132,21 @@ class Answer:
 
 
 def problem(status: int, code: str, detail: str, hint: str | None = None) -> Answer:
+    """A refusal, as a control plane says it."""
     return Answer(status, {"title": "refused", "status": status, "code": code, "detail": detail, "hint": hint})
 
 
 class FakeControlPlane:
-    """Serves on a free port of this machine for as long as it is entered."""
+    """Serves on a free port of this machine for as long as it is entered.
 
-    def __init__(self) -> None:
+    :param clock: the clock by which pipelines with `behind` go on. A request that is held turns it by as much as it
+        would have been held.
+    """
+
+    def __init__(self, clock: TurnableClock | None = None) -> None:
+        self.clock = clock or TurnableClock()
+        self.per_request = timedelta(0)
+        """How much time passes with each request, for tasks that look and look again."""
         self.pipelines: dict[str, FakePipeline] = {}
         self.requests: list[Request] = []
         self.faults: list[tuple[str, str, Fault]] = []
@@ -134,12 +156,13 @@ class FakeControlPlane:
         self.forks: dict[str, FakePipeline] = {}
         self.gate: threading.Event | None = None
         self.waiting = threading.Event()
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
 
     @property
     def url(self) -> str:
+        """Where it listens."""
         return f"http://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
@@ -148,6 +171,20 @@ class FakeControlPlane:
 
     def __exit__(self, *error: object) -> None:
         self.go_away()
+
+    @contextmanager
+    def as_connection(self, conn_id: str = "arroyo_default") -> Iterator[None]:
+        """Let the connection of this name lead here, in this process and in those that it starts."""
+        variable = f"AIRFLOW_CONN_{conn_id.upper()}"
+        before = os.environ.get(variable)
+        os.environ[variable] = json.dumps({"conn_type": "arroyo", "host": self.url, "password": TOKEN})
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[variable]
+            else:
+                os.environ[variable] = before
 
     def come_back(self) -> None:
         """Listen, at the same address as before."""
@@ -186,6 +223,8 @@ class FakeControlPlane:
         return [request for request in self.requests if request.method == method and re.search(path, request.path)]
 
     def answer(self, request: Request) -> Answer:
+        """Do what is asked, and remember it."""
+        self.clock.turn(self.per_request)
         self.requests.append(request)
         if request.key is not None and request.method != "POST" and request.key in self.answered:
             return self.answered[request.key]
@@ -291,8 +330,9 @@ class FakeControlPlane:
             case "POST", ["plan"]:
                 return Answer(200, pipeline.plan)
             case "POST", ["savepoints"]:
-                assert request.key
-                savepoint_id = pipeline.savepoint_keys.setdefault(request.key, f"sp_{len(pipeline.savepoint_keys) + 1}")
+                savepoint_id = pipeline.savepoint_keys.setdefault(
+                    str(request.key), f"sp_{len(pipeline.savepoint_keys) + 1}"
+                )
                 script = pipeline.savepoints.setdefault(
                     savepoint_id, _savepoint_script(savepoint_id, request.body["label"])
                 )
@@ -317,7 +357,7 @@ class FakeControlPlane:
         return problem(404, "http.unknown_path", request.path)
 
     def _watermark(self, pipeline: FakePipeline, query: dict[str, str]) -> Answer:
-        watermark = _next(pipeline.watermarks)
+        watermark = self._complete_until(pipeline, query)
         micros = None if watermark is None else to_micros(watermark)
         state = _next(pipeline.states)
         passed = state == "Finished" or (micros is not None and micros >= int(query.get("past", 0)))
@@ -336,6 +376,16 @@ class FakeControlPlane:
             body["certificate"] |= {"epoch": 7, "complete_until": micros, "run_id": query["run_id"], "of_tomorrow": 1}
             body["certificate"]["offsets"] = {"events": {"0": 12}}
         return Answer(200, body)
+
+    def _complete_until(self, pipeline: FakePipeline, query: dict[str, str]) -> datetime | None:
+        if pipeline.behind is None:
+            watermark: datetime | None = _next(pipeline.watermarks)
+            return watermark
+        if "past" in query and pipeline.states[0] == "Running":
+            past = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(query["past"]))
+            missing = past + pipeline.behind - self.clock.now
+            self.clock.turn(max(timedelta(0), min(missing, timedelta(seconds=int(query.get("timeout_seconds", 0))))))
+        return self.clock.now - pipeline.behind
 
 
 def _patch(pipeline: FakePipeline, body: dict[str, Any]) -> None:
@@ -375,7 +425,7 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
             if fake.gate is not None:
                 fake.waiting.set()
                 fake.gate.wait(30)
-            with fake._lock:
+            with fake.lock:
                 fault = fake.next_fault(request)
                 if fault == "unavailable":
                     answer = problem(503, "server.starting", "not yet")
