@@ -41,7 +41,7 @@ def compare(
     """What becomes of the state of `before` when `after` takes its place. The operators in `keep_state` keep what they
     have though the rows that come to them have changed; operators, sources and sinks in `reset` begin anew, or go; of
     the windows of those in `hold_back` that are open no row is given out. `parallelism` is that of both, where it is
-    known. Nothing is read or written."""
+    known. Nothing is read or written; but a schema registry is asked about records that are to have other columns."""
     consent = Consent(frozenset(keep_state), frozenset(reset), frozenset(hold_back))
     is_same = before.fingerprint == after.fingerprint
     pairs = pairs_of(as_the_new_has_them(before, after), after.operators, is_same=is_same)

@@ -10,6 +10,7 @@ from engine.compile import Program
 from engine.connectors import connector_of
 from engine.connectors.base import Table
 from engine.connectors.files.sink_options import FileSinkOptions
+from engine.errors import EngineError
 from engine.plan.meaning import written_by
 from engine.plan.nodes import is_updating
 
@@ -18,6 +19,8 @@ _LOGIN = {
     "ssl_certificate", "ssl_key",
 }  # fmt: skip
 """How a sink shows who it is says nothing about where it writes."""
+_OF_A_SCHEMA = {"descriptor", "avro_schema"}
+"""Options of formats that say what schema records have."""
 _OF_TEXT = ("json", "debezium_json", "raw_string")
 """Formats whose records need no schema to be read."""
 
@@ -66,7 +69,11 @@ def _of_both(old: Table, new: Table, after: Program, reset: frozenset[str], *, h
     shapes = list(_other_shape(old, new))
     evolved = None
     if shapes and not (_stands_alone(old) and _stands_alone(new)):
-        evolved = connector_of(new).new_columns(new) if _has_only_more_columns(old, new) else None
+        try:
+            evolved = _evolved(old, new)
+        except EngineError as refused:
+            reason = f"{' and '.join(shapes)}; {refused.code}: {refused.message}"
+            return Verdict("sink", name, Change.REFUSED, f"{reason}: {refused.hint}" if refused.hint else reason)
         if evolved is None:
             reason = f"{' and '.join(shapes)}, and what is written before and after has to have the same columns"
             more = "" if connector_of(new).new_columns(new) is None else ", or only more of them, which may be NULL"
@@ -124,6 +131,21 @@ def _has_only_more_columns(old: Table, new: Table) -> bool:
         and bool(further)
         and all(field.nullable for field in further)
     )
+
+
+def _evolved(old: Table, new: Table) -> str | None:
+    """What becomes of columns that differ where the records of a sink have a schema, in words; None where they may not.
+    Raises an EngineError where somebody else has to be asked, and does not agree or answer."""
+    if _differ_in_schema_alone(old, new) and (answer := connector_of(new).ask_for_columns(new)) is not None:
+        return answer
+    return connector_of(new).new_columns(new) if _has_only_more_columns(old, new) else None
+
+
+def _differ_in_schema_alone(old: Table, new: Table) -> bool:
+    """Whether the formats of two tables are the same but for the schema that they name."""
+    if old.format is None or new.format is None or type(old.format) is not type(new.format):
+        return False
+    return {*differing(old.format, new.format)} <= _OF_A_SCHEMA
 
 
 def _stands_alone(table: Table) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pydantic import BaseModel
+
 from engine.changes.verdict import FROM_OPTIONS, Change, Verdict
 from engine.compile import Program
-from engine.connectors.base import Options, Table
+from engine.connectors.base import Table
 from engine.plan.expr import Expr
 from engine.plan.stable_text import stable_text
 from engine.plan.width_marks import is_wider
@@ -135,7 +137,7 @@ def _declared_columns(program: Program, name: str) -> dict[str, str]:
     return columns | {column: f"METADATA FROM '{key}'" for column, key in table.metadata}
 
 
-def differing(old: Options, new: Options) -> list[str]:
+def differing(old: BaseModel, new: BaseModel) -> list[str]:
     """The names of the options that differ."""
     if type(old) is not type(new):
         return ["type"]

@@ -360,6 +360,10 @@ class Connector:
     new_columns: Callable[[Table], str | None] = lambda table: None
     """What becomes of columns that a sink gets beside those that it has written already, in words; None where all that
     it writes has to have the same columns."""
+    ask_for_columns: Callable[[Table], str | None] = lambda table: None
+    """Asks whoever keeps the schema of a sink's records whether they may have the columns of the table from now on, and
+    changes nothing: the answer in words, None where nobody has to be asked. Raises an EngineError where it is no, or
+    where there is none."""
     drops_all: bool = False
     """Whether rows for it need not even leave Spark."""
 

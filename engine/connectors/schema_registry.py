@@ -88,6 +88,45 @@ def subject_of(table: Table, topic: str) -> TableSubject | None:
     )
 
 
+def ask_for_columns(table: Table, topic: str) -> str | None:
+    """What the registry answers when it is asked whether the records of a sink may have its columns from now on; None
+    where it uses none. Raises SchemaRefusedError where they may not, SchemaRegistryError where it does not answer."""
+    if (subject := subject_of(table, topic)) is None:
+        return None
+    from engine.formats import make_encoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+
+    assert table.format is not None
+    make_encoder(table.format, table.schema, _Asked(_OnlyAsked(subject.registry), subject.name))
+    return f"the schema registry takes their schema as the next version of {subject.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A subject that is only asked about."""
+
+    registry: _OnlyAsked
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _OnlyAsked:
+    """A registry with which nothing is registered: what is to be is only asked for."""
+
+    asked: HttpRegistry
+
+    def schema_of(self, number: int) -> str:
+        """The text of a schema."""
+        return self.asked.schema_of(number)
+
+    def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
+        """No number; refused where the registry would refuse it."""
+        if not self.asked.may_follow(subject, kind, schema):
+            raise SchemaRefusedError(
+                f"the schema registry refuses the columns as the next version of {subject}", hint=_HINTS["POST"]
+            )
+        return 0
+
+
 class HttpRegistry:
     """Asks the registry with Confluent's own client, which remembers what it said: a number stands for one schema for
     ever. The client asks again when no answer comes, or one that may pass."""
@@ -125,6 +164,20 @@ class HttpRegistry:
         with self._explaining("POST"):
             return int(self._client.register_schema(subject, Schema(schema, kind)))
 
+    def may_follow(self, subject: str, kind: SchemaKind, schema: str) -> bool:
+        """Whether a schema may become the newest version of a subject, which stays as it is; one that has none yet may
+        begin with any."""
+        from confluent_kafka.schema_registry import Schema  # noqa: PLC0415
+        from confluent_kafka.schema_registry.error import SchemaRegistryError as Refusal  # noqa: PLC0415
+
+        with self._explaining("POST"):
+            try:
+                return bool(self._client.test_compatibility_all_versions(subject, Schema(schema, kind)))
+            except Refusal as wrong:
+                if wrong.error_code == _UNKNOWN:
+                    return True
+                raise
+
     @contextmanager
     def _explaining(self, method: str) -> Iterator[None]:
         import httpx2  # noqa: PLC0415
@@ -150,6 +203,8 @@ class HttpRegistry:
             ) from wrong
 
 
+_UNKNOWN = 40401
+"""What a registry says of a subject that it does not know."""
 _AWAY = frozenset({408, 425, 429})
 _PATIENCE = {"timeout": 10.0, "max.retries": 3, "retries.wait.ms": 200}
 _HINTS = {

@@ -39,6 +39,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self._path.startswith("/compatibility/"):
+            self._compatible(body["schema"])
+            return
         new = (self._path, body.get("schemaType", "AVRO"), body["schema"])
         if "incompatible" in body["schema"]:
             self._answer(409, {"error_code": 409, "message": "Schema is incompatible"})
@@ -46,6 +49,13 @@ class Handler(BaseHTTPRequestHandler):
         if new not in self.server.registered:
             self.server.registered.append(new)
         self._answer(200, {"id": self.server.registered.index(new) + 1})
+
+    def _compatible(self, schema: str) -> None:
+        subject = self._path.removeprefix("/compatibility")
+        if not any(path == subject for path, *_ in self.server.registered):
+            self._answer(404, {"error_code": 40401, "message": "Subject not found"})
+        else:
+            self._answer(200, {"is_compatible": "incompatible" not in schema})
 
     def _answer(self, status: int, content: object) -> None:
         if self.server.answers:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.connectors.base import Connector, Options, Sink, SinkContext, SparkRead, Table
 from engine.connectors.kafka.read.options import METADATA, KafkaSourceOptions
 from engine.connectors.kafka.write.options import KafkaSinkOptions, check_columns, needs_event_time
-from engine.connectors.schema_registry import registry_complaint
+from engine.connectors.schema_registry import ask_for_columns, registry_complaint
+from engine.connectors.secret_values import fill_in
 from engine.delivery.target_names import topic_name
 from engine.formats.base import RecordKind
 
@@ -56,6 +59,13 @@ def _target_names(options: Options) -> Sequence[str]:
     return (topic_name(options.bootstrap_servers, options.topic, options.transactional_id_prefix),)
 
 
+def _ask_for_columns(table: Table) -> str | None:
+    options = fill_in(table.options, os.environ)
+    assert isinstance(options, KafkaSinkOptions)
+    form = table.format and fill_in(table.format, os.environ)
+    return ask_for_columns(replace(table, options=options, format=form), options.topic)
+
+
 def _redirect(options: Options, prefix: str) -> Options:
     if isinstance(options, KafkaSinkOptions):
         return options.model_copy(update={"topic": f"{prefix}-{options.topic}"})
@@ -82,6 +92,7 @@ KAFKA = Connector(
     starts=lambda options: frozenset({"earliest", "latest", "group", "timestamp", "offsets"}),
     spark_read=_spark_read,
     records_stand_alone=True,
+    ask_for_columns=_ask_for_columns,
     open_sink=_open_sink,
     guarantee="exactly-once",
     takes_back=False,
