@@ -741,6 +741,12 @@ class PipelineMovingError(PipelineError):
     code = "pipeline.moving"
 
 
+class HandOverError(PipelineError):
+    """A pipeline cannot hand its name and its sinks over to the one that reads its input again, or is doing so."""
+
+    code = "pipeline.hand_over"
+
+
 class SinkNotFoundError(PipelineError):
     """The pipeline writes no table of that name."""
 

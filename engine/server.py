@@ -29,10 +29,12 @@ from engine.api.authentication import Rules
 from engine.api.caretaker import Caretaker
 from engine.api.context import Context, LastCalls
 from engine.api.drill_savepoint import Drills
+from engine.api.hand_over_steps import HandOverWatch
+from engine.api.meetings import StateMeetings
 from engine.api.plan_query import plan_query
 from engine.api.plan_reprocess import plan_reprocess
 from engine.api.plan_starts import check_starts
-from engine.api.plan_upgrade import plan_fork, plan_upgrade
+from engine.api.plan_upgrade import plan_fork, plan_hand_over, plan_upgrade
 from engine.api.sessions import Sessions
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
@@ -181,6 +183,8 @@ def _serve(
         check_starts=partial(check_starts, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_fork=partial(plan_fork, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_reprocess=partial(plan_reprocess, connections=connections, may_hold_secrets=settings.literal_secrets),
+        plan_hand_over=partial(plan_hand_over, connections=connections, may_hold_secrets=settings.literal_secrets),
+        meetings=StateMeetings(connections),
         take=take_savepoint,
         drill=Drills(directory, settings.pipeline.driver_environment).play,
         connections=connections,
@@ -203,12 +207,14 @@ def _serve(
     deletions.resume(context)
     sweeper = Sweeper(context, settings.sweep.interval)
     caretaker = Caretaker(context)
+    hand_overs = HandOverWatch(context)
     threads = [
         threading.Thread(target=work, name=name)
         for name, work in (
             ("controller", controller.run),
             ("sweeper", sweeper.run),
             ("caretaker", caretaker.run),
+            ("hand-overs", hand_overs.run),
             ("spares", spares.run),
         )
     ]
@@ -220,6 +226,7 @@ def _serve(
         controller.close()
         sweeper.close()
         caretaker.close()
+        hand_overs.close()
         spares.close()
         for thread in threads:
             thread.join()

@@ -15,6 +15,7 @@ from engine.errors import SinkPrefixError
 
 SETTING = "sink_prefix"
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SET_AT_THE_END = re.compile(rf"\n;\nSET {SETTING} = '{_PREFIX.pattern}';\n\Z")
 
 
 def check_prefix(prefix: str) -> str:
@@ -31,3 +32,9 @@ def writing_under(script: str, prefix: str | None) -> str:
     """The script, with the statement that has it write under a prefix. It comes last, so that complaints about
     the script still name its own lines."""
     return script if prefix is None else f"{script}\n;\nSET {SETTING} = '{check_prefix(prefix)}';\n"
+
+
+def without_prefix(script: str) -> str | None:
+    """The script as it was before `writing_under`; None where that has not made it what it is."""
+    match = _SET_AT_THE_END.search(script)
+    return None if match is None else script[: match.start()]

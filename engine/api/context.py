@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from engine.api.admission import Admission
+from engine.api.meetings import Meetings, StateMeetings
 from engine.api.savepoint_holds import Holds
 from engine.api.sessions import Sessions
 from engine.api.traces.asked_starts import AskedStarts
@@ -54,6 +55,9 @@ where that cannot be."""
 CheckStarts = Callable[[Path | None, str, Sequence[str], Starts, Upgrade], None]
 """Refuses start positions that a run of a query with its UDFs would refuse which goes on from the state or savepoint in
 a directory, or begins with nothing. Raises EngineError."""
+PlanHandOver = Callable[[Path, Path, str, Sequence[str]], tuple[ShownUpgrade, Sequence[str]]]
+"""Says what it comes to when a query with its UDFs goes on with the state in the second directory and the sinks of that
+in the first, and what there is to say of rows that change. Raises EngineError when it cannot be."""
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
@@ -166,6 +170,8 @@ class Context:
     plan_reprocess: PlanReprocess = lambda *_: ()
     plan_fork: PlanFork = lambda *_: PlannedFork(ShownUpgrade("", "", False, True, "", "", "{}"))
     check_starts: CheckStarts = lambda *_: None
+    plan_hand_over: PlanHandOver = lambda *_: (ShownUpgrade("", "", False, True, "", "", "{}"), ())
+    meetings: Meetings = field(default_factory=StateMeetings)
     connections: str = field(default="", repr=False)
     """The administrator's CREATE CONNECTION statements."""
     max_query_bytes: int = 1024 * 1024

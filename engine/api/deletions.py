@@ -29,7 +29,7 @@ from engine.jobs import processes
 from engine.jobs.effects import effects_of_delete
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
-from engine.store import deletions, moves, pipelines, savepoints
+from engine.store import deletions, moves, pipelines, reprocessings, savepoints
 from engine.store.records import read_record
 
 _PAUSE = 1.0
@@ -117,6 +117,7 @@ def _check(connection: Connection, record: JobRecord, *, with_savepoints: bool) 
         raise PipelineBusyError(f"a savepoint of pipeline {name!r} is being taken", hint="wait until it is complete")
     if (move := moves.find(connection, record.pipeline.id)) is not None and move.step != "over":
         moves.refuse_changes(connection, record.pipeline.id)
+    reprocessings.refuse_changes(connection, record.pipeline.id, also_later=True)
     if (fork := pipelines.forking_from(connection, record.pipeline.id)) is not None:
         raise PipelineBusyError(
             f"pipeline {fork!r} is to begin with a savepoint of pipeline {name!r}", hint="wait until it runs"

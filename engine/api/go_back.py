@@ -9,14 +9,17 @@ Nothing was committed since that savepoint, so nothing is read or written twice.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from engine.api.context import Context
-from engine.api.plan_restore import plan_restore
+from engine.api.plan_restore import RestorePlan, plan_restore
 from engine.errors import EngineError
+from engine.jobs import desired
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.records import JobRecord
+from engine.jobs.spec import Upgrade
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent
 from engine.store import events, pipelines, savepoints, versions
@@ -34,7 +37,13 @@ def go_back_if_failed(context: Context, pipeline_id: str) -> None:
     if saved is None:
         return
     try:
-        plan = plan_restore(context, record, saved, with_version=True, allow_replay=False)
+        with context.database.reading() as connection:
+            upgrade = versions.get(connection, record.pipeline.id, record.pipeline.version).upgrade
+        # the state of another pipeline is of another history, though nothing was committed in it
+        is_of_another = upgrade is not None and upgrade.is_fork
+        plan = plan_restore(context, record, saved, with_version=True, allow_replay=is_of_another)
+        if upgrade is not None and is_of_another:
+            plan = _with_own_version(context, plan, upgrade)
         with context.database.writing() as connection:
             current = read_record(connection, pipeline_id)
             if _to_go_back_to(connection, current) != saved:
@@ -69,8 +78,22 @@ def _to_go_back_to(connection: Connection, record: JobRecord) -> Savepoint | Non
     saved = savepoints.find(connection, pipeline.id, upgrade.savepoint_id)
     if saved is None or saved.state != "completed" or saved.epoch is None:
         return None
-    has_committed = status.progress.epoch is not None and status.progress.epoch > saved.epoch
+    epoch = status.progress.epoch
+    # epochs of another pipeline's state are counted otherwise, and none was known when that was put in place
+    has_committed = epoch is not None and (upgrade.is_fork or epoch > saved.epoch)
     return None if has_committed else saved
+
+
+def _with_own_version(context: Context, plan: RestorePlan, upgrade: Upgrade) -> RestorePlan:
+    """The same with the version that the pipeline had before: also where its query is the same as that which failed,
+    since that one is for the state of another pipeline only."""
+    pipeline = plan.record.pipeline
+    with context.database.reading() as connection:
+        current = versions.get(connection, pipeline.id, pipeline.version)
+        origin = versions.get(connection, pipeline.id, upgrade.from_version or 1)
+    planned = context.plan(origin.spec.query, origin.spec.udfs)
+    version = desired.earlier_version(current, origin, planned, context.clock())
+    return replace(plan, version=version, targets=planned.targets)
 
 
 def _tell(connection: Connection, context: Context, record: JobRecord, message: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.errors import HandOverError
 from engine.jobs.spec import PlannedFork, ShownUpgrade, Upgrade
 from engine.start_positions import StartPosition
 
@@ -78,6 +79,37 @@ def plan_fork(
         before, after, keep_state=wish.keep_state, reset=wish.reset, hold_back=wish.hold_back
     ).with_starts(starts)
     return PlannedFork(_shown(plan, before.fingerprint), tuple(fork.shared_places(before, after)))
+
+
+def plan_hand_over(
+    original: Path,
+    copy: Path,
+    query: str,
+    udfs: Sequence[str],
+    connections: str = "",
+    *,
+    may_hold_secrets: bool = False,
+) -> tuple[ShownUpgrade, Sequence[str]]:
+    """Compare a query with those of two states: it is to go on from that of the copy, with the sinks of the original.
+    Beside the plan, what there is to say of rows that change. Refused where the two cannot be brought to the same
+    place."""
+    from engine.changes import hand_over  # noqa: PLC0415
+    from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.spark.hand_over import unmet  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    files = name_files(udfs)
+    before, apart = (
+        compile_running(query_of_state(state), udfs=files, connections=connections) for state in (original, copy)
+    )
+    after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
+    if missing := {*before.scans} ^ {*after.scans}:
+        raise HandOverError(f"only one of the two reads {', '.join(sorted(missing))}, so they never stand at one place")
+    if strange := unmet(after):
+        raise HandOverError(f"nobody can tell which of two places in {', '.join(strange)} comes first")
+    plan = hand_over.plan_hand_over(before, apart, after)
+    return _shown(plan, apart.fingerprint), tuple(hand_over.told_of_changes(after))
 
 
 def _shown(plan: UpgradePlan, before: str) -> ShownUpgrade:

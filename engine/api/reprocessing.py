@@ -12,7 +12,7 @@ What a prefix means to each sink: docs/decisions/a-script-writes-elsewhere-under
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
@@ -24,6 +24,8 @@ from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, ea
 from engine.api.context import Context, ContextDep
 from engine.api.deployments import Name, Secrets, plan_of, refuse_id
 from engine.api.dry_run import DryRun
+from engine.api.hand_over_plans import READS
+from engine.api.hand_overs import refuse_another, refuse_one_at_rest, says
 from engine.api.pipelines import show
 from engine.api.problems import refusals
 from engine.delivery.faults import reach
@@ -34,16 +36,15 @@ from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version
 from engine.jobs.states import State
 from engine.jobs.status import Status
 from engine.sink_prefix import writing_under
-from engine.store import jobs, pipeline_secrets, pipelines, targets, versions
+from engine.store import jobs, pipeline_secrets, pipelines, reprocessings, targets, versions
 from engine.store.records import read_record
+from engine.store.reprocessings import Reprocessing
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
 _STAYS = (
     "the pipeline that is reprocessed runs on, and rows that it has written stay where they are",
     "what is read again is written under the prefix alone",
 )
-_OWN = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")
-"""The settings that say what a pipeline reads: those of the original are its own."""
 
 
 class ReprocessRequest(Body):
@@ -65,9 +66,14 @@ class ReprocessRequest(Body):
         default=None, description="What the new pipeline is called; by default as the original, a dash, and the prefix."
     )
     secrets: Secrets | None = Field(default=None, description="The secrets that its script names; by default the same.")
+    hand_over: bool = Field(
+        default=False,
+        description="Whether it is to take the place of the original once it has caught up, as `POST .../hand-over` "
+        "has it.",
+    )
 
 
-class Reprocessing(BaseModel):
+class ReprocessingAnswer(BaseModel):
     """What a reprocessing comes to."""
 
     pipeline: str = Field(description="The original, which is not touched.")
@@ -79,7 +85,7 @@ class Reprocessing(BaseModel):
 class ReprocessedPipeline(answers.Pipeline):
     """The new pipeline."""
 
-    reprocesses: Reprocessing = Field(description="What it does beside which pipeline.")
+    reprocesses: ReprocessingAnswer = Field(description="What it does beside which pipeline.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,7 @@ class _Plan:
     spec: Spec
     planned: PlannedQuery
     writes: tuple[str, ...]
+    told: tuple[str, ...] = ()
 
     def make(self, connection: Connection, context: Context) -> Pipeline:
         """The pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
@@ -119,19 +126,29 @@ class _Plan:
         if self.body.secrets is not None:
             values = {name: secret.get_secret_value() for name, secret in self.body.secrets.items()}
         pipeline_secrets.replace(connection, vault, pipeline.id, values, now)
+        row = Reprocessing(pipeline.id, self.origin.id, "apart", now)
+        if self.body.hand_over:
+            refuse_one_at_rest(read_record(connection, self.origin.id))
+            refuse_another(connection, row)
+            row = replace(row, step="waiting", origin_version=self.origin.version, copy_version=1)
+            row = replace(row, asked_by=self.request.who)
+        reprocessings.put(connection, row)
         return pipeline
 
     @property
-    def answer(self) -> Reprocessing:
+    def answer(self) -> ReprocessingAnswer:
         """As the API says it."""
-        return Reprocessing(pipeline=self.origin.name, name=self.name, writes=list(self.writes), stays=list(_STAYS))
+        stays = says(self.origin.name, self.name, self.told) if self.body.hand_over else _STAYS
+        return ReprocessingAnswer(
+            pipeline=self.origin.name, name=self.name, writes=list(self.writes), stays=list(stays)
+        )
 
 
 @ROUTER.post(
     "/reprocess",
     status_code=201,
     response_model=ReprocessedPipeline,
-    responses={200: {"model": Reprocessing}, **refusals(400, 409, 412)},
+    responses={200: {"model": ReprocessingAnswer}, **refusals(400, 409, 412)},
 )
 def reprocess(
     pipeline: str, body: ReprocessRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
@@ -185,7 +202,7 @@ def _plan(context: Context, request: ChangeRequest, pipeline: str, body: Reproce
 
 def _settings(of_origin: Mapping[str, str], body: ReprocessRequest) -> Mapping[str, str]:
     """Those of the original, but for what is read."""
-    kept = {name: text for name, text in of_origin.items() if name not in _OWN}
+    kept = {name: text for name, text in of_origin.items() if name not in READS}
     since = {} if body.since is None else {"history_from": body.since}
     starts = {} if body.start_from is None else {"start_from": body.start_from}
     partial = {"partial_windows": "on"} if body.partial_windows else {}

@@ -58,6 +58,11 @@ class StatePaths:
         return self.root / "savepoints"
 
     @property
+    def meeting(self) -> Path:
+        """Where another pipeline has ended, if this one is to come to the same place and stay there."""
+        return self.root / "meeting.json"
+
+    @property
     def lock(self) -> Path:
         """Held by the one process that works on this state."""
         return self.root / "lock"

@@ -16,15 +16,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.lineage import Lineage, new_id, write_lineage
+from engine.checkpoints.lineage import KEPT_PARENTS, Lineage, new_id, read_lineage, write_lineage
 from engine.checkpoints.manifest import SavepointManifest
 from engine.checkpoints.parting import last_run
 from engine.checkpoints.replay import is_restored, refuse_replay
 from engine.checkpoints.savepoints import Request, check_file, take_requested, verify
+from engine.checkpoints.spark_log import newest_commit
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.delivery.faults import reach
 from engine.delivery.open_files import OPEN_FILES
@@ -45,7 +47,7 @@ def restore(
     and rewind to it where they can. A state that has gone on since then needs `allow_replay`. With `save_as` the state
     that is there is saved under that id before; one that has nothing to save, cannot be read, or is the savepoint's
     already, since this was done before and cut short, is not. A fork has other sinks than the savepoint: what these had
-    left open is not restored."""
+    left open is not restored. Put in the place of a state, it goes on with the sinks of that one."""
     paths = StatePaths(state)
     finish_swap(paths)
     manifest = verify(savepoint)
@@ -66,6 +68,20 @@ def restore(
         reach(StatePoint.WHILE_BUILDING)
     (staging / paths.watermarks.name).mkdir(exist_ok=True)
     lineage = Lineage(manifest.lineage, manifest.parents).forked_at(manifest.epoch, new_lineage())
+    if is_fork:
+        lineage = _going_on_with_sinks(lineage, paths, manifest)
     write_lineage(staging / paths.lineage.name, lineage, last_run=last_run(paths))
     commit_swap(paths)
     return manifest
+
+
+def _going_on_with_sinks(lineage: Lineage, paths: StatePaths, manifest: SavepointManifest) -> Lineage:
+    """The history with that of the state that is there, if there is one: its sinks have taken all of it, and know of no
+    other."""
+    newest = newest_commit(paths.checkpoint)
+    if newest is None:
+        return lineage
+    own = read_lineage(paths.lineage)
+    if is_restored(paths, manifest):  # this was done before, and cut short
+        return replace(lineage, parents=own.parents)
+    return replace(lineage, parents=(*lineage.parents, (own.id, newest), *own.parents)[:KEPT_PARENTS])

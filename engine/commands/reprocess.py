@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from engine.commands.base import Command
 from engine.commands.client import Json, field_of
@@ -30,6 +31,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--partial-windows", action="store_true", help=partial)
     secrets = "Give it a secret, as `deploy` does; may be repeated (default: those of the original)"
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
+    hand_over = (
+        "Once it has caught up, let PIPELINE go on with its query and state; without --from and --start-from, of one "
+        "that was made before"
+    )
+    over = parser.add_mutually_exclusive_group()
+    over.add_argument("--hand-over", action="store_true", help=hand_over)
+    apart = "Take that back, as long as PIPELINE has not its state"
+    over.add_argument("--stay-apart", action="store_true", help=apart)
+    over.add_argument("--show-hand-over", action="store_true", help="Say how far that has come")
     parser.add_argument("--key", help="Do it once, however often the command runs with this idempotency key")
     add_wait(parser, "running", "finished")
     parser.add_argument("--dry-run", action="store_true", help="Check everything, say what would happen, do nothing")
@@ -38,12 +48,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 @errors_shown
 def run(args: Namespace) -> int:
     """Make a new pipeline beside this one that reads the same input again and writes elsewhere."""
+    is_there = args.hand_over and args.since is None and not args.start_from
+    if is_there or args.stay_apart or args.show_hand_over:
+        return _hand_over(args)
     options: dict[str, Json] = {
         "since": args.since,
         "start_from": "; ".join(args.start_from) or None,
         "name": args.name,
         "secrets": dict(secret_part(text) for text in args.secret) or None,
         "partial_windows": True if args.partial_windows else None,
+        "hand_over": True if args.hand_over else None,
     }
     body: dict[str, Json] = {"into": args.into, **{name: part for name, part in options.items() if part is not None}}
     path = path_of(args, "reprocess")
@@ -51,6 +65,25 @@ def run(args: Namespace) -> int:
         show(args, connect(args).send("POST", f"{path}?dry_run=true", body), _lines)
         return 0
     return change(args, "POST", path, body, key=args.key, text=_describe)
+
+
+def _hand_over(args: Namespace) -> int:
+    """Ask for the hand-over of a pipeline that reads again already, take it back, or show how far it is."""
+    name = args.name or f"{args.pipeline}-{args.into}"
+    path = f"/pipelines/{quote(name, safe='')}/hand-over"
+    method = "DELETE" if args.stay_apart else "GET" if args.show_hand_over else "POST"
+    query = "?dry_run=true" if args.dry_run and method == "POST" else ""
+    show(args, connect(args).send(method, f"{path}{query}", None if method != "POST" else {}), _lines_of_hand_over)
+    return 0
+
+
+def _lines_of_hand_over(about: Mapping[str, Any]) -> str:
+    name, origin, step = (field_of(about, part) for part in ("copy_name", "pipeline", "step"))
+    waits = about.get("waits_for")
+    lines = [f"{name} and {origin}: {step}" + (f" ({waits})" if waits else ""), *about.get("says", ())]
+    plan = about.get("plan")
+    text = str(plan.get("text", "")) if isinstance(plan, dict) else ""
+    return "\n".join([lines[0], *(f"  {line}" for line in lines[1:]), *text.splitlines()])
 
 
 def _describe(answer: Mapping[str, Json]) -> str:

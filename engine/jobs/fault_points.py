@@ -73,6 +73,15 @@ class TransferPoint(StrEnum):
     """It runs there, and the command has not said so."""
 
 
+class HandOverPoint(StrEnum):
+    """A place in a hand-over at which the control plane may die."""
+
+    BEFORE_SWITCH = "before_switch"
+    """The state of the copy is saved where the original stands, and nothing says that the original goes on from it."""
+    AFTER_STEP = "after_step"
+    """A step is written down, and nothing is done of it. The detail is its name."""
+
+
 class DriverPoint(StrEnum):
     """A place in the life of a driver, or of work on a state between two runs."""
 

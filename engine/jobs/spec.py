@@ -182,6 +182,9 @@ class Upgrade:
     """The sinks that get rows again which they have, since a source begins anew."""
     hold_back: tuple[str, ...] = ()
     """The operators whose windows that are open are not given out."""
+    of_history: str | None = None
+    """The history that the state must have come from: that of the savepoint of another pipeline, which is put in the
+    place of this one's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from engine.connectors.base import HasBacklog, HasMovingStart, Json, Position, Source
-from engine.spark import history, notes
+from engine.spark import history, meeting, notes
 from engine.spark.history import History
 from engine.spark.pulses import is_draining
 from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Silence, advance, follow, follow_clock
@@ -112,6 +112,8 @@ class PlanSpec:
     """Where the table is told to begin."""
     history: History | None = None
     """What a backfill is to read of it."""
+    meets: Offset | None = None
+    """Where it is to come to and stay, watermark and all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,8 @@ class Planner:
 
     def next(self, start: Offset) -> Offset:
         """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
+        if self.spec.meets is not None:
+            return self._next_to_meet(start, self.spec.meets)
         if self.spec.pulse is not None and is_draining(self.spec.pulse) and not self._must_begin(start):
             return self._next_of_drained(start)
         look = self._look(start)
@@ -189,6 +193,31 @@ class Planner:
             is_by_clock=marks.source != shown or (start.is_by_clock and marks.source == start.watermark),
             start=start.start if start.sequence else self.spec.start,
             history=look.history,
+        )
+
+    def _next_to_meet(self, start: Offset, other: Offset) -> Offset:
+        """The epoch after `start` on the way to where another run of the table has ended. Its rows come first, and only
+        then the watermark: rows that were in time for the other one are not late here."""
+        lacks = any(name not in start.positions for name in other.positions)
+        new = {name: at for name, at in self._new_partitions(start).items() if name in other.positions} if lacks else {}
+        moving = meeting.unread(other.positions, self.source, start.positions)
+        ends = self.source.advance(moving, self.spec.max_rows) if moving else {}
+        ends = {**start.positions, **new, **meeting.within(other.positions, self.source, ends)}
+        moved = [name for name, end in ends.items() if end != start.positions.get(name, end)]
+        stands_there = not moved and meeting.has_met(other.positions, self.source, start.positions)
+        fits = stands_there and (start.marks, start.watermark) != (other.marks, other.watermark)
+        is_first, self.is_first = self.is_first, False
+        if not (moved or new or fits or (is_first and start.watermark is not None)):
+            return start
+        return replace(
+            start,
+            positions=ends,
+            marks={**start.marks, **other.marks} if stands_there else start.marks,
+            watermark=other.watermark if stands_there else start.watermark,
+            moved={name: max(1, self.spec.tasks // len(moved)) for name in moved},
+            planned=int(self.clock().timestamp() * 1_000_000),
+            sequence=start.sequence + 1,
+            waiting=None,
         )
 
     def _look(self, start: Offset) -> _Look:

@@ -49,6 +49,7 @@ from engine.spark.draining import Draining
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
 from engine.spark.fresh_progress import read_fresh
+from engine.spark.hand_over import read_meeting
 from engine.spark.histories import histories_of, unsaid_starts
 from engine.spark.history import History
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
@@ -65,7 +66,7 @@ from engine.spark.session import close_session, death_explained, leave_state, op
 from engine.spark.starts import begun_tables, counting_starts, with_starts
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
-from engine.spark.take_over import refuse_empty, save_before, take_over
+from engine.spark.take_over import refuse_another_history, refuse_empty, save_before, take_over
 from engine.spark.targets import Target, sink_directory
 from engine.start_positions import EARLIEST
 from engine.start_steps import StartStep
@@ -221,6 +222,7 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
     if not held.is_foreign:
         if spec.upgrade.is_fork:
             refuse_empty(prepared.paths)
+        refuse_another_history(prepared.paths, spec.upgrade)
         save_before(prepared.paths, spec.upgrade, now)
         return prepared
     query = _query(spec, prepared.program)
@@ -384,6 +386,7 @@ class _Running:
             self.pacing.linger,
             self.prepared.histories,
             tells_sources=not spec.is_rehearsal,
+            meets=read_meeting(self.prepared.paths),
         )
         stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
         return _EpochSteps(stream, epoch_part, dead_letter_tables, (*targets, *dead_letter_targets))

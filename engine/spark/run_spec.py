@@ -17,7 +17,8 @@ class StateUpgrade:
     """That the run takes over the state of another query. `keep_state` and `reset` name what is given up of it, and
     `accept_loss` the plan whose losses are accepted; `savepoint_id` is what the old state is saved as before, of which
     `from_version` is the number if its fingerprint is `from_plan`. A fork's state is that of another pipeline, whose
-    sinks are none of its own. Of the operators in `hold_back` the windows that are open are not given out."""
+    sinks are none of its own. Of the operators in `hold_back` the windows that are open are not given out. The state
+    must have come from `of_history`, where that is said."""
 
     keep_state: tuple[str, ...] = ()
     reset: tuple[str, ...] = ()
@@ -27,6 +28,7 @@ class StateUpgrade:
     from_plan: str | None = None
     is_fork: bool = False
     hold_back: tuple[str, ...] = ()
+    of_history: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

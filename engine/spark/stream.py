@@ -18,7 +18,7 @@ from engine.spark.epoch import EpochPart
 from engine.spark.history import History
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
-from engine.spark.planner import PlanSpec
+from engine.spark.planner import Offset, PlanSpec
 from engine.spark.register_kernels import register_kernels
 from engine.spark.register_udfs import register_udfs
 from engine.spark.scan_spec import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name
@@ -42,6 +42,8 @@ class EpochLimits:
     """What a backfill reads of tables of which nothing was read yet."""
     tells_sources: bool = True
     """Whether sources are told how far they were read, so that they can tell others."""
+    meets: Mapping[str, Offset] = field(default_factory=dict)
+    """Where tables are to come to and stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,7 @@ def scan_specs(
             limits.linger,
             None if (start := program.tables[name].start) is None else str(start),
             limits.histories.get(name),
+            limits.meets.get(name),
         )
         table = replace(program.tables[name], job=job)
         specs[name] = ScanSpec(table, scan, plan, hidden, fused.get(name), limits.tells_sources)

@@ -73,6 +73,7 @@ def take_over(
     query first: `finish` runs a program until it has committed it. Any other that was begun is the new query's.
     `start_from` must name tables only that the old query has not read, or that are read anew.
     Refused, with the old state as it was, when something would be lost that the upgrade does not accept."""
+    refuse_another_history(paths, upgrade)
     before = compile_running(query_of_state(paths.root), udfs=_files(query), connections=connections)
     compared = plan_fork if upgrade.is_fork else compare
     plan = compared(
@@ -118,6 +119,16 @@ def refuse_empty(paths: StatePaths) -> None:
         raise NoStateError(
             f"{paths.root} has nothing of the savepoint that the pipeline was forked from",
             hint="delete the pipeline, and fork it again",
+        )
+
+
+def refuse_another_history(paths: StatePaths, upgrade: StateUpgrade) -> None:
+    """Refuse to go on from the pipeline's own state where that of another one was to take its place."""
+    lineage = read_lineage(paths.lineage)
+    if upgrade.of_history is not None and upgrade.of_history not in (lineage.id, *dict(lineage.parents)):
+        raise NoStateError(
+            f"{paths.root} has nothing of the savepoint that was to be put there",
+            hint="roll the pipeline back to the version before, and hand over again",
         )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from engine.errors import PipelineNotFoundError, StaleWriteError
 from engine.jobs.spec import Pipeline, Restore, StopRequest
-from engine.store import moves
+from engine.store import moves, reprocessings
 from engine.store.columns import Instant, RowValues
 from engine.store.database import METADATA
 
@@ -87,10 +87,12 @@ def forking_from(connection: Connection, pipeline_id: str, savepoint_id: str | N
     return connection.execute(select(PIPELINES.c.name).where(meant).limit(1)).scalar_one_or_none()
 
 
-def update(connection: Connection, pipeline: Pipeline) -> Pipeline:
+def update(connection: Connection, pipeline: Pipeline, *, hands_over: bool = False) -> Pipeline:
     """Write a changed pipeline; refused when it was changed since it was read, and while it moves to another control
-    plane."""
+    plane, or has a part in a hand-over that `hands_over` does not lead."""
     moves.refuse_changes(connection, pipeline.id)
+    if not hands_over:
+        reprocessings.refuse_changes(connection, pipeline.id)
     newer = replace(pipeline, revision=pipeline.revision + 1)
     same = and_(PIPELINES.c.id == pipeline.id, PIPELINES.c.revision == pipeline.revision)
     if connection.execute(update_rows(PIPELINES).where(same).values(_row(newer))).rowcount != 1:

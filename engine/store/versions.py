@@ -97,16 +97,24 @@ def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Map
 
 
 def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[int, str]:
-    """The fingerprint of each version of a pipeline, up to a version."""
+    """What the state of each version of a pipeline is bound to, up to a version: its fingerprint, and after a hand-over
+    which one it was, since the state is another one then, whatever the query."""
     known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
-    rows = connection.execute(select(VERSIONS.c.number, VERSIONS.c.fingerprint).where(known))
-    return {row.number: row.fingerprint for row in rows}
+    rows = select(VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.upgrade).where(known)
+    plans: dict[int, str] = {}
+    handed_over = ""
+    for row in connection.execute(rows.order_by(VERSIONS.c.number)):
+        if row.upgrade is not None and row.upgrade.of_history is not None:
+            handed_over = f" {row.upgrade.of_history}"
+        plans[row.number] = f"{row.fingerprint}{handed_over}"
+    return plans
 
 
 def upgraded(connection: Connection, pipeline_id: str) -> Sequence[int]:
-    """The versions of a pipeline that take over, or have taken over, the state before them."""
+    """The versions of a pipeline that take over, or have taken over, the state before them, and not another one's."""
     is_one = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.upgrade.is_not(None))
-    return list(connection.execute(select(VERSIONS.c.number).where(is_one)).scalars())
+    rows = connection.execute(select(VERSIONS.c.number, VERSIONS.c.upgrade).where(is_one))
+    return [row.number for row in rows if row.upgrade.of_history is None]
 
 
 def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Plan]:

@@ -71,6 +71,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/departure/export",
             "/pipelines/{pipeline}/departure/over",
             "/pipelines/{pipeline}/departure/release",
+            "/pipelines/{pipeline}/hand-over",
             "/pipelines/{pipeline}/reprocess",
             "/pipelines/{pipeline}/events",
             "/pipelines/{pipeline}/jobs",

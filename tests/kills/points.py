@@ -14,6 +14,7 @@ from engine.checkpoints.fault_points import MovePoint, StatePoint
 from engine.delivery.faults import Point
 from engine.jobs.actions import Action, ForgetFailures, Wait
 from engine.jobs.fault_points import ControlPoint, DriverPoint, SavepointPoint
+from engine.store.reprocessings import MEETING
 from tests.kills.stories import Kill
 
 STEPS = (ControlPoint.BEFORE_INTENT, ControlPoint.AFTER_INTENT, ControlPoint.AFTER_ACTION)
@@ -92,7 +93,10 @@ _EPOCH_OF_ANY = "an epoch is no part of a request: each sink is killed there by 
 _AFTER_KILLS = "no request comes to it, but a job of which something has died or hangs"
 _MOVES = "copies of savepoints: tests/checkpoints/test_moves.py and tests/api/test_savepoint_moves.py"
 _REMOVALS = "removals of savepoints: tests/api/test_savepoint_removal.py"
+_HAND_OVERS = "hand-overs: tests/api/test_hand_overs.py, where a new control plane looks at each step"
 LEFT_OUT: Mapping[str, str] = {
+    "before_switch": _HAND_OVERS,
+    **{f"after_step:{step}": _HAND_OVERS for step in (*MEETING, "switching", "over", "given_up")},
     **{str(point): _EPOCH_OF_ANY for point in Point},
     **{str(point): _MOVES for point in MovePoint},
     **{str(point): _REMOVALS for point in SavepointPoint},
@@ -106,7 +110,8 @@ LEFT_OUT: Mapping[str, str] = {
 def every_point() -> set[str]:
     """All points that the engine names, those of the controller's steps with each action that is one."""
     enums: tuple[type[StrEnum], ...] = (Point, MovePoint, SavepointPoint, StatePoint, DriverPoint, ControlPoint)
-    plain = {str(point) for points in enums for point in points if point not in STEPS}
+    hand_over = {"before_switch"} | {f"after_step:{step}" for step in (*MEETING, "switching", "over", "given_up")}
+    plain = hand_over | {str(point) for points in enums for point in points if point not in STEPS}
     return plain | {point for action in get_args(Action) if action is not Wait for point in _step(action.__name__)}
 
 

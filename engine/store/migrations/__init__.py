@@ -28,6 +28,7 @@ from engine.store.migrations import (
     m0023_rollbacks,
     m0024_moves,
     m0025_changes,
+    m0026_reprocessings,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -56,4 +57,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0023_rollbacks.STATEMENTS,
     m0024_moves.STATEMENTS,
     m0025_changes.STATEMENTS,
+    m0026_reprocessings.STATEMENTS,
 )

@@ -395,6 +395,28 @@ export interface FreshToken {
   token: string;
 }
 
+/** How a pipeline that reads the input of another one again comes to take its place. */
+export interface HandOver {
+  /** The one whose name and places are handed over. */
+  pipeline: string;
+  /** The one that has read its input again. */
+  copy_name: string;
+  /** How far it has come; `apart` where nobody has asked for it. */
+  step: "apart" | "waiting" | "holding" | "passing" | "stopping" | "meeting" | "met" | "switching" | "over" | "given_up";
+  /** When it came there, or when the two began to stand still for each other. */
+  since: number;
+  /** What it waits for, or why it was given up. */
+  waits_for: string | null;
+  /** The savepoint of the copy that the original goes on from. */
+  savepoint_id: string | null;
+  /** The version of the original that goes on from it. */
+  version: number | null;
+  /** What it comes to, in sentences; only where it is asked for. */
+  says: string[];
+  /** What becomes of the state of the copy, and of the sinks; only where it is asked for. */
+  plan: UpgradePlan | null;
+}
+
 /** How far an import has come. */
 export interface ImportAnswer {
   /** What the savepoint is called here. */
@@ -841,6 +863,8 @@ export interface ReprocessRequest {
   name?: string | null;
   /** The secrets that its script names; by default the same. */
   secrets?: Record<string, unknown> | null;
+  /** Whether it is to take the place of the original once it has caught up, as `POST .../hand-over` has it. */
+  hand_over?: boolean;
 }
 
 /** The new pipeline. */
@@ -894,11 +918,11 @@ export interface ReprocessedPipeline {
   /** The SQL text of the newest version. */
   query: string;
   /** What it does beside which pipeline. */
-  reprocesses: Reprocessing;
+  reprocesses: ReprocessingAnswer;
 }
 
 /** What a reprocessing comes to. */
-export interface Reprocessing {
+export interface ReprocessingAnswer {
   /** The original, which is not touched. */
   pipeline: string;
   /** The new pipeline. */

@@ -1,0 +1,62 @@
+"""What a hand-over comes to: everything is checked here, before anything stops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.api.context import Context
+from engine.api.deployments import plan_of
+from engine.errors import HandOverError, PipelineIncompatibleError
+from engine.jobs.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version
+from engine.sink_prefix import without_prefix
+from engine.store import targets, versions
+
+READS = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")
+"""The settings that say what a pipeline reads: those of the original and those of the copy are each its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOverPlan:
+    """A hand-over that can be done: the version that the original has, what it is to run instead, what becomes of the
+    state of the copy, and what there is to say of rows that change."""
+
+    current: Version
+    spec: Spec
+    planned: PlannedQuery
+    shown: ShownUpgrade
+    told: tuple[str, ...]
+
+
+def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOverPlan:
+    """Check all that can be said of it before; refused with the reason why it cannot be done."""
+    with context.database.reading() as connection:
+        current = versions.get(connection, origin.id, origin.version)
+        others = versions.get(connection, copy.id, copy.version)
+    spec = handed_over(current.spec, others.spec)
+    if spec is None:
+        raise HandOverError(
+            f"the script of {copy.name!r} was deployed with a prefix of its own",
+            hint="deploy it with --into, which puts the prefix behind it",
+        )
+    planned = plan_of(spec, context)
+    with context.database.rehearsing() as connection:
+        targets.claim(connection, origin.id, current.number + 1, planned.targets)
+    directory = context.directory
+    shown, told = context.plan_hand_over(directory.state(origin.id), directory.state(copy.id), spec.query, spec.udfs)
+    if shown.is_refused or not shown.loses_nothing:
+        raise PipelineIncompatibleError(
+            f"pipeline {origin.name!r} cannot go on with what {copy.name!r} has:\n{shown.text}",
+            hint="let the two write the same tables",
+        )
+    return HandOverPlan(current, spec, planned, shown, tuple(told))
+
+
+def handed_over(own: Spec, copy: Spec) -> Spec | None:
+    """What the original is to run: the query of the copy where the original writes, and what it is told about reading
+    as before. None where nobody can tell the script without its prefix."""
+    query = without_prefix(copy.query)
+    if query is None:
+        return None
+    kept = {name: text for name, text in copy.settings.items() if name not in READS}
+    reading = {name: text for name, text in own.settings.items() if name in READS}
+    return Spec(query, copy.udfs, {**kept, **reading}, copy.checkpoint_interval)

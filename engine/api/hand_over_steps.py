@@ -1,0 +1,440 @@
+"""A hand-over comes to its end, step by step: each is one transaction, so whoever is killed goes on from where it was.
+
+orders writes the topic counts, orders-again read its input anew under `again` and has caught up
+
+    holding     orders-again stops                                 at clicks 28, watermark 12:04
+    passing     orders runs until it has passed that               clicks 30, watermark 12:05
+    stopping    orders stops                                       at clicks 30, watermark 12:05
+    meeting     orders-again reads up to there, and no further     again-counts has all that follows from 30 clicks
+    met         it stops, and its state is saved                   sp_1
+    switching   orders goes on from sp_1 with its query            counts has what follows from click 31 on
+    over        its first epoch is committed
+
+The two never write to the same place. Until `switching` the original has its own state, and goes on from it when
+anything is in the way.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from engine.api.context import Context
+from engine.api.hand_over_plans import plan_hand_over
+from engine.api.savepoints import take_due
+from engine.checkpoints.manifest import read_manifest
+from engine.delivery.faults import reach
+from engine.errors import EngineError, PipelineNotFoundError
+from engine.jobs import desired, ids, processes
+from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.desired import is_settled
+from engine.jobs.fault_points import HandOverPoint
+from engine.jobs.records import JobRecord
+from engine.jobs.spec import Pipeline, Restore, Spec, StopRequest, Upgrade, Version
+from engine.jobs.states import State
+from engine.jobs.status import JobEvent
+from engine.store import events, pipeline_secrets, pipelines, reprocessings, savepoints, targets, versions
+from engine.store.records import read_record
+from engine.store.reprocessings import HandOverStep, Reprocessing
+from engine.store.savepoints import Savepoint
+
+if TYPE_CHECKING:
+    from engine.spark.hand_over import Standing
+
+LOG = logging.getLogger(__name__)
+LONGEST_MEETING = timedelta(minutes=15)
+"""So long one of the two may stand still for a hand-over in all; then both go on as they were."""
+_CLOSE = timedelta(seconds=20)
+"""A copy that is where the original was so long ago has caught up."""
+_RUNS = State.RUNNING
+
+
+@dataclass(slots=True)
+class HandOvers:
+    """Has all hand-overs come on. What it remembers may be forgotten: it is looked for anew."""
+
+    context: Context
+    _seen: dict[str, tuple[datetime, Standing]] = field(default_factory=dict)
+    """Where the original of each was, and when."""
+    _checked: set[str] = field(default_factory=set)
+
+    def look(self) -> None:
+        """Have each come on as far as it can now."""
+        with self.context.database.reading() as connection:
+            pending = reprocessings.under_way(connection)
+        for reprocessing in pending:
+            try:
+                self._advance(reprocessing)
+            except PipelineNotFoundError as error:  # one of the two was deleted before anything had begun
+                LOG.warning("a hand-over is over: %s", error)
+                self._forget(reprocessing)
+            except EngineError as error:
+                LOG.warning("pipeline %s does not take over yet: %s", reprocessing.copy_id, error)
+
+    def _advance(self, reprocessing: Reprocessing) -> None:
+        with self.context.database.reading() as connection:
+            pair = _Pair(
+                reprocessing,
+                read_record(connection, reprocessing.origin_id),
+                read_record(connection, reprocessing.copy_id),
+                versions.get(
+                    connection, reprocessing.copy_id, read_record(connection, reprocessing.copy_id).pipeline.version
+                ).spec,
+            )
+        if (why := _why_not(self.context, pair)) is not None:
+            self.give_up(pair, why)
+            return
+        match reprocessing.step:
+            case "waiting":
+                self._wait(pair)
+            case "holding":
+                self._hold(pair)
+            case "passing":
+                self._pass(pair)
+            case "stopping":
+                self._stop(pair)
+            case "meeting":
+                self._meet(pair)
+            case "met":
+                self._save(pair)
+            case "switching":
+                self._follow(pair)
+            case _:
+                pass
+
+    def _wait(self, pair: _Pair) -> None:
+        """Begin once both run and the copy has caught up."""
+        for record in (pair.origin, pair.copy):
+            if record.status.state is not _RUNS or not is_settled(record.pipeline, record.status):
+                self._tell(pair, f"{record.pipeline.name} is {record.status.state}")
+                return
+        at, other = self._standings(pair)
+        if at is None or other is None:
+            self._tell(pair, "an epoch of both is waited for")
+        elif at.reads_history:
+            self._tell(pair, f"{pair.copy.pipeline.name} reads history")
+        elif self._can_be_done(pair):
+            self._catch_up(pair, at, other)
+
+    def _can_be_done(self, pair: _Pair) -> bool:
+        """Whether the two fit each other; looked at once, when both have a state."""
+        if pair.row.copy_id not in self._checked:
+            try:
+                plan_hand_over(self.context, pair.origin.pipeline, pair.copy.pipeline)
+            except EngineError as error:
+                self.give_up(pair, error.message)
+                return False
+            self._checked.add(pair.row.copy_id)
+        return True
+
+    def _catch_up(self, pair: _Pair, at: Standing, other: Standing) -> None:
+        now, copy_id = self.context.clock(), pair.row.copy_id
+        when, ends = self._seen.setdefault(copy_id, (now, other))
+        if self.context.meetings.has_read(pair.spec, at, ends.ends) and now - when <= _CLOSE:
+            self._seen.pop(copy_id, None)
+            self._to(pair, "holding", copy=_stopping(pair.copy, self.context))
+        elif now - when > _CLOSE:
+            self._seen[copy_id] = (now, other)
+            self._tell(pair, f"{pair.copy.pipeline.name} catches up")
+
+    def _hold(self, pair: _Pair) -> None:
+        if self._rests(pair.copy):
+            self._to(pair, "passing")
+
+    def _pass(self, pair: _Pair) -> None:
+        at, other = self._standings(pair)
+        if at is None or other is None or pair.origin.status.state is not _RUNS:
+            return
+        if self.context.meetings.is_behind(pair.spec, at, other):
+            self._to(pair, "stopping", origin=_stopping(pair.origin, self.context))
+
+    def _stop(self, pair: _Pair) -> None:
+        """The original has stopped: where it is, is where the two meet, if it is at the end of an epoch."""
+        if not self._rests(pair.origin):
+            return
+        at, other = self._standings(pair)
+        if at is None or other is None:
+            return
+        is_over = other.is_settled and self.context.meetings.is_at_one(other)
+        if not is_over or not self.context.meetings.is_behind(pair.spec, at, other):
+            self._to(pair, "passing", origin=_running(pair.origin))
+            return
+        self.context.meetings.ask(self.context.directory.state(pair.row.copy_id), other)
+        self._to(pair, "meeting", copy=_running(pair.copy))
+
+    def _meet(self, pair: _Pair) -> None:
+        at, other = self._standings(pair)
+        if at is not None and other is not None and self.context.meetings.have_met(pair.spec, at, other):
+            self._to(pair, "met", copy=_stopping(pair.copy, self.context))
+
+    def _save(self, pair: _Pair) -> None:
+        """Save the state of the copy, which stands where the original does, and have the original go on from it."""
+        if not self._rests(pair.copy):
+            return
+        row = pair.row
+        with self.context.database.reading() as connection:
+            stored = None if row.savepoint_id is None else savepoints.find(connection, row.copy_id, row.savepoint_id)
+        if stored is None:
+            fresh = Savepoint(
+                ids.make("sp"),
+                row.copy_id,
+                "hand-over",
+                self.context.clock(),
+                creator=CONTROL_PLANE,
+                reason="hand-over",
+            )
+            with self.context.database.writing() as connection:
+                if _is_current(connection, row):
+                    savepoints.add(connection, fresh)
+                    reprocessings.put(connection, replace(row, savepoint_id=fresh.id))
+            take_due(self.context, row.copy_id)
+        elif stored.state == "pending":
+            take_due(self.context, row.copy_id)
+        elif stored.state == "completed":
+            self._switch(pair, stored)
+
+    def _switch(self, pair: _Pair, stored: Savepoint) -> None:
+        """One transaction: from here on the original is to have the query and the state of the copy."""
+        row, context = pair.row, self.context
+        manifest = read_manifest(context.directory.savepoint(row.copy_id, stored.id))
+        plan = plan_hand_over(context, pair.origin.pipeline, pair.copy.pipeline)
+        current, spec, planned = plan.current, plan.spec, plan.planned
+        now, number = context.clock(), current.number + 1
+        before = Savepoint(
+            ids.make("sp"),
+            row.origin_id,
+            f"before version {number}",
+            now,
+            creator=CONTROL_PLANE,
+            reason=f"hand-over from {pair.copy.pipeline.name}",
+            before_version=number,
+        )
+        upgrade = Upgrade(
+            savepoint_id=before.id,
+            from_version=current.number,
+            from_plan=current.fingerprint,
+            is_fork=True,
+            of_history=manifest.lineage,
+        )
+        version = Version(
+            row.origin_id,
+            number,
+            spec,
+            planned.fingerprint,
+            planned.graph,
+            now,
+            meaning=planned.meaning,
+            upgrade=upgrade,
+        )
+        restore = Restore(
+            stored.id, manifest.parallelism, allow_replay=True, save_as=before.id, of_pipeline=row.copy_id
+        )
+        context.meetings.release(context.directory.state(row.copy_id))
+        reach(HandOverPoint.BEFORE_SWITCH)
+        with context.database.writing() as connection:
+            if not _is_current(connection, row):
+                return
+            savepoints.add(connection, before)
+            versions.add(connection, version)
+            targets.claim(connection, row.origin_id, number, planned.targets)
+            self._pass_secrets_on(connection, row)
+            changed = desired.ask_version(desired.ask_restore(_running(pair.origin), restore), version)
+            pipelines.update(connection, changed, hands_over=True)
+            self._put(connection, pair, "switching", new_version=number)
+        self._done(pair, "switching")
+        take_due(context, row.origin_id)  # the state before, which is saved before anything is put in its place
+
+    def _follow(self, pair: _Pair) -> None:
+        status = pair.origin.status
+        if status.version == pair.row.new_version and status.progress.epoch is not None:
+            self._to(pair, "over")
+
+    def _pass_secrets_on(self, connection: Connection, row: Reprocessing) -> None:
+        vault, now = self.context.database.vault, self.context.clock()
+        own = pipeline_secrets.read(connection, vault, row.origin_id)
+        further = pipeline_secrets.read(connection, vault, row.copy_id)
+        pipeline_secrets.replace(connection, vault, row.origin_id, {**own, **further}, now)
+
+    def give_up(self, pair: _Pair, why: str) -> None:
+        """Have both go on as they were. An original that has failed with the other state goes back by itself
+        (`engine/api/go_back.py`)."""
+        self._seen.pop(pair.row.copy_id, None)
+        self.context.meetings.release(self.context.directory.state(pair.row.copy_id))
+        stood_still = pair.row.step in reprocessings.MEETING
+        origin = _running(pair.origin) if stood_still else None
+        with self.context.database.writing() as connection:
+            if not _is_current(connection, pair.row):
+                return
+            for record, changed in ((pair.origin, origin), (pair.copy, _running(pair.copy) if stood_still else None)):
+                if changed is not None and changed != record.pipeline:
+                    pipelines.update(connection, changed, hands_over=True)
+            self._put(connection, pair, "given_up", told=why)
+        self._done(pair, "given_up")
+
+    def _standings(self, pair: _Pair) -> tuple[Standing | None, Standing | None]:
+        """Where the copy is, and where the original is."""
+        directory, meetings = self.context.directory, self.context.meetings
+        return (
+            meetings.standing(directory.state(pair.row.copy_id)),
+            meetings.standing(directory.state(pair.row.origin_id)),
+        )
+
+    def _rests(self, record: JobRecord) -> bool:
+        is_held = processes.is_locked(self.context.directory.driver_lock(record.pipeline.id))
+        return record.status.state is State.STOPPED and not is_held
+
+    def _tell(self, pair: _Pair, what: str) -> None:
+        """Let those who look know what is waited for."""
+        if pair.row.told != what:
+            with self.context.database.writing() as connection:
+                if _is_current(connection, pair.row):
+                    reprocessings.put(connection, replace(pair.row, told=what))
+
+    def _to(
+        self,
+        pair: _Pair,
+        step: HandOverStep,
+        told: str | None = None,
+        *,
+        origin: Pipeline | None = None,
+        copy: Pipeline | None = None,
+    ) -> None:
+        """Go to another step, and let one of the two stop or run for it."""
+        with self.context.database.writing() as connection:
+            if not _is_current(connection, pair.row):
+                return
+            for record, changed in ((pair.origin, origin), (pair.copy, copy)):
+                if changed is not None and changed != record.pipeline:
+                    pipelines.update(connection, changed, hands_over=True)
+            self._put(connection, pair, step, told=told)
+        self._done(pair, step)
+
+    def _put(
+        self,
+        connection: Connection,
+        pair: _Pair,
+        step: HandOverStep,
+        *,
+        told: str | None = None,
+        new_version: int | None = None,
+    ) -> None:
+        row, now = pair.row, self.context.clock()
+        put = replace(
+            row, step=step, since=_since(row, step, now), told=told, new_version=new_version or row.new_version
+        )
+        reprocessings.put(connection, put)
+        message = _EVENTS[step].format(copy=pair.copy.pipeline.name, origin=pair.origin.pipeline.name, why=told)
+        for record in (pair.origin, pair.copy):
+            level = "warn" if step == "given_up" else "info"
+            event = JobEvent(record.status.job_id, now, level, message, who=row.asked_by or CONTROL_PLANE)
+            events.add(connection, event)
+
+    def _done(self, pair: _Pair, step: HandOverStep) -> None:
+        reach(HandOverPoint.AFTER_STEP, step)
+        for record in (pair.origin, pair.copy):
+            self.context.changed(record.pipeline.id)
+
+    def _forget(self, reprocessing: Reprocessing) -> None:
+        with self.context.database.writing() as connection:
+            if reprocessings.find(connection, reprocessing.copy_id) is not None:
+                put = replace(reprocessing, step="given_up", told="one of the two was deleted")
+                reprocessings.put(connection, put)
+
+
+@dataclass(slots=True)
+class HandOverWatch:
+    """Has hand-overs come on, on a thread of its own."""
+
+    context: Context
+    interval: timedelta = timedelta(milliseconds=500)
+    _is_over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Look again and again until closed."""
+        hand_overs = HandOvers(self.context)
+        while not self._is_over.is_set():
+            try:
+                hand_overs.look()
+            except Exception:
+                LOG.exception("an error ends this look at the hand-overs; the next one tries again")
+            self._is_over.wait(self.interval.total_seconds())
+
+    def close(self) -> None:
+        """Make `run` return."""
+        self._is_over.set()
+
+
+_EVENTS: dict[HandOverStep, str] = {
+    "apart": "{copy} stays apart from {origin}",
+    "waiting": "{copy} is to take over from {origin} once it has caught up",
+    "holding": "hand-over from {origin} to {copy}: {copy} stops for it",
+    "passing": "hand-over from {origin} to {copy}: {origin} passes the place where {copy} has stopped",
+    "stopping": "hand-over from {origin} to {copy}: {origin} stops for it",
+    "meeting": "hand-over from {origin} to {copy}: {copy} reads up to where {origin} has stopped",
+    "met": "hand-over from {origin} to {copy}: both stand at one place",
+    "switching": "hand-over: {origin} goes on with the query and the state of {copy}",
+    "over": "hand-over: {origin} runs with the query and the state of {copy}, which stays stopped",
+    "given_up": "the hand-over from {origin} to {copy} is given up: {why}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The two of a hand-over. `spec` is what the copy runs."""
+
+    row: Reprocessing
+    origin: JobRecord
+    copy: JobRecord
+    spec: Spec
+
+
+def _why_not(context: Context, pair: _Pair) -> str | None:
+    """Why a hand-over cannot come to its end any more."""
+    row, origin, copy = pair.row, pair.origin, pair.copy
+    if row.step == "switching":
+        is_undone = origin.pipeline.version != row.new_version
+        if not is_undone and (origin.status.version != row.new_version or origin.status.state is not State.FAILED):
+            return None
+        return f"{origin.pipeline.name} {'went back to what it was' if is_undone else 'has failed'}"
+    if origin.pipeline.version != row.origin_version or copy.pipeline.version != row.copy_version:
+        return "one of the two has another query by now"
+    if row.step == "waiting":
+        return None
+    for record in (origin, copy):
+        if record.status.state in (State.FAILED, State.FINISHED):
+            return f"{record.pipeline.name} has {str(record.status.state).lower()}"
+    if context.clock() - row.since > LONGEST_MEETING:
+        return f"it took longer than {LONGEST_MEETING.total_seconds() / 60:.0f} minutes"
+    with context.database.reading() as connection:
+        stored = None if row.savepoint_id is None else savepoints.find(connection, row.copy_id, row.savepoint_id)
+    if stored is not None and stored.state == "failed":
+        return f"the state of {copy.pipeline.name} cannot be saved: {stored.failure_message}"
+    return None
+
+
+def _since(row: Reprocessing, step: HandOverStep, now: datetime) -> datetime:
+    """When the two began to stand still for each other, in all steps in which they do."""
+    both = row.step in reprocessings.MEETING and step in reprocessings.MEETING
+    return row.since if both else now
+
+
+def _is_current(connection: Connection, row: Reprocessing) -> bool:
+    """Whether nobody has taken it back, or gone on with it, since it was read."""
+    return reprocessings.find(connection, row.copy_id) == row
+
+
+def _stopping(record: JobRecord, context: Context) -> Pipeline:
+    return replace(
+        record.pipeline,
+        stop="checkpoint",
+        stop_request=StopRequest(f"{CONTROL_PLANE}, for a hand-over", context.clock()),
+    )
+
+
+def _running(record: JobRecord) -> Pipeline:
+    return replace(record.pipeline, stop="none", stop_request=None)

@@ -1,0 +1,213 @@
+"""Handing over: a pipeline that has read the input of another one again takes its place.
+
+    POST   /pipelines/orders-again/hand-over    once it has caught up, orders goes on with its query and its state
+    GET    /pipelines/orders-again/hand-over    how far that has come
+    DELETE /pipelines/orders-again/hand-over    both go on as they were; not once orders has the other state
+
+The name, the places that are written, the versions, savepoints and events stay those of orders: nobody who reads from
+it, or waits for it, has to know. How it is done: `engine/api/hand_over_steps.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
+
+from engine.api import answers
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, note
+from engine.api.context import Context, ContextDep
+from engine.api.dry_run import DryRun
+from engine.api.hand_over_plans import plan_hand_over
+from engine.api.problems import refusals
+from engine.errors import HandOverError, PipelineNotFoundError
+from engine.instants import to_micros
+from engine.jobs import desired
+from engine.jobs.records import JobRecord
+from engine.jobs.spec import ShownUpgrade
+from engine.store import pipelines, reprocessings
+from engine.store.records import read_record
+from engine.store.reprocessings import HandOverStep, Reprocessing
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}/hand-over", tags=["pipelines"], responses=refusals(404))
+
+
+class HandOver(BaseModel):
+    """How a pipeline that reads the input of another one again comes to take its place."""
+
+    pipeline: str = Field(description="The one whose name and places are handed over.")
+    copy_name: str = Field(description="The one that has read its input again.")
+    step: HandOverStep = Field(description="How far it has come; `apart` where nobody has asked for it.")
+    since: int = Field(description="When it came there, or when the two began to stand still for each other.")
+    waits_for: str | None = Field(description="What it waits for, or why it was given up.")
+    savepoint_id: str | None = Field(description="The savepoint of the copy that the original goes on from.")
+    version: int | None = Field(description="The version of the original that goes on from it.")
+    says: list[str] = Field(description="What it comes to, in sentences; only where it is asked for.")
+    plan: answers.UpgradePlan | None = Field(
+        description="What becomes of the state of the copy, and of the sinks; only where it is asked for."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    row: Reprocessing
+    origin: JobRecord
+    copy: JobRecord
+    shown: ShownUpgrade
+    says: tuple[str, ...]
+
+    def answer(self, row: Reprocessing) -> HandOver:
+        """As the API says it."""
+        content = _shown(row, self.origin.pipeline.name, self.copy.pipeline.name)
+        return content.model_copy(update={"says": list(self.says), "plan": answers.upgrade_plan(self.shown)})
+
+
+@ROUTER.get("")
+def get(pipeline: str, context: ContextDep) -> HandOver:
+    """Show how far a pipeline has come that reads the input of another one again and is to take its place."""
+    with context.database.reading() as connection:
+        row, origin, copy = _pair(connection, pipeline)
+        return _shown(row, origin.pipeline.name, copy.pipeline.name)
+
+
+@ROUTER.post("", status_code=202, response_model=HandOver, responses=refusals(400, 409, 412))
+def hand_over(pipeline: str, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False) -> HandOver:
+    """Have a pipeline that reads the input of another one again take its place once it has caught up: the other one
+    goes on with its query and its state, at exactly the next row. Asked again, it stays as it is."""
+    with context.database.reading() as connection:
+        row, origin, copy = _pair(connection, pipeline)
+        request.check(copy.pipeline)
+    if row.is_under_way or row.step == "over":
+        return _shown(row, origin.pipeline.name, copy.pipeline.name)
+    plan = _plan(context, row, origin, copy)
+    if dry_run:
+        return plan.answer(row)
+    with context.database.writing() as connection:
+        asked = ask(connection, context, request, plan)
+    context.changed(copy.pipeline.id)
+    return plan.answer(asked)
+
+
+@ROUTER.delete("", responses=refusals(409, 412))
+def stay_apart(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> HandOver:
+    """Have both go on as they were. Refused once the other one has the query and the state: that is rolled back."""
+    with context.database.writing() as connection:
+        row, origin, copy = _pair(connection, pipeline)
+        request.check(copy.pipeline)
+        if row.step in ("switching", "over"):
+            raise HandOverError(
+                f"pipeline {origin.pipeline.name!r} has the query and the state of {copy.pipeline.name!r} already",
+                hint=f"`arroyo rollback {origin.pipeline.name}` brings back what it had",
+            )
+        asked = row
+        if row.is_under_way:
+            for record in (origin, copy) if row.step in reprocessings.MEETING else ():
+                pipelines.update(connection, replace(record.pipeline, stop="none", stop_request=None), hands_over=True)
+            asked = replace(row, step="apart", since=context.clock(), told=None, asked_by=request.who)
+            reprocessings.put(connection, asked)
+            for record in (origin, copy):
+                told = f"{copy.pipeline.name} does not take over from {origin.pipeline.name}"
+                note(connection, context, request, record.pipeline.job_id, told)
+    context.meetings.release(context.directory.state(row.copy_id))
+    context.changed(row.origin_id)
+    context.changed(row.copy_id)
+    return _shown(asked, origin.pipeline.name, copy.pipeline.name)
+
+
+def _plan(context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecord) -> _Plan:
+    """Check all of it; refused with the reason why it cannot be done."""
+    for record in (origin, copy):
+        refuse_one_at_rest(record)
+        desired.refuse_while_restored(record.pipeline)
+    with context.database.reading() as connection:
+        refuse_another(connection, row)
+    plan = plan_hand_over(context, origin.pipeline, copy.pipeline)
+    return _Plan(row, origin, copy, plan.shown, says(origin.pipeline.name, copy.pipeline.name, plan.told))
+
+
+def ask(connection: Connection, context: Context, request: ChangeRequest, plan: _Plan) -> Reprocessing:
+    """Write it down, unless one of the two was changed since it was planned."""
+    row, origin, copy = _pair(connection, plan.copy.pipeline.id)
+    if (row, origin.pipeline, copy.pipeline) != (plan.row, plan.origin.pipeline, plan.copy.pipeline):
+        raise HandOverError("one of the two has changed in between", hint="send the request again")
+    refuse_another(connection, row)
+    asked = Reprocessing(
+        row.copy_id,
+        row.origin_id,
+        "waiting",
+        context.clock(),
+        origin_version=origin.pipeline.version,
+        copy_version=copy.pipeline.version,
+        asked_by=request.who,
+    )
+    reprocessings.put(connection, asked)
+    for record in (origin, copy):
+        told = f"{copy.pipeline.name} is to take over from {origin.pipeline.name} once it has caught up"
+        note(connection, context, request, record.pipeline.job_id, told)
+    return asked
+
+
+def refuse_one_at_rest(record: JobRecord) -> None:
+    """Refuse a hand-over in which one of the two does not run."""
+    if record.pipeline.stop != "none" or record.status.state.is_terminal:
+        raise HandOverError(
+            f"pipeline {record.pipeline.name!r} is {record.status.state}, and both have to run to meet",
+            hint="start it first",
+        )
+
+
+def refuse_another(connection: Connection, row: Reprocessing) -> None:
+    """Refuse two hand-overs of which one has a part of the other."""
+    for pipeline_id in (row.origin_id, row.copy_id):
+        for other in reprocessings.under_way(connection, pipeline_id):
+            if other.copy_id != row.copy_id:
+                name = pipelines.get(connection, other.copy_id).name
+                raise HandOverError(
+                    f"pipeline {name!r} is to take over already", hint="wait until that is done, or take it back"
+                )
+
+
+def _pair(connection: Connection, pipeline: str) -> tuple[Reprocessing, JobRecord, JobRecord]:
+    copy = read_record(connection, pipeline)
+    row = reprocessings.find(connection, copy.pipeline.id)
+    if row is None:
+        raise HandOverError(
+            f"pipeline {copy.pipeline.name!r} does not read the input of another one again",
+            hint="`arroyo reprocess PIPELINE --from T1 --into PREFIX` makes one that does",
+        )
+    try:
+        return row, read_record(connection, row.origin_id), copy
+    except PipelineNotFoundError:
+        raise HandOverError(
+            f"the pipeline whose input {copy.pipeline.name!r} reads again was deleted",
+            hint="deploy the query without the prefix under the name that you want",
+        ) from None
+
+
+def _shown(row: Reprocessing, origin: str, copy: str) -> HandOver:
+    return HandOver(
+        pipeline=origin,
+        copy_name=copy,
+        step=row.step,
+        since=to_micros(row.since),
+        waits_for=row.told,
+        savepoint_id=row.savepoint_id,
+        version=row.new_version,
+        says=[],
+        plan=None,
+    )
+
+
+def says(origin: str, copy: str, told: Sequence[str]) -> tuple[str, ...]:
+    """What a hand-over comes to, in sentences."""
+    return (
+        f"once {copy} has caught up it stops, {origin} stops behind it, and {copy} reads up to exactly there",
+        f"then {origin} goes on with the query and the state of {copy}, at the very next row, and writes where it did",
+        f"{origin} computes nothing for as long as two starts take; {copy} stays stopped, and can be deleted",
+        "rows that either has written stay where they are",
+        f"the state that {origin} has now is saved: `arroyo rollback {origin}` brings it back",
+        *told,
+    )

@@ -1,0 +1,35 @@
+"""A pipeline goes on with the state of the one that has read its input again: operators of that one, sinks of its own.
+
+original       counts, the topic "counts"          what it keeps by now is put aside
+copy           tumble-3f0c, "again-counts"         tumble-3f0c is kept; "again-counts" stays as it is
+from then on   tumble-3f0c, the topic "counts"     windows that the original has given out are given out there once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.changes.fork import plan_fork
+from engine.changes.sinks import sink_verdicts
+from engine.changes.verdict import UpgradePlan
+from engine.compile import Program
+from engine.plan.nodes import is_updating
+
+
+def plan_hand_over(original: Program, copy: Program, after: Program) -> UpgradePlan:
+    """What becomes of the state of `copy`, and of what `original` has written, when the original goes on with the
+    script `after`."""
+    plan = plan_fork(copy, after)
+    others = [verdict for verdict in plan.verdicts if verdict.subject != "sink"]
+    return replace(plan, verdicts=(*others, *sink_verdicts(original, after, frozenset())))
+
+
+def told_of_changes(after: Program) -> Iterator[str]:
+    """What else there is to say beforehand of rows that keep changing."""
+    for write in after.writes:
+        if is_updating(write.input):
+            yield (
+                f"{write.table} has rows that change: what is taken back there from the hand-over on are the values "
+                "that were computed anew, also where the original had written others"
+            )

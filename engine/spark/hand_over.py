@@ -1,0 +1,135 @@
+"""How far two pipelines have come that read the same tables, of which one is to go on in the place of the other.
+
+What is compared are the ends of epochs in the offset logs of both, as they lie on disk. Nothing is claimed or changed,
+so both may be running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.checkpoints import spark_log
+from engine.checkpoints.layout import StatePaths, read_json, unreadable, write_json
+from engine.compile import Program
+from engine.connectors import connector_of
+from engine.connectors.base import HasEnd, Position, Source
+from engine.spark import meeting
+from engine.spark.offset_log import read_ends
+from engine.spark.planner import Offset
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a pipeline has come: the newest epoch that is committed, where its tables end in it, and where they end
+    in the newest that is planned."""
+
+    epoch: int
+    ends: tuple[Offset, ...]
+    planned: tuple[Offset, ...]
+    is_settled: bool
+    """Whether nothing is planned that is not committed."""
+
+    @property
+    def reads_history(self) -> bool:
+        """Whether a table is still in the history that is read before what comes."""
+        return any(end.history is not None and not end.history.is_over for end in self.ends)
+
+
+def standing(state: Path) -> Standing | None:
+    """How far the pipeline with this state has come; None before its first epoch."""
+    checkpoint = StatePaths(state).checkpoint
+    committed = spark_log.newest_commit(checkpoint)
+    if committed is None:
+        return None
+    planned = max(spark_log.numbers(checkpoint / "offsets"), default=committed)
+    ends = tuple(read_ends(checkpoint, committed))
+    return Standing(committed, ends, tuple(read_ends(checkpoint, planned)), planned == committed)
+
+
+def sources_of(program: Program) -> Mapping[str, Source]:
+    """The tables that a program reads, to compare positions in them; nobody is asked for anything."""
+    sources: dict[str, Source] = {}
+    for name in program.scans:
+        opener = connector_of(program.tables[name]).open_source
+        assert opener is not None, name
+        sources[name] = opener(program.tables[name])
+    return sources
+
+
+def unmet(program: Program) -> Sequence[str]:
+    """The tables in which two pipelines cannot be brought to the same place."""
+    return [
+        name
+        for name, source in sources_of(program).items()
+        if not isinstance(source, HasEnd) or connector_of(program.tables[name]).spark_read(program.tables[name])
+    ]
+
+
+def has_read(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence[Offset]) -> bool:
+    """Whether all rows before `ends` lie before `at`, too."""
+    return all(_has_passed(sources[end.table], end, other) for end in ends for other in at if other.table == end.table)
+
+
+def is_behind(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence[Offset]) -> bool:
+    """Whether whoever stands at `at` can come to `ends`: it has read nothing behind them, and closed no window that is
+    open there."""
+    of_table = by_table(ends)
+    return of_table is not None and all(
+        offset.table in of_table
+        and _has_passed(sources[offset.table], offset, of_table[offset.table])
+        and _is_not_later(offset.watermark, of_table[offset.table].watermark)
+        for offset in at
+    )
+
+
+def have_met(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence[Offset]) -> bool:
+    """Whether whoever stands at `at` has come to `ends`, watermarks and all."""
+    of_table = by_table(ends)
+    return of_table is not None and all(
+        offset.table in of_table
+        and meeting.has_met(of_table[offset.table].positions, sources[offset.table], offset.positions)
+        and offset.watermark == of_table[offset.table].watermark
+        for offset in at
+    )
+
+
+def by_table(ends: Sequence[Offset]) -> Mapping[str, Offset] | None:
+    """Where each table ends; None where two places of the plan that read one have come to different positions."""
+    found: dict[str, Offset] = {}
+    for end in ends:
+        first = found.setdefault(end.table, end)
+        if (first.positions, first.watermark) != (end.positions, end.watermark):
+            return None
+    return found
+
+
+def ask(state: Path, ends: Sequence[Offset]) -> None:
+    """Have the next runs of a state come there, and stay there."""
+    write_json(StatePaths(state).meeting, {end.table: end.to_json() for end in ends})
+
+
+def release(state: Path) -> None:
+    """Let the next runs of a state read on."""
+    with suppress(FileNotFoundError):
+        StatePaths(state).meeting.unlink()
+
+
+def read_meeting(paths: StatePaths) -> Mapping[str, Offset]:
+    """Where a run is to come to and stay, by table; nothing where it is to read on."""
+    content = read_json(paths.meeting) or {}
+    try:
+        return {table: Offset.from_json(end) for table, end in content.items()}  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable(paths.meeting) from error
+
+
+def _has_passed(source: Source, end: Offset, at: Offset) -> bool:
+    positions: Mapping[str, Position] = at.positions
+    return meeting.has_passed(end.positions, source, positions)
+
+
+def _is_not_later(mark: int | None, other: int | None) -> bool:
+    return mark is None or (other is not None and mark <= other)

@@ -1,0 +1,52 @@
+"""Coming to where another run of the same tables has ended, and no further; pure.
+
+    the original    has stopped at p0 to 30 and p1 to 12, watermark 12:05
+    the copy        p0 to 28, p1 to 12, watermark 12:04
+    then            p0 to 30, p1 to 12, watermark 12:04: rows that were in time for the original are not late
+    then            watermark 12:05: the same windows are closed as those that the original has closed
+    from then on    nothing is read, and nothing closes
+
+So whoever writes on from there in the place of the original leaves nothing out, and writes nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.connectors.base import HasEnd, Position, Source
+
+
+def unread(other: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
+    """The positions of those partitions that are not where the other run was. One that it has not read waits."""
+    return {
+        name: position
+        for name, position in at.items()
+        if name in other and not has_reached(source, position, other[name])
+    }
+
+
+def within(other: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
+    """The positions, none of them behind where the other run has ended."""
+    return {name: _earlier(source, position, other[name]) for name, position in at.items()}
+
+
+def has_met(other: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> bool:
+    """Whether all that the other run has read is read, and nothing more of it."""
+    return has_passed(other, source, at) and all(
+        has_reached(source, position, at[name]) for name, position in other.items()
+    )
+
+
+def has_passed(positions: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> bool:
+    """Whether all that lies before some positions lies before others, too."""
+    return all(name in at and has_reached(source, at[name], end) for name, end in positions.items())
+
+
+def has_reached(source: Source, at: Position, end: Position) -> bool:
+    """Whether a position is that one, or behind it."""
+    return at == end or _earlier(source, at, end) == end
+
+
+def _earlier(source: Source, first: Position, second: Position) -> Position:
+    assert isinstance(source, HasEnd)
+    return source.earlier(first, second)

@@ -1,0 +1,108 @@
+"""Pipelines that read the input of another one again, and how far they are in taking its place.
+
+    step        the original       the copy
+    apart       runs               runs, or has its own life
+    waiting     runs               reads history, or what it is behind
+    holding     runs               is to stop
+    passing     runs               has stopped: the original comes to where it has stopped, or further
+    stopping    is to stop         has stopped
+    meeting     has stopped        reads up to where the original has stopped, and stays there
+    met         has stopped        is to stop there, and its state is saved
+    switching   goes on from that  has stopped
+    over        has the copy's     has stopped
+                query and state
+
+Only the original ever writes under its names, and until `switching` it can go on as it was: `given_up` has it do so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from sqlalchemy import Column, Connection, Integer, Table, Text, delete, insert, or_, select
+
+from engine.errors import HandOverError
+from engine.store.columns import Instant
+from engine.store.database import METADATA
+
+REPROCESSINGS = Table(
+    "reprocessings",
+    METADATA,
+    Column("copy_id", Text, primary_key=True),
+    Column("origin_id", Text, nullable=False),
+    Column("step", Text, nullable=False),
+    Column("since", Instant, nullable=False),
+    Column("origin_version", Integer),
+    Column("copy_version", Integer),
+    Column("savepoint_id", Text),
+    Column("new_version", Integer),
+    Column("told", Text),
+    Column("asked_by", Text),
+)
+HandOverStep: TypeAlias = Literal[
+    "apart", "waiting", "holding", "passing", "stopping", "meeting", "met", "switching", "over", "given_up"
+]
+"""How far a pipeline is in taking the place of the one whose input it reads again."""
+MEETING: frozenset[HandOverStep] = frozenset({"holding", "passing", "stopping", "meeting", "met"})
+"""The steps in which one of the two does not run, and both are changed by nobody else."""
+UNDER_WAY: frozenset[HandOverStep] = MEETING | {"waiting", "switching"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reprocessing:
+    """A pipeline that reads the input of another one again. Of a hand-over `origin_version` and `copy_version` are what
+    was to be handed over when it was asked for, `told` says what it waits for, or why it was given up."""
+
+    copy_id: str
+    origin_id: str
+    step: HandOverStep
+    since: datetime
+    """When it came to this step."""
+    origin_version: int | None = None
+    copy_version: int | None = None
+    savepoint_id: str | None = None
+    """The savepoint of the copy that the original goes on from."""
+    new_version: int | None = None
+    """The version of the original that goes on from it."""
+    told: str | None = None
+    asked_by: str | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a hand-over is to come to its end."""
+        return self.step in UNDER_WAY
+
+
+def find(connection: Connection, copy_id: str) -> Reprocessing | None:
+    """What is known of a pipeline that reads another one's input again; None of any other."""
+    row = connection.execute(select(REPROCESSINGS).where(REPROCESSINGS.c.copy_id == copy_id)).mappings().one_or_none()
+    return None if row is None else Reprocessing(**row)
+
+
+def put(connection: Connection, reprocessing: Reprocessing) -> None:
+    """Write it down in the place of what was known."""
+    connection.execute(delete(REPROCESSINGS).where(REPROCESSINGS.c.copy_id == reprocessing.copy_id))
+    values = {column.name: getattr(reprocessing, column.name) for column in REPROCESSINGS.columns}
+    connection.execute(insert(REPROCESSINGS).values(values))
+
+
+def under_way(connection: Connection, pipeline_id: str | None = None) -> Sequence[Reprocessing]:
+    """The hand-overs that are to come to their end: all, or those in which a pipeline has a part."""
+    query = select(REPROCESSINGS).where(REPROCESSINGS.c.step.in_(sorted(UNDER_WAY)))
+    if pipeline_id is not None:
+        query = query.where(or_(REPROCESSINGS.c.copy_id == pipeline_id, REPROCESSINGS.c.origin_id == pipeline_id))
+    return [Reprocessing(**row) for row in connection.execute(query).mappings()]
+
+
+def refuse_changes(connection: Connection, pipeline_id: str, *, also_later: bool = False) -> None:
+    """Refuse to want anything else of a pipeline that is being brought to where another one is; `also_later` until that
+    one goes on from there."""
+    for reprocessing in under_way(connection, pipeline_id):
+        if reprocessing.step in MEETING or (also_later and reprocessing.step == "switching"):
+            raise HandOverError(
+                "the pipeline is handing its name over, or taking one over",
+                hint="wait until that is done, or take it back: `arroyo reprocess PIPELINE --into PREFIX --stay-apart`",
+            )

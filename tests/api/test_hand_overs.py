@@ -1,0 +1,369 @@
+"""A pipeline that has read the input of another one again takes its place, step by step, whoever is killed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
+from engine.cli import main
+from engine.jobs.observe import Process
+from engine.jobs.spec import ShownUpgrade, Spec
+from engine.jobs.status import Run
+from engine.sink_prefix import without_prefix, writing_under
+from tests.api.conftest import TOKEN, Plane, report
+from tests.api.stand_in_server import StandInServer
+from tests.system.conftest import until
+
+pytestmark = pytest.mark.unit
+REPROCESS = "/api/v1/pipelines/orders/reprocess"
+HAND_OVER = "/api/v1/pipelines/orders-again/hand-over"
+BODY = {"into": "again", "since": "2026-01-01"}
+
+
+@dataclass(frozen=True)
+class Stand:
+    """Where one of the two is, as a number of rows."""
+
+    at: int
+    ends: int = 0
+    is_settled: bool = True
+    reads_history: bool = False
+
+
+@dataclass
+class FakeMeetings:
+    """Two that count rows. Each comes on when a test says so."""
+
+    orders: Path = Path()
+    at: dict[str, Stand] = field(default_factory=lambda: {"orders": Stand(50), "again": Stand(60)})
+    asked: int | None = None
+
+    def _name(self, state: Path) -> str:
+        return "orders" if state == self.orders else "again"
+
+    def standing(self, state: Path) -> Stand | None:
+        stand = self.at[self._name(state)]
+        return replace(stand, ends=stand.at)
+
+    def has_read(self, spec: Spec, at: Stand, ends: Any) -> bool:
+        return at.at >= ends
+
+    def is_behind(self, spec: Spec, at: Stand, other: Stand) -> bool:
+        return at.at <= other.at
+
+    def have_met(self, spec: Spec, at: Stand, other: Stand) -> bool:
+        return at.at == other.at
+
+    def is_at_one(self, at: Stand) -> bool:
+        return True
+
+    def ask(self, state: Path, other: Stand) -> None:
+        assert self._name(state) == "again"
+        self.asked = other.at
+
+    def release(self, state: Path) -> None:
+        assert self._name(state) == "again"
+        self.asked = None
+
+
+@dataclass
+class Two:
+    """The control plane with an original and a copy that run, and one that leads their hand-over."""
+
+    plane: Plane
+    meetings: FakeMeetings
+    runners: TwoRunners
+
+    def ids(self) -> tuple[str, str]:
+        return tuple(str(self.plane.get(f"/pipelines/{name}")["id"]) for name in ("orders", "orders-again"))  # type: ignore[return-value]
+
+    def step(self) -> str:
+        return str(self.plane.get("/pipelines/orders-again/hand-over")["step"])
+
+    def look(self) -> str:
+        """A control plane that was just started looks once, and its controller acts."""
+        context = replace(self.plane.context, clock=lambda: self.plane.now, meetings=self.meetings)
+        HandOvers(context).look()
+        self.plane.settle()
+        return self.step()
+
+    def ends(self, name: str, at: int) -> None:
+        """The driver of one of them obeys, and has come so far."""
+        run = [run for run in self.plane.runner.launched if run.name == name][-1]
+        self.meetings.at["orders" if name == "orders" else "again"] = Stand(at)
+        self.plane.call("goodbye", {"outcome": "stopped", "error": None}, run)
+        self.runners.ended.add((run.job_id, run.generation))
+        self.plane.settle()
+        assert self.plane.state(name) == "Stopped"
+
+    def fails(self, name: str, then: str = "Failed") -> None:
+        run = [run for run in self.plane.runner.launched if run.name == name][-1]
+        error = {"code": "sql.error", "message": "it is wrong", "hint": None, "cause": "mistake"}
+        self.plane.call("goodbye", {"outcome": "failed", "error": error}, run)
+        self.runners.ended.add((run.job_id, run.generation))
+        self.plane.settle()
+        assert self.plane.state(name) == then
+
+    def starts(self, name: str) -> None:
+        run = self.plane.runner.launched[-1]
+        assert run.name == name
+        self.plane.come_up()
+
+    def saved(self) -> None:
+        """What was to be saved is saved."""
+        until(lambda: len(self.plane.context.in_hand), lambda count: not count)
+
+    def to_the_switch(self) -> None:
+        assert self.look() == "holding"
+        self.ends("orders-again", 70)
+        assert self.look() == "passing"
+        assert self.look() == "passing", "the original has not come so far"
+        self.meetings.at["orders"] = Stand(75)
+        assert self.look() == "stopping"
+        self.ends("orders", 80)
+        assert self.look() == "meeting"
+        assert self.meetings.asked == 80
+        self.starts("orders-again")
+        assert self.look() == "meeting"
+        self.meetings.at["again"] = Stand(80)
+        assert self.look() == "met"
+        self.ends("orders-again", 80)
+        assert self.look() == "met", "its state is saved"
+        self.saved()
+
+
+class TwoRunners:
+    """Notes which of several pipelines' runs live."""
+
+    def __init__(self, plane: Plane) -> None:
+        self.plane, self.ended = plane, set[tuple[str, int]]()
+        self.launched = plane.runner.launched
+
+    def look(self, run: Run) -> Process:
+        known = any((item.job_id, item.generation) == (run.job_id, run.generation) for item in self.launched)
+        return Process.ALIVE if known and (run.job_id, run.generation) not in self.ended else Process.GONE
+
+
+@pytest.fixture
+def two(plane: Plane) -> Two:
+    meetings, runners = FakeMeetings(), TwoRunners(plane)
+    plane.runner.look = runners.look  # type: ignore[method-assign]
+    plane.context = replace(plane.context, meetings=meetings)
+    plane.http.app.state.context = plane.context  # type: ignore[attr-defined]
+    plane.run(settings={"memory": "3g", "start_from": "a=latest"}, secrets={"one": "x"})
+    made = plane.http.post(REPROCESS, json={**BODY, "secrets": {"two": "y"}})
+    assert made.status_code == 201, made.text
+    plane.settle()
+    plane.come_up()
+    meetings.orders = plane.context.directory.state(plane.get("/pipelines/orders")["id"])
+    return Two(plane, meetings, runners)
+
+
+def asked(two: Two) -> Two:
+    answer = two.plane.http.post(HAND_OVER)
+    assert answer.status_code == 202, answer.text
+    assert two.step() == "waiting"
+    return two
+
+
+def test_the_original_goes_on_with_the_query_and_the_state_of_the_copy_where_it_has_stopped(two: Two) -> None:
+    asked(two).to_the_switch()
+    plane, before = two.plane, two.plane.get("/pipelines/orders")
+
+    assert two.look() == "switching"
+
+    assert two.meetings.asked is None
+    two.saved()
+    plane.settle()
+    restore = plane.runner.restored[-1]
+    hand_over = plane.get("/pipelines/orders-again/hand-over")
+    assert (restore.savepoint_id, restore.of_pipeline) == (hand_over["savepoint_id"], two.ids()[1])
+    run = plane.runner.launched[-1]
+    assert (run.name, run.query, run.secrets) == ("orders", "SELECT 1", {"one": "x", "two": "y"})
+    assert run.settings == {"memory": "3g", "start_from": "a=latest"}
+    assert run.upgrade is not None
+    assert (run.upgrade.is_fork, run.upgrade.of_history) == (True, "one")
+    assert run.upgrade.savepoint_id == restore.save_as
+    assert plane.get("/pipelines/orders")["version"] == before["version"] + 1
+    assert two.look() == "switching"
+    plane.come_up()
+    plane.call("heartbeat", {"state": "running", "reports": [report(3, 1)]})
+    assert two.look() == "over"
+    assert (plane.state("orders"), plane.state("orders-again")) == ("Running", "Stopped")
+    assert plane.http.post(HAND_OVER).json()["step"] == "over"
+    assert plane.http.request("DELETE", HAND_OVER).json()["code"] == "pipeline.hand_over"
+
+
+def test_nothing_of_the_two_is_changed_while_they_come_to_one_place_and_all_goes_on_when_that_is_taken_back(
+    two: Two,
+) -> None:
+    asked(two)
+    assert two.plane.http.patch("/api/v1/pipelines/orders", json={"parallelism": 1}).is_success
+    assert two.look() == "holding"
+    two.ends("orders-again", 70)
+    for name in ("orders", "orders-again"):
+        refused = two.plane.http.patch(f"/api/v1/pipelines/{name}", json={"stop": "force"})
+        assert (refused.status_code, refused.json()["code"]) == (409, "pipeline.hand_over")
+    refused = two.plane.http.delete("/api/v1/pipelines/orders-again")
+    assert refused.json()["code"] == "pipeline.hand_over"
+
+    assert two.plane.http.request("DELETE", HAND_OVER).json()["step"] == "apart"
+
+    two.plane.settle()
+    two.starts("orders-again")
+    assert (two.plane.state("orders"), two.plane.state("orders-again")) == ("Running", "Running")
+    assert two.look() == "apart"
+
+
+@pytest.mark.parametrize("name", ["orders", "orders-again"])
+def test_who_fails_on_the_way_ends_it_and_the_other_one_runs_on(two: Two, name: str) -> None:
+    asked(two)
+    assert two.look() == "holding"
+    if name == "orders":
+        two.ends("orders-again", 70)
+        assert two.look() == "passing"
+    two.fails(name)
+
+    assert two.look() == "given_up"
+    other = {"orders": "orders-again", "orders-again": "orders"}[name]
+    two.plane.settle()
+    assert two.plane.state(other) in ("Running", "Scheduling")
+    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == f"{name} has failed"
+    assert two.plane.http.post(HAND_OVER).json()["code"] == "pipeline.hand_over"
+
+
+def test_it_is_given_up_when_they_stand_still_for_too_long(two: Two) -> None:
+    asked(two)
+    assert two.look() == "holding"
+    two.ends("orders-again", 70)
+    assert two.look() == "passing"
+    two.plane.now += LONGEST_MEETING + timedelta(seconds=1)
+
+    assert two.look() == "given_up"
+    two.starts("orders-again")
+
+
+def test_an_original_that_ended_within_an_epoch_finishes_it_first(two: Two) -> None:
+    asked(two)
+    assert two.look() == "holding"
+    two.ends("orders-again", 70)
+    assert two.look() == "passing"
+    two.meetings.at["orders"] = Stand(75)
+    assert two.look() == "stopping"
+    two.ends("orders", 80)
+    two.meetings.at["orders"] = Stand(80, is_settled=False)
+
+    assert two.look() == "passing"
+    two.starts("orders")
+    two.meetings.at["orders"] = Stand(90)
+    assert two.look() == "stopping"
+
+
+def test_an_original_that_fails_with_the_other_state_goes_back_to_its_own(two: Two) -> None:
+    asked(two).to_the_switch()
+    assert two.look() == "switching"
+    two.saved()
+    two.plane.settle()
+    before = two.plane.runner.restored[-1].save_as
+
+    two.plane.save_before(two.plane.runner.launched[-1])
+    two.fails("orders", "Scheduling")
+    assert two.look() == "given_up"
+    restore = two.plane.runner.restored[-1]
+    assert (restore.savepoint_id, restore.of_pipeline) == (before, None)
+    two.starts("orders")
+    assert two.plane.runner.launched[-1].upgrade is None
+    assert two.plane.get("/pipelines/orders")["version"] == 3
+    assert two.plane.state("orders-again") == "Stopped"
+
+
+def test_a_hand_over_is_rolled_back_to_the_state_before_it_though_the_query_is_the_same(two: Two) -> None:
+    asked(two).to_the_switch()
+    assert two.look() == "switching"
+    two.saved()
+    two.plane.settle()
+    two.plane.come_up()
+    before = two.plane.runner.restored[-1].save_as
+
+    back = two.plane.http.post("/api/v1/pipelines/orders/rollback?dry_run=true", json={})
+
+    assert back.json()["rollback"]["savepoint_id"] == before
+    assert back.json()["rollback"]["version"] == 1
+
+
+def test_it_waits_for_the_copy_that_reads_history_and_for_both_to_run(two: Two) -> None:
+    asked(two)
+    two.meetings.at["again"] = Stand(60, reads_history=True)
+    assert two.look() == "waiting"
+    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == "orders-again reads history"
+    two.meetings.at["again"] = Stand(40)
+    assert two.look() == "waiting"
+    two.plane.deploy("orders-again", query=writing_under("SELECT 2", "again"), force=True)
+    assert two.look() == "given_up"
+
+
+def test_what_cannot_be_handed_over_is_refused_before_anything_is_written_down(two: Two) -> None:
+    plane = two.plane
+    for path, code in (
+        ("/api/v1/pipelines/orders/hand-over", "pipeline.hand_over"),
+        ("/api/v1/pipelines/nobody/hand-over", "pipeline.not_found"),
+    ):
+        assert plane.http.post(path).json()["code"] == code
+    refused = ShownUpgrade("x", "", True, False, "counts has no column n", "", "{}")
+    plane.http.app.state.context = replace(plane.context, plan_hand_over=lambda *_: (refused, ()))  # type: ignore[attr-defined]
+    assert plane.http.post(HAND_OVER).json()["code"] == "pipeline.incompatible"
+    plane.http.app.state.context = plane.context  # type: ignore[attr-defined]
+    again = plane.http.post(REPROCESS, json={**BODY, "into": "third"})
+    assert again.status_code == 201
+    plane.settle()
+    plane.come_up()
+    asked(two)
+    answer = plane.http.post("/api/v1/pipelines/orders-third/hand-over").json()
+    assert answer["code"] == "pipeline.hand_over"
+    assert "'orders-again' is to take over already" in str(answer)
+    fourth = plane.http.post(REPROCESS, json={**BODY, "into": "fourth", "hand_over": True})
+    assert fourth.json()["code"] == "pipeline.hand_over"
+    plane.http.request("DELETE", HAND_OVER)
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+    answer = plane.http.post(HAND_OVER).json()
+    assert answer["code"] == "pipeline.hand_over"
+    assert two.step() == "apart"
+
+
+def test_a_dry_run_says_what_it_comes_to_and_one_request_can_ask_for_both(two: Two) -> None:
+    said = two.plane.http.post(f"{HAND_OVER}?dry_run=true").json()
+    assert said["step"] == "apart"
+    assert said["says"][3] == "rows that either has written stay where they are"
+    assert two.step() == "apart"
+    body = {**BODY, "into": "third", "hand_over": True}
+    told = two.plane.http.post(f"{REPROCESS}?dry_run=true", json=body).json()
+    assert told["stays"][0].startswith("once orders-third has caught up it stops")
+    assert two.plane.http.post(REPROCESS, json=body).status_code == 201
+    assert two.plane.get("/pipelines/orders-third/hand-over")["step"] == "waiting"
+
+
+def test_the_verb_asks_takes_back_and_shows(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
+    names = {"pipeline": "orders", "copy_name": "orders-again"}
+    about = {**names, "step": "waiting", "waits_for": "it reads", "says": ["a"]}
+    server.answer = json.dumps(about).encode()
+    command = ["reprocess", "orders", "--into", "again", "--url", server.url, "--token", TOKEN]
+    path = "/api/v1/pipelines/orders-again/hand-over"
+
+    for option, method in (("--hand-over", "POST"), ("--stay-apart", "DELETE"), ("--show-hand-over", "GET")):
+        assert main([*command, option]) == 0
+        assert server.requests[-1][:2] == (method, path)
+        assert capsys.readouterr().out.splitlines() == ["orders-again and orders: waiting (it reads)", "  a"]
+    server.answer = b'{"pipeline": "orders", "name": "orders-again", "writes": [], "stays": []}'
+    assert main([*command, "--from", "1", "--hand-over", "--dry-run"]) == 0
+    assert json.loads(server.requests[-1][3])["hand_over"] is True
+
+
+def test_the_prefix_of_a_script_can_be_taken_away_where_it_was_put_behind_it() -> None:
+    assert without_prefix(writing_under("SELECT 1", "again")) == "SELECT 1"
+    assert without_prefix("SET sink_prefix = 'again'; SELECT 1") is None

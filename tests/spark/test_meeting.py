@@ -1,0 +1,111 @@
+"""A copy comes to where the original has ended, and stays there: rows first, then the watermark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints.layout import StatePaths
+from engine.connectors.base import Position
+from engine.errors import UnreadableStateError
+from engine.spark import hand_over
+from engine.spark.planner import Offset, Planner, PlanSpec
+from engine.spark.watermarks import Activity
+from tests.spark.test_planner import FakeSource, MovingSource
+
+
+class Counted(FakeSource):
+    """Its positions are numbers."""
+
+    def ends_now(self, at: object, stop: object) -> dict[str, Position]:
+        raise AssertionError
+
+    def earlier(self, first: Position, second: Position) -> Position:
+        return min(first, second)  # type: ignore[type-var]
+
+
+@dataclass
+class CountedAndMoving(MovingSource):
+    ends_now = Counted.ends_now
+    earlier = Counted.earlier
+
+
+def planner(source: FakeSource, folder: Path, meets: Offset) -> Planner:
+    return Planner(PlanSpec("t", folder, meets=meets), source, Activity(timedelta(minutes=5), {}), lambda: source.now)
+
+
+def at(positions: dict[str, Position], watermark: int | None, sequence: int = 7) -> Offset:
+    return Offset("t", positions, dict.fromkeys(positions, watermark), watermark, sequence=sequence)
+
+
+def test_the_rows_come_first_and_then_the_watermark_and_then_nothing(tmp_path: Path) -> None:
+    there = at({"a": 30, "b": 12}, 500)
+    plan = planner(Counted({"a": 90, "b": 90}), tmp_path, there)
+
+    read = plan.next(at({"a": 28, "b": 12}, 400))
+    assert (read.positions, read.watermark, set(read.moved)) == ({"a": 30, "b": 12}, 400, {"a"})
+    closed = plan.next(read)
+    assert (closed.positions, closed.watermark, closed.marks, closed.moved) == (there.positions, 500, there.marks, {})
+    assert plan.next(closed) is closed
+
+
+def test_a_restart_says_once_more_where_it_is_and_reads_nothing(tmp_path: Path) -> None:
+    there = at({"a": 30}, 500)
+    plan = planner(Counted({"a": 90}), tmp_path, there)
+
+    said = plan.next(there)
+
+    assert (said.positions, said.watermark, said.sequence) == ({"a": 30}, 500, there.sequence + 1)
+    assert plan.next(said) is said
+
+
+def test_what_only_the_original_has_seen_begins_and_what_only_the_copy_has_seen_waits(tmp_path: Path) -> None:
+    source = CountedAndMoving({"a": 90, "b": 300, "c": 50})
+    plan = planner(source, tmp_path, at({"a": 30, "b": 120}, 500))
+
+    begun = plan.next(at({"a": 30, "c": 4}, 400))
+    assert begun.positions == {"a": 30, "b": 100, "c": 4}
+    assert source.begins == [False]
+    read = plan.next(begun)
+    assert read.positions == {"a": 30, "b": 120, "c": 4}
+    assert plan.next(read).watermark == 500
+
+
+def test_who_is_ahead_or_has_closed_more_is_not_behind() -> None:
+    source = {"t": Counted({})}
+    there = [at({"a": 30, "b": 12}, 500)]
+
+    assert hand_over.is_behind(source, [at({"a": 30, "b": 3}, 400)], there)
+    assert hand_over.is_behind(source, [at({"a": 30}, None)], there)
+    assert not hand_over.is_behind(source, [at({"a": 31, "b": 3}, 400)], there)
+    assert not hand_over.is_behind(source, [at({"a": 30, "b": 3}, 501)], there)
+    assert not hand_over.is_behind(source, [at({"a": 30, "c": 3}, 400)], there)
+    assert not hand_over.is_behind(source, [at({"a": 1}, 1)], [*there, at({"a": 29, "b": 12}, 500)])
+
+
+def test_those_have_met_who_have_read_the_same_and_closed_the_same() -> None:
+    source = {"t": Counted({})}
+    there = [at({"a": 30}, 500)]
+
+    assert hand_over.have_met(source, [at({"a": 30, "b": 0}, 500)], there)
+    assert not hand_over.have_met(source, [at({"a": 30}, 499)], there)
+    assert not hand_over.have_met(source, [at({"a": 29}, 500)], there)
+    assert not hand_over.have_met(source, [at({"a": 31}, 500)], there)
+    assert hand_over.has_read(source, [at({"a": 31}, 1)], there)
+    assert not hand_over.has_read(source, [at({"a": 29}, 900)], there)
+
+
+def test_where_to_meet_is_said_in_the_state_and_taken_back(tmp_path: Path) -> None:
+    there = at({"a": 30}, 500)
+
+    hand_over.ask(tmp_path, [there])
+    assert hand_over.read_meeting(StatePaths(tmp_path)) == {"t": there}
+    StatePaths(tmp_path).meeting.write_text('{"t": 7}')
+    with pytest.raises(UnreadableStateError):
+        hand_over.read_meeting(StatePaths(tmp_path))
+    hand_over.release(tmp_path)
+    hand_over.release(tmp_path)
+    assert hand_over.read_meeting(StatePaths(tmp_path)) == {}
