@@ -1,12 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, signedOut } from "./api/client";
 import type { Session, Visitor } from "./api/types";
+import { later } from "./parts/later";
 import { Shell } from "./parts/shell";
 import { ProblemBox } from "./parts/problem";
 import { Jobs } from "./pages/jobs";
 import { Login } from "./pages/login";
-import { Pipeline } from "./pages/pipeline";
 import { useRoute } from "./router";
+
+const Editor = later(() => import("./pages/editor").then((module) => module.Editor));
+const Pipeline = later(() => import("./pages/pipeline").then((module) => module.Pipeline));
 
 type Entry = "asking" | "outside" | Session | Error;
 
@@ -55,7 +58,13 @@ export function App() {
 
   return (
     <Shell session={entry} route={route} leave={() => void leave()}>
-      {route.page === "pipeline" ? <Pipeline key={route.name} name={route.name} shownPart={route.part} /> : <Jobs />}
+      {route.page === "pipeline" ? (
+        <Pipeline key={route.name} name={route.name} shownPart={route.part} />
+      ) : route.page === "editor" ? (
+        <Editor key={route.pipeline} pipeline={route.pipeline} />
+      ) : (
+        <Jobs />
+      )}
     </Shell>
   );
 }

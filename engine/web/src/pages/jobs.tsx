@@ -9,7 +9,7 @@ import { useNarrow } from "../narrow";
 import { ProblemBox } from "../parts/problem";
 import { Sparkline } from "../parts/sparkline";
 import { StateMark } from "../parts/state";
-import { go, pipelinePath } from "../router";
+import { editorPath, go, pipelinePath } from "../router";
 import type { Tone } from "../states";
 import { useTitle } from "../title";
 
@@ -82,7 +82,7 @@ function Welcome() {
     <div class="empty">
       <p>There is no pipeline yet.</p>
       <p>
-        <code>arroyo deploy clicks.sql</code> deploys one.
+        <a href={editorPath()}>Write one, or try an example</a>, or have the command line deploy a file: <code>arroyo deploy clicks.sql</code>
       </p>
     </div>
   );

@@ -10,13 +10,15 @@ import { type Action, actionsOf } from "../pipeline/actions";
 import { Events } from "../pipeline/events";
 import { History } from "../pipeline/history";
 import { Logs } from "../pipeline/logs";
+import { Output } from "../pipeline/output";
 import { Overview } from "../pipeline/overview";
-import { go, pipelinePath } from "../router";
+import { editorPath, go, pipelinePath } from "../router";
 import { useTitle } from "../title";
 
 const EVERY = 2_000;
 const PARTS: readonly [string, string][] = [
   ["overview", "Overview"],
+  ["output", "Output"],
   ["history", "History"],
   ["events", "Events"],
   ["logs", "Logs"],
@@ -70,12 +72,16 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         ))}
       </nav>
       {shownPart === "overview" && job && <Overview pipeline={pipeline} job={job} every={EVERY} />}
+      {shownPart === "output" && job && <Output pipeline={pipeline} job={job} every={EVERY} />}
       {shownPart === "history" && job && <History pipeline={pipeline} job={job} every={EVERY} />}
       {shownPart === "events" && <Events pipeline={pipeline} every={EVERY} />}
       {shownPart === "logs" && <Logs pipeline={pipeline} every={EVERY} />}
       {shownPart === "query" && (
         <section class="panel">
-          <h2>Query of version {pipeline.version}</h2>
+          <div class="row">
+            <h2>Query of version {pipeline.version}</h2>
+            <a href={editorPath(name)}>Edit</a>
+          </div>
           <pre class="sql" tabIndex={0}>
             {pipeline.query}
           </pre>

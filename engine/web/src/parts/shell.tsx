@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Session } from "../api/types";
-import type { Route } from "../router";
+import { type Route, editorPath } from "../router";
 import { type Theme, chooseTheme, theme } from "../theme";
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
@@ -29,6 +29,9 @@ export function Shell({ session, route, leave, children }: Props) {
         <nav aria-label="Pages">
           <a href="#/" aria-current={route.page === "jobs" || route.page === "pipeline" ? "page" : undefined}>
             Jobs
+          </a>
+          <a href={editorPath()} aria-current={route.page === "editor" ? "page" : undefined}>
+            Editor
           </a>
           <a href="docs" target="_blank" rel="noopener">
             API

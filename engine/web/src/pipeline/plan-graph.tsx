@@ -11,11 +11,13 @@ interface Props {
   plan: Plan;
   /** What is known of a node while it runs. */
   figures?: (node: DrawnNode) => Figures | null;
+  /** Whether the sources are at the top, and not at the left. */
+  isUpright?: boolean;
 }
 
 /** A plan as a graph; a node that is chosen tells all of itself. */
-export function PlanGraph({ plan, figures }: Props) {
-  const isNarrow = useNarrow();
+export function PlanGraph({ plan, figures, isUpright = false }: Props) {
+  const isNarrow = useNarrow() || isUpright;
   const drawing = useMemo(() => layOut(plan, isNarrow), [plan, isNarrow]);
   const [chosen, setChosen] = useState<number | null>(null);
   const node = drawing.nodes.find(({ node_id }) => node_id === chosen);

@@ -1,0 +1,101 @@
+import { autocompletion, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { PostgreSQL, sql } from "@codemirror/lang-sql";
+import { HighlightStyle, bracketMatching, syntaxHighlighting } from "@codemirror/language";
+import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
+import { EditorState } from "@codemirror/state";
+import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { useEffect, useRef } from "preact/hooks";
+import type { Complaint } from "../api/types";
+import { placeOf } from "./places";
+
+interface Props {
+  /** What the text begins with; another one takes the place of what is written. */
+  loaded: { text: string };
+  complaints: readonly Complaint[];
+  changed: (text: string) => void;
+  /** Control and Enter. */
+  submit: () => void;
+}
+
+const COLOURS = HighlightStyle.define([
+  { tag: tags.keyword, color: "var(--line-1)", fontWeight: "600" },
+  { tag: [tags.string, tags.special(tags.string)], color: "var(--line-3)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--line-2)" },
+  { tag: tags.comment, color: "var(--soft)", fontStyle: "italic" },
+  { tag: [tags.typeName, tags.standard(tags.name)], color: "var(--line-4)" },
+]);
+
+const THEME = EditorView.theme({
+  "&": { height: "100%", backgroundColor: "var(--panel)", color: "var(--ink)", fontSize: "13px" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  ".cm-scroller": { fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace', lineHeight: "1.5" },
+  ".cm-gutters": { backgroundColor: "var(--panel)", color: "var(--soft)", borderRight: "1px solid var(--line)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
+  "&.cm-focused .cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--mark) 45%, transparent)" },
+  ".cm-cursor": { borderLeftColor: "var(--ink)" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "color-mix(in srgb, var(--accent) 30%, transparent) !important" },
+  ".cm-tooltip": { backgroundColor: "var(--panel)", color: "var(--ink)", border: "1px solid var(--line)" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent-back)", color: "#fff" },
+  ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
+  ".cm-placeholder": { color: "var(--soft)" },
+});
+
+/** A text of SQL with its colours, and with complaints where they belong. In a shadow root, where its styles are no
+ * markup: the policy of the page refuses any other. */
+export function SqlEditor({ loaded, complaints, changed, submit }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView | null>(null);
+  const calls = useRef({ changed, submit });
+  calls.current = { changed, submit };
+
+  useEffect(() => {
+    if (!place.current) return;
+    const root = place.current.shadowRoot ?? place.current.attachShadow({ mode: "open" });
+    const run = () => {
+      calls.current.submit();
+      return true;
+    };
+    view.current = new EditorView({
+      root,
+      parent: root,
+      state: EditorState.create({
+        doc: loaded.text,
+        extensions: [
+          lineNumbers(),
+          history(),
+          drawSelection(),
+          highlightActiveLine(),
+          bracketMatching(),
+          autocompletion(),
+          lintGutter(),
+          sql({ dialect: PostgreSQL, upperCaseKeywords: true }),
+          syntaxHighlighting(COLOURS),
+          THEME,
+          placeholder("CREATE TABLE ... WITH (connector = ...); INSERT INTO ... SELECT ..."),
+          EditorView.lineWrapping,
+          EditorView.contentAttributes.of({ "aria-label": "SQL" }),
+          keymap.of([{ key: "Mod-Enter", run }, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+          EditorView.updateListener.of((update) => update.docChanged && calls.current.changed(update.state.doc.toString())),
+        ],
+      }),
+    });
+    return () => view.current?.destroy();
+  }, []);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (editor && editor.state.doc.toString() !== loaded.text) editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: loaded.text } });
+  }, [loaded]);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (!editor) return;
+    const written = editor.state.doc.toString();
+    const found = complaints.filter(({ span }) => span).map<Diagnostic>((complaint) => ({ ...placeOf(written, complaint.span!.start), severity: "error", message: complaint.message }));
+    editor.dispatch(setDiagnostics(editor.state, found));
+  }, [complaints]);
+
+  return <div ref={place} class="sql-editor" />;
+}
