@@ -364,6 +364,12 @@ class OtherFormatError(StateError):
     code = "state.other_format"
 
 
+class LeftSinkError(StateError):
+    """A sink of the query was written by a history of the pipeline that was left, and by no other one."""
+
+    code = "state.left_sink"
+
+
 class StateNotKeptError(StateError):
     """A part of the state that a new query is to keep does not fit it."""
 

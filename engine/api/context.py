@@ -18,6 +18,7 @@ from engine.api.sessions import Sessions
 from engine.api.traces.asked_starts import AskedStarts
 from engine.api.traces.spans import TellSpan
 from engine.api.waiting_requests import Changes
+from engine.checkpoints.lineage import Lineage
 from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.leaks import Limits
@@ -52,6 +53,9 @@ nobody can say."""
 PlanReprocess = Callable[[str, Sequence[str], Mapping[str, str]], Sequence[str]]
 """Says where the sinks of a query write that reads its input again, given its UDFs and its settings. Raises EngineError
 where that cannot be."""
+CheckSinks = Callable[[Path, str, Sequence[str], tuple[Lineage, int]], None]
+"""Refuses a query with its UDFs that cannot go on with its sinks of the state in a directory, from an epoch of a
+history. Raises EngineError."""
 CheckStarts = Callable[[Path | None, str, Sequence[str], Starts, Upgrade], None]
 """Refuses start positions that a run of a query with its UDFs would refuse which goes on from the state or savepoint in
 a directory, or begins with nothing. Raises EngineError."""
@@ -170,6 +174,7 @@ class Context:
     plan_reprocess: PlanReprocess = lambda *_: ()
     plan_fork: PlanFork = lambda *_: PlannedFork(ShownUpgrade("", "", False, True, "", "", "{}"))
     check_starts: CheckStarts = lambda *_: None
+    check_sinks: CheckSinks = lambda *_: None
     plan_hand_over: PlanHandOver = lambda *_: (ShownUpgrade("", "", False, True, "", "", "{}"), ())
     meetings: Meetings = field(default_factory=StateMeetings)
     connections: str = field(default="", repr=False)

@@ -12,6 +12,7 @@ from engine.start_positions import StartPosition
 
 if TYPE_CHECKING:
     from engine.changes.verdict import UpgradePlan
+    from engine.checkpoints.lineage import Lineage
     from engine.checkpoints.running_query import RunningQuery
 
 _NONE_SAID: Mapping[str, StartPosition] = {}
@@ -31,29 +32,57 @@ def plan_upgrade(
     late: the server is there sooner."""
     from engine.changes.compare import compare  # noqa: PLC0415
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
+    from engine.checkpoints.lineage import read_lineage  # noqa: PLC0415
     from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
     from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.inspection.reading_again import read_again  # noqa: PLC0415
     from engine.inspection.summary import operator_figures  # noqa: PLC0415
+    from engine.spark.left_sinks import refuse_left_sinks  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     paths = StatePaths(state)
 
-    def read() -> RunningQuery | None:
-        has_state = paths.pipeline.exists() and newest_commit(paths.checkpoint) is not None
-        return query_of_state(state) if has_state else None
+    def read() -> tuple[RunningQuery, Lineage, int] | None:
+        epoch = newest_commit(paths.checkpoint) if paths.pipeline.exists() else None
+        if epoch is not None:
+            paths.lineage.stat()
+        return None if epoch is None else (query_of_state(state), read_lineage(paths.lineage), epoch)
 
     # while it is swapped for another, as at the end of a rescale, its parts are nowhere for a moment
-    if (running := read_again(paths, read)) is None:
+    if (found := read_again(paths, read)) is None:
         return None
+    running, history, epoch = found
     files = name_files(udfs)
     before = compile_running(running, udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset, hold_back=wish.hold_back).with_starts(
         starts
     )
+    if not plan.is_same:
+        refuse_left_sinks(paths, after, history, epoch)
     return _shown(plan.with_figures(operator_figures(state, before)), before.fingerprint)
+
+
+def check_sinks(
+    state: Path,
+    query: str,
+    udfs: Sequence[str],
+    saved: tuple[Lineage, int],
+    connections: str = "",
+    *,
+    may_hold_secrets: bool = False,
+) -> None:
+    """Raise LeftSinkError when a query cannot go on with its sinks of a state from an epoch of a history that is put in
+    its place."""
+    from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.spark.left_sinks import refuse_left_sinks  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    files = name_files(udfs)
+    program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
+    refuse_left_sinks(StatePaths(state), program, *saved)
 
 
 def plan_fork(

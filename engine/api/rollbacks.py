@@ -138,6 +138,9 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     manifest, parallelism = read_checked(context, stored)
     planned = _planned(context, manifest, origin, way)
     version = desired.earlier_version(current, origin, planned, now)
+    if way.is_redone:
+        state, saved_at = context.directory.state(pipeline.id), Lineage(manifest.lineage, manifest.parents)
+        context.check_sinks(state, origin.spec.query, origin.spec.udfs, (saved_at, manifest.epoch))
     if way.is_redone and origin.upgrade is not None:
         version = replace(
             version, upgrade=replace(origin.upgrade, savepoint_id=None, from_version=None, from_plan=None)

@@ -44,6 +44,7 @@ from engine.connectors import connector_of
 from engine.delivery.faults import reach
 from engine.delivery.manifests import find_manifest
 from engine.errors import NoStateError, NothingToSaveError, UpgradeRefusedError
+from engine.spark.left_sinks import refuse_left_sinks
 from engine.spark.migrate import migrate
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
@@ -80,6 +81,8 @@ def take_over(
         before, program, keep_state=upgrade.keep_state, reset=upgrade.reset, hold_back=upgrade.hold_back
     ).with_starts(start_from)
     _refuse_loss(plan, upgrade)
+    if not upgrade.is_fork and (epoch := spark_log.newest_commit(paths.checkpoint)) is not None:
+        refuse_left_sinks(paths, program, read_lineage(paths.lineage), epoch)
     counting_starts(program, start_from, begun_after(begun_tables(paths.checkpoint), plan.dropped_sources))
     if is_begun_for_good(paths, before, held.lineage):
         finish(before)

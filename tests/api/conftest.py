@@ -17,8 +17,16 @@ from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls, SavepointContent
 from engine.api.waiting_requests import Changes
+from engine.checkpoints.lineage import Lineage
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
-from engine.errors import ScriptRefused, StartPositionError, TextPosition, UnknownColumnError, UnknownTableError
+from engine.errors import (
+    LeftSinkError,
+    ScriptRefused,
+    StartPositionError,
+    TextPosition,
+    UnknownColumnError,
+    UnknownTableError,
+)
 from engine.jobs.actions import MaintenanceTask, RestoreSavepoint
 from engine.jobs.assignment import Assignment
 from engine.jobs.controller import Controller, hash_key
@@ -109,6 +117,8 @@ class Plane:
     asked_starts: list[tuple[Path | None, str, tuple[str, ...]]] = field(default_factory=list)
     """Which start positions were looked at: of what, for which query, which."""
     refuses_starts: bool = False
+    refuses_sinks: bool = False
+    """Whether sinks of a version that is brought back were left."""
 
     def deploy(self, name: str = "orders", query: str = "SELECT 1", **body: Any) -> dict[str, Any]:
         answer = self.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": query, **body})
@@ -262,6 +272,10 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         if planes[0].refuses_starts and starts:
             raise StartPositionError("clicks cannot begin there")
 
+    def check_sinks(state: Path, query: str, udfs: Sequence[str], saved: tuple[Lineage, int]) -> None:
+        if planes[0].refuses_sinks:
+            raise LeftSinkError(f"{query} cannot go on from {saved[0].id} at {saved[1]}")
+
     def stepped(pipeline_id: str) -> None:
         changes.notify(pipeline_id)
         savepoints.take_due(context, pipeline_id)
@@ -288,6 +302,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         "1.2.3",
         "me",
         plan_upgrade=plan_upgrade,
+        check_sinks=check_sinks,
         check_starts=check_starts,
         plan_fork=lambda *_: planes[0].fork,
     )

@@ -210,6 +210,9 @@ def test_a_rollback_of_a_rollback_begins_where_the_histories_part(upgraded: Plan
     state = upgraded.context.directory.state(pipeline)
     write_lineage(state / "lineage.json", Lineage("three", (("one", 7),)))
 
+    upgraded.refuses_sinks = True
+    assert roll_back(upgraded)[1]["detail"] == "SELECT 2 cannot go on from one at 7"
+    upgraded.refuses_sinks = False
     _, answer = roll_back(upgraded)
     upgraded.end()
 
