@@ -45,6 +45,7 @@ def get_provider_info() -> dict[str, Any]:
         ),
         "triggers": _modules("triggers.pipeline"),
         "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
+        "cli": ["airflow_provider_arroyo.cli.get_commands"],
         "connection-types": [_connection_type()],
     }
 

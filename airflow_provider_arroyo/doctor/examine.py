@@ -1,0 +1,43 @@
+"""All rules over all files of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_provider_arroyo.doctor.files import PACKAGE, read_dag_file
+from airflow_provider_arroyo.doctor.findings import Finding
+from airflow_provider_arroyo.doctor.rules import RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The files that have to do with this provider, and what was found in them."""
+
+    files: Sequence[Path]
+    findings: Sequence[Finding]
+
+
+def examine(paths: Sequence[Path]) -> Examination:
+    """Read these files, and those of these folders; none is run. A file that cannot be read is a finding, too."""
+    files: list[Path] = []
+    findings: set[Finding] = set()
+    for path in _python_files(paths):
+        try:
+            if PACKAGE.encode() not in path.read_bytes():
+                continue
+            files.append(path)
+            file = read_dag_file(path)
+        except (OSError, SyntaxError, ValueError, RecursionError) as error:
+            line = getattr(error, "lineno", None) or 1
+            hint = "Until it can be read nothing is known of it."
+            findings.add(Finding(str(path), line, "dag.unreadable", f"it cannot be read: {error}", hint))
+            continue
+        findings.update(finding for rule in RULES for finding in rule(file))
+    return Examination(files, sorted(findings))
+
+
+def _python_files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]

@@ -1,0 +1,150 @@
+"""A DAG file as its text has it: the tasks of this provider that it makes, and the DAGs that they belong to.
+
+    SQL = "SELECT ..."                                      constants of the file are looked up,
+    with DAG("hourly", schedule="@hourly"):                 Task(kind=WatermarkSensor, dag=the call of DAG)
+        WatermarkSensor(task_id="gate", past=AT)            what is worked out while the file runs is not known
+
+Nothing of the file is run or imported.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+GATES = frozenset({"WatermarkSensor", "StreamingSqlOperator"})
+PACKAGE = "airflow_provider_arroyo"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call with keywords, those of its defaults included."""
+
+    node: ast.Call
+    keywords: Mapping[str, ast.expr]
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return self.node.lineno
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of this provider. `is_mapped` says that there are as many of it as a list is long."""
+
+    kind: str
+    call: Call
+    dag: Call | None
+    is_mapped: bool = False
+
+    def argument(self, name: str) -> ast.expr | None:
+        """What it is given by this name, itself or by the defaults of its DAG."""
+        if name in self.call.keywords:
+            return self.call.keywords[name]
+        defaults = None if self.dag is None else self.dag.keywords.get("default_args")
+        if isinstance(defaults, ast.Dict):
+            for key, value in zip(defaults.keys, defaults.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == name:
+                    return value
+        return None
+
+
+@dataclass(slots=True)
+class DagFile:
+    """A file that was read."""
+
+    path: Path
+    tree: ast.Module
+    constants: dict[str, ast.expr] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    """The provider's classes, by what the file calls them."""
+    tasks: list[Task] = field(default_factory=list)
+
+    def value(self, node: ast.expr | None) -> ast.expr | None:
+        """What stands behind a name that the file gives to a constant; else the expression itself."""
+        seen = set[str]()
+        while isinstance(node, ast.Name) and node.id in self.constants and node.id not in seen:
+            seen.add(node.id)
+            node = self.constants[node.id]
+        return node
+
+    def text(self, node: ast.expr | None) -> str | None:
+        """The text of an expression, as far as the file has it."""
+        match self.value(node):
+            case ast.Constant(value=str() as text):
+                return text
+            case ast.JoinedStr(values=parts):
+                return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
+            case ast.BinOp(left=left, op=ast.Mod()):
+                return self.text(left)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return f"{self.text(left) or ''}{self.text(right) or ''}"
+            case _:
+                return None
+
+
+def read_dag_file(path: Path) -> DagFile:
+    """The file; raises SyntaxError, OSError or ValueError where it is none."""
+    file = DagFile(path, ast.parse(path.read_bytes(), str(path)))
+    for statement in file.tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                file.constants[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                file.constants[name] = value
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == PACKAGE:
+            file.kinds |= {alias.asname or alias.name: alias.name for alias in node.names}
+    file.tasks = list(_tasks(file, file.tree.body, _only_dag(file)))
+    return file
+
+
+def _only_dag(file: DagFile) -> Call | None:
+    """The DAG of a file that makes one, for tasks that stand outside of it."""
+    dags = [_call(file, node) for node in ast.walk(file.tree) if isinstance(node, ast.Call) and _name(node) == "DAG"]
+    return dags[0] if len(dags) == 1 else None
+
+
+def _tasks(file: DagFile, body: Sequence[ast.AST], dag: Call | None) -> Iterator[Task]:
+    for node in body:
+        inner = dag
+        if isinstance(node, ast.With | ast.AsyncWith):
+            calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+            inner = next((_call(file, call) for call in calls if _name(call) == "DAG"), dag)
+        elif isinstance(node, ast.FunctionDef):
+            calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+            inner = next((_call(file, call) for call in calls if _name(call) == "dag"), dag)
+        elif isinstance(node, ast.Call):
+            yield from _task(file, node, dag)
+        yield from _tasks(file, list(ast.iter_child_nodes(node)), inner)
+
+
+def _task(file: DagFile, node: ast.Call, dag: Call | None) -> Iterator[Task]:
+    match node.func:
+        case ast.Attribute(attr="partial", value=ast.Name(id=name)) if name in file.kinds:
+            yield Task(file.kinds[name], _call(file, node), dag, is_mapped=True)
+        case ast.Name(id=name) if name in file.kinds:
+            yield Task(file.kinds[name], _call(file, node), dag)
+
+
+def _call(file: DagFile, node: ast.Call) -> Call:
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+    for keyword in node.keywords:
+        spread = file.value(keyword.value) if keyword.arg is None else None
+        if isinstance(spread, ast.Dict):
+            for key, value in zip(spread.keys, spread.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    keywords.setdefault(key.value, value)
+    if "default_args" in keywords:
+        keywords["default_args"] = file.value(keywords["default_args"]) or keywords["default_args"]
+    return Call(node, keywords)
+
+
+def _name(call: ast.Call) -> str | None:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return None

@@ -1,0 +1,31 @@
+"""A trap that was found, and how findings are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """What is wrong, where, and what to do about it."""
+
+    file: str
+    line: int
+    code: str
+    message: str
+    hint: str
+
+
+def as_text(findings: Sequence[Finding], files: Sequence[Path]) -> str:
+    """One finding after the other, and how many there are."""
+    parts = [f"{it.file}:{it.line}: {it.code}: {it.message}\n  hint: {it.hint}" for it in findings]
+    read = f"{len(files)} file{'' if len(files) == 1 else 's'} with tasks of this provider read"
+    return "\n".join([*parts, f"{len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}, {read}"])
+
+
+def as_json(findings: Sequence[Finding], files: Sequence[Path]) -> str:
+    """The same for programs."""
+    return json.dumps({"files": [str(path) for path in files], "findings": [asdict(it) for it in findings]}, indent=2)

@@ -1,0 +1,198 @@
+"""The traps that are looked for, one to a function. Each gives what it finds in a file; what the text of the file does
+not say is not guessed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from airflow_provider_arroyo.doctor.files import DagFile, Task
+from airflow_provider_arroyo.doctor.findings import Finding
+from airflow_provider_arroyo.doctor.schedules import read_length, read_schedule, window_lengths
+
+LONG = timedelta(hours=1)
+"""For how long a worker's slot may be held by a wait."""
+INSTANTS = ("past", "start", "end")
+SCRIPTS = ("sql", "query")
+_CONFIDENTIAL = r"(?:password|passwd|secret|token|api_?key|access_?key|private_?key)"
+_SECRET_OPTION = re.compile(
+    rf"(?:^|[,(])\s*'?[\w.]*{_CONFIDENTIAL}[\w.]*'?\s*=\s*'(?!\$\{{secret:|\{{)([^']+)'", re.IGNORECASE | re.MULTILINE
+)
+_SECRET_TEMPLATE = re.compile(
+    rf"\{{\{{[^}}]*(?:conn\.\w+\.(?:password|extra\w*)|var\.(?:value|json)\.\w*{_CONFIDENTIAL}\w*)[^}}]*\}}\}}",
+    re.IGNORECASE,
+)
+
+
+def naive_instants(file: DagFile) -> Iterator[Finding]:
+    """An instant without a zone is taken as UTC, whatever the zone of the DAG is."""
+    for task in file.tasks:
+        for name in INSTANTS:
+            node = file.value(task.argument(name))
+            if node is not None and _is_naive(node):
+                yield _finding(
+                    file,
+                    node,
+                    "dag.naive_instant",
+                    f"{name} of {task.kind} has no zone and is taken as UTC",
+                    "Write the zone: datetime(..., tzinfo=UTC), or '2026-01-31T05:00:00Z'.",
+                )
+
+
+def gates_within_windows(file: DagFile) -> Iterator[Finding]:
+    """A gate on the end of a data interval says nothing of a window that is open then."""
+    scripts = {file.text(task.argument("pipeline")): _script(file, task) for task in file.tasks if task.argument("sql")}
+    for task in file.tasks:
+        if not _waits_for_interval(file, task) or task.dag is None:
+            continue
+        schedule = file.value(task.dag.keywords.get("schedule"))
+        if schedule is None or (isinstance(schedule, ast.Constant) and schedule.value is None):
+            if task.argument("past") is None:
+                yield _finding(
+                    file,
+                    task.call.node,
+                    "dag.gate_without_interval",
+                    f"{task.kind} waits for the end of the data interval, and a DAG without a schedule has none",
+                    "Give it the instant: past=...",
+                )
+            continue
+        ends, script = read_schedule(schedule), scripts.get(file.text(task.argument("pipeline")))
+        lengths = [] if ends is None or script is None else [*window_lengths(script[0])]
+        for length in sorted({length for length in lengths if ends is not None and ends.cut(length)}):
+            yield _finding(
+                file,
+                task.call.node,
+                "dag.gate_within_window",
+                f"{task.kind} waits for the end of the data interval, which may lie within a window of {length}",
+                "Let the schedule end intervals where windows end, or give past= such an instant.",
+            )
+
+
+def long_waits(file: DagFile) -> Iterator[Finding]:
+    """A wait that is not deferred holds a worker's slot all the time."""
+    for task in file.tasks:
+        is_sensor = task.kind.endswith("Sensor")
+        mode, deferrable = file.value(task.argument("mode")), file.value(task.argument("deferrable"))
+        holds = _is(deferrable, False) or (is_sensor and _is(mode, "poke") and not _is(deferrable, True))
+        limit = _length(file, task.argument("timeout" if is_sensor else "wait_timeout"))
+        is_endless = is_sensor and task.argument("timeout") is None
+        is_long = is_endless or (limit is not None and limit >= LONG)
+        if holds and is_long and not (is_sensor and _is(mode, "reschedule")):
+            for_how_long = "for seven days" if is_endless else f"for {limit}"
+            yield _finding(
+                file,
+                task.call.node,
+                "dag.held_worker",
+                f"{task.kind} may hold the slot of a worker {for_how_long}",
+                "Write deferrable=True: then it waits in the triggerer.",
+            )
+
+
+def backfills_without_pool(file: DagFile) -> Iterator[Finding]:
+    """Backfills of many ranges at once start as many Spark drivers."""
+    for task in file.tasks:
+        if task.kind != "StreamBackfillOperator" or task.argument("pool") is not None:
+            continue
+        runs = None if task.dag is None else file.value(task.dag.keywords.get("max_active_runs"))
+        has_schedule = task.dag is not None and not _is(file.value(task.dag.keywords.get("schedule")), None)
+        has_schedule = has_schedule and task.dag is not None and "schedule" in task.dag.keywords
+        if task.is_mapped or (has_schedule and not _is(runs, 1)):
+            yield _finding(
+                file,
+                task.call.node,
+                "dag.backfill_without_pool",
+                "as many backfills may run at once as there are runs or mapped tasks, each with a Spark driver",
+                "Give it a pool with as many slots as the machine has room for: pool='backfills'.",
+            )
+
+
+def shown_secrets(file: DagFile) -> Iterator[Finding]:
+    """Templated fields are shown by Airflow and stay in its database, and a script stays in the control plane."""
+    for task in file.tasks:
+        script = _script(file, task)
+        texts = [] if script is None else [script]
+        settings = file.value(task.argument("settings"))
+        values = settings.values if isinstance(settings, ast.Dict) else []
+        texts += [(text, file.path, value.lineno) for value in values if (text := file.text(value)) is not None]
+        for text, path, line in texts:
+            for pattern, what in ((_SECRET_OPTION, "is written out"), (_SECRET_TEMPLATE, "is rendered")):
+                for match in pattern.finditer(text):
+                    at = line + text.count("\n", 0, match.end())
+                    yield Finding(
+                        str(path),
+                        at,
+                        "dag.shown_secret",
+                        f"a secret {what} in a field of {task.kind} that is kept and shown",
+                        "Write ${secret:NAME} in the script, and secrets={'NAME': 'conn:ID.password'} in the task.",
+                    )
+
+
+RULES: tuple[Callable[[DagFile], Iterator[Finding]], ...] = (
+    naive_instants,
+    gates_within_windows,
+    long_waits,
+    backfills_without_pool,
+    shown_secrets,
+)
+
+
+def _finding(file: DagFile, node: ast.expr, code: str, message: str, hint: str) -> Finding:
+    return Finding(str(file.path), node.lineno, code, message, hint)
+
+
+def _is_naive(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=str() as text):
+            try:
+                return len(text) > len("2026-01-31") and datetime.fromisoformat(text.strip()).tzinfo is None
+            except ValueError:
+                return False  # a template, or what the task itself refuses
+        case ast.Call(func=ast.Name(id="datetime") | ast.Attribute(attr="datetime"), args=args, keywords=keywords):
+            return len(args) < 8 and all(keyword.arg not in ("tzinfo", "tz", None) for keyword in keywords)
+        case ast.Call(func=ast.Attribute(attr="utcnow")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="now", value=ast.Name(id="datetime")), args=[], keywords=[]):
+            return True
+    return False
+
+
+def _waits_for_interval(file: DagFile, task: Task) -> bool:
+    if task.kind == "StreamingSqlOperator" and file.text(task.argument("wait_for")) != "complete":
+        return False
+    if task.kind not in ("StreamingSqlOperator", "WatermarkSensor") or task.is_mapped:
+        return False
+    past = task.argument("past")
+    return past is None or bool(re.fullmatch(r"\{\{\s*data_interval_end\s*\}\}", file.text(past) or ""))
+
+
+def _script(file: DagFile, task: Task) -> tuple[str, Path, int] | None:
+    """The script of a task, where it stands, and at which line it begins there."""
+    for name in SCRIPTS:
+        node = file.value(task.argument(name))
+        text = file.text(node)
+        if node is None or text is None:
+            continue
+        if not text.endswith(".sql") or "\n" in text:
+            return text, file.path, node.lineno
+        path = file.path.parent / text
+        try:
+            return path.read_text(), path, 1
+        except OSError:
+            return None  # it lies in a folder that only the DAG knows
+    return None
+
+
+def _is(node: ast.expr | None, value: object) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value
+
+
+def _length(file: DagFile, node: ast.expr | None) -> timedelta | None:
+    match file.value(node):
+        case ast.Constant(value=int() | float() as seconds):
+            return timedelta(seconds=seconds)
+        case ast.Call(func=ast.Name(id="timedelta") | ast.Attribute(attr="timedelta"), args=[], keywords=keywords):
+            return read_length(keywords)
+    return None

@@ -1,0 +1,79 @@
+"""When a schedule's data intervals end, and how long the windows of a script are; None where the text does not say.
+
+"@hourly", "0 * * * *"       every hour, at its first minute
+"30 2 * * *"                 every day, two and a half hours into it
+timedelta(minutes=90)        every 90 minutes
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+PRESETS = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *"}
+UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_WINDOW = re.compile(r"\b(?:tumble|hop)\s*\(\s*INTERVAL\s+'(\d+)\s*([a-z]+?)s?'", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Data intervals that end every `period`, `offset` into a day."""
+
+    period: timedelta
+    offset: timedelta = timedelta(0)
+
+    def cut(self, window: timedelta) -> bool:
+        """Whether one of them ends in the middle of a window of this length."""
+        return bool(self.period % window or self.offset % window)
+
+
+def read_schedule(node: ast.expr | None) -> Ends | None:
+    """When the intervals of a DAG with this schedule end."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return _read_cron(PRESETS.get(text, text))
+        case ast.Call(func=ast.Name(id="timedelta") | ast.Attribute(attr="timedelta"), args=[], keywords=keywords):
+            length = read_length(keywords)
+            return Ends(length) if length else None
+    return None
+
+
+def read_length(keywords: Sequence[ast.keyword]) -> timedelta | None:
+    """The length of `timedelta(hours=1)`, where its numbers are written out."""
+    length = timedelta(0)
+    for keyword in keywords:
+        if not isinstance(keyword.value, ast.Constant) or not isinstance(keyword.value.value, int | float):
+            return None
+        length += timedelta(**{str(keyword.arg): keyword.value.value})
+    return length
+
+
+def window_lengths(sql: str) -> Iterator[timedelta]:
+    """The lengths after which windows of a script end; of those that hop it is how far they do."""
+    for length, unit in _WINDOW.findall(sql):
+        if unit.lower() in UNITS and int(length):
+            yield timedelta(seconds=int(length) * UNITS[unit.lower()])
+
+
+def _read_cron(text: str) -> Ends | None:
+    fields = text.split()
+    if len(fields) != 5 or fields[2:] != ["*", "*", "*"]:
+        return None
+    minute, hour = fields[:2]
+    if step := re.fullmatch(r"\*/(\d+)", minute):
+        count = int(step[1])
+        return Ends(timedelta(minutes=count)) if hour == "*" and count and 60 % count == 0 else None
+    if minute == "*":
+        return Ends(timedelta(minutes=1)) if hour == "*" else None
+    if not minute.isdigit():
+        return None
+    offset = timedelta(minutes=int(minute))
+    if hour == "*":
+        return Ends(timedelta(hours=1), offset)
+    if step := re.fullmatch(r"\*/(\d+)", hour):
+        count = int(step[1])
+        return Ends(timedelta(hours=count), offset) if count and 24 % count == 0 else None
+    return Ends(timedelta(days=1), timedelta(hours=int(hour)) + offset) if hour.isdigit() else None

@@ -1,0 +1,239 @@
+"""The doctor finds traps in DAG files by file and line, and none where there is none; it runs nothing of them."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from airflow.cli import cli_parser
+
+from airflow_provider_arroyo import cli
+from airflow_provider_arroyo.doctor.examine import examine
+from airflow_provider_arroyo.doctor.files import read_dag_file
+from airflow_provider_arroyo.doctor.schedules import Ends, read_schedule, window_lengths
+from airflow_provider_arroyo.testing import FakeControlPlane
+
+HEAD = """
+raise SystemExit("this file was run")
+from datetime import UTC, datetime, timedelta
+from airflow.sdk import DAG
+from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator as Backfill
+from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
+SQL = '''
+SELECT tumble(INTERVAL '2 hours') AS window, count(*) FROM a GROUP BY 1;
+'''
+"""
+LINE = HEAD.count("\n") + 1
+
+
+def found(folder: Path, text: str) -> list[tuple[int, str]]:
+    """The lines behind the head of a file with this text, and what is wrong there."""
+    path = folder / "a_dag.py"
+    path.write_text(HEAD + text)
+    return [(finding.line - LINE, finding.code) for finding in examine([path]).findings]
+
+
+def gate(arguments: str, dag: str = "schedule='@hourly'") -> str:
+    return (
+        f"with DAG('d', {dag}):\n"
+        "    StreamingSqlOperator(task_id='s', pipeline='p', sql=SQL)\n"
+        f"    WatermarkSensor(task_id='g', pipeline='p', {arguments})\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("past", "is_naive"),
+    [
+        ("datetime(2026, 1, 1)", True),
+        ("datetime(2026, 1, 1, tzinfo=UTC)", False),
+        ("datetime(2026, 1, 1, 0, 0, 0, 0, UTC)", False),
+        ("datetime.now()", True),
+        ("datetime.now(UTC)", False),
+        ("datetime.utcnow()", True),
+        ("'2026-01-01T05:00:00'", True),
+        ("'2026-01-01T05:00:00Z'", False),
+        ("'2026-01-01'", False),
+        ("'{{ ts }}'", False),
+        ("something()", False),
+    ],
+)
+def test_an_instant_needs_a_zone(past: str, is_naive: bool, tmp_path: Path) -> None:
+    assert found(tmp_path, gate(f"past={past}")) == [(2, "dag.naive_instant")] * is_naive
+
+
+def test_a_name_stands_for_what_the_file_gives_it(tmp_path: Path) -> None:
+    assert found(tmp_path, "AT = datetime(2026, 1, 1)\nWatermarkSensor(task_id='g', pipeline='p', past=AT)\n") == [
+        (0, "dag.naive_instant")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "code"),
+    [
+        ("'@hourly'", ["dag.gate_within_window"]),
+        ("'0 */2 * * *'", []),
+        ("'30 */2 * * *'", ["dag.gate_within_window"]),
+        ("'@daily'", []),
+        ("timedelta(hours=3)", ["dag.gate_within_window"]),
+        ("timedelta(hours=4)", []),
+        ("'7 3 1 * *'", []),
+        ("None", ["dag.gate_without_interval"]),
+    ],
+)
+def test_a_gate_on_the_end_of_an_interval_wants_windows_that_end_there(
+    schedule: str, code: list[str], tmp_path: Path
+) -> None:
+    assert found(tmp_path, gate("poke_interval=5", f"schedule={schedule}")) == [(2, one) for one in code]
+    assert found(tmp_path, gate("past='{{ data_interval_end }}'", f"schedule={schedule}")) == [
+        (2, one) for one in code if one == "dag.gate_within_window"
+    ]
+
+
+def test_a_script_is_read_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "two.sql").write_text("SELECT hop(INTERVAL '25 minutes', INTERVAL '50 minutes') AS w FROM a;")
+    text = gate("poke_interval=5").replace("sql=SQL", "sql='two.sql'")
+
+    assert found(tmp_path, text) == [(2, "dag.gate_within_window")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "holds"),
+    [
+        ("mode='poke'", True),
+        ("mode='poke', timeout=60", False),
+        ("mode='poke', timeout=7200", True),
+        ("mode='poke', deferrable=True", False),
+        ("deferrable=False, timeout=timedelta(hours=2)", True),
+        ("deferrable=False, mode='reschedule'", False),
+        ("timeout=7200", False),
+    ],
+)
+def test_a_long_wait_is_not_to_hold_a_worker(arguments: str, holds: bool, tmp_path: Path) -> None:
+    text = f"WatermarkSensor(task_id='g', pipeline='p', past='{{{{ ts }}}}', {arguments})\n"
+
+    assert found(tmp_path, text) == [(0, "dag.held_worker")] * holds
+
+
+def test_what_default_args_say_counts(tmp_path: Path) -> None:
+    dag = "schedule='@daily', default_args={'mode': 'poke'}"
+
+    assert found(tmp_path, gate("past='{{ ts }}'", dag)) == [(2, "dag.held_worker")]
+
+
+@pytest.mark.parametrize(
+    ("dag", "arguments", "is_missing"),
+    [
+        ("schedule='@daily'", "", True),
+        ("schedule='@daily', max_active_runs=1", "", False),
+        ("schedule='@daily'", ", pool='few'", False),
+        ("schedule=None", "", False),
+    ],
+)
+def test_backfills_side_by_side_want_a_pool(dag: str, arguments: str, is_missing: bool, tmp_path: Path) -> None:
+    text = f"with DAG('d', {dag}):\n    Backfill(task_id='b', pipeline='p', sql='x'{arguments})\n"
+
+    assert found(tmp_path, text) == [(1, "dag.backfill_without_pool")] * is_missing
+
+
+def test_mapped_backfills_want_a_pool_in_any_dag(tmp_path: Path) -> None:
+    text = "with DAG('d', schedule=None):\n    Backfill.partial(task_id='b', pipeline='p', sql='x').expand(start=[])\n"
+
+    assert found(tmp_path, text) == [(1, "dag.backfill_without_pool")]
+
+
+@pytest.mark.parametrize(
+    ("option", "is_shown"),
+    [
+        ("'auth.password' = 'hunter2'", True),
+        ("password = 'hunter2'", True),
+        ("'auth.password' = '${secret:KAFKA}'", False),
+        ("'auth.password' = '{{ conn.kafka.password }}'", True),
+        ("'auth.password' = '{{ var.value.kafka_token }}'", True),
+        ("topic = '{{ var.value.topic }}'", False),
+    ],
+)
+def test_secrets_do_not_belong_into_scripts(option: str, is_shown: bool, tmp_path: Path) -> None:
+    script = f'"""\nCREATE TABLE a (b TEXT) WITH (connector = \'kafka\',\n    {option}\n);\n"""'
+
+    assert (
+        found(tmp_path, f"StreamingSqlOperator(task_id='s', pipeline='p', sql={script})\n")
+        == [(2, "dag.shown_secret")] * is_shown
+    )
+
+
+def test_a_comparison_is_no_option(tmp_path: Path) -> None:
+    text = "StreamingSqlOperator(task_id='s', pipeline='p', sql=\"SELECT 1 FROM a WHERE token = 'x'\")\n"
+
+    assert found(tmp_path, text) == []
+
+
+def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
+    assert found(tmp_path, "def (:\n") == [(0, "dag.unreadable")]
+
+
+def test_files_of_others_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("def (:\n")
+
+    assert examine([tmp_path]).files == []
+
+
+def test_our_own_examples_have_no_traps() -> None:
+    examination = examine([Path(__file__).parents[2] / "dags_examples"])
+
+    assert examination.findings == []
+    assert len(examination.files) >= 10
+    assert sum(len(read_dag_file(path).tasks) for path in examination.files) >= 30
+
+
+@pytest.mark.parametrize("text", ["* * * *", "x 1 * * *", "*/7 * * * *", "1-5 * * * *", "0 0 * * 1", "@once"])
+def test_of_a_schedule_that_is_not_understood_nothing_is_said(text: str) -> None:
+    import ast
+
+    assert read_schedule(ast.Constant(text)) is None
+
+
+def test_windows_and_intervals_are_compared_by_where_they_end() -> None:
+    assert list(window_lengths("tumble(interval '90 minutes'), HOP(INTERVAL '1 hour', INTERVAL '2 hours')")) == [
+        timedelta(minutes=90),
+        timedelta(hours=1),
+    ]
+    assert Ends(timedelta(days=1), timedelta(minutes=30)).cut(timedelta(hours=1))
+    assert not Ends(timedelta(days=1), timedelta(hours=3)).cut(timedelta(hours=1))
+
+
+def run(*arguments: str) -> int:
+    """The exit code of `airflow arroyo` with these arguments, by Airflow's own parser."""
+    parsed = cli_parser.get_parser().parse_args(["arroyo", *arguments])
+    try:
+        parsed.func(parsed)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def test_the_doctor_is_a_command_of_airflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text(HEAD + gate("past=datetime(2026, 1, 1)"))
+
+    assert run("doctor", str(tmp_path)) == 1
+    assert f"a.py:{LINE + 2}: dag.naive_instant: past of WatermarkSensor has no zone" in capsys.readouterr().out
+    assert run("doctor", "--format", "json", str(tmp_path)) == 1
+    [finding] = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["code"], finding["line"]) == ("dag.naive_instant", LINE + 2)
+    assert run("doctor", str(tmp_path / "nowhere")) == 2
+
+
+def test_pipelines_and_plans_are_shown(
+    plane: FakeControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plane.add("orders", plan={"is_refused": False, "loses_nothing": False, "text": "a count is lost"})
+    (tmp_path / "new.sql").write_text("SELECT 1")
+
+    assert run("list") == 0
+    assert capsys.readouterr().out.startswith("orders  Running")
+    assert run("plan", "orders", str(tmp_path / "new.sql")) == cli.FOUND
+    assert "a count is lost" in capsys.readouterr().out
+    assert run("plan", "nothing", str(tmp_path / "new.sql")) == cli.REFUSED
+    assert "pipeline.not_found" in capsys.readouterr().err
