@@ -187,6 +187,24 @@ class ForkedPipeline(Pipeline):
 
 
 @dataclass(frozen=True, slots=True)
+class ReprocessedPipeline(Pipeline):
+    """A new pipeline that reads the input of another one again."""
+
+    reprocesses: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """How far a pipeline that reads the input of another one again is in taking its place."""
+
+    pipeline: str
+    copy_name: str
+    step: str
+    waits_for: str | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SinkProgress:
     """How far the output of a sink is complete; `unknown` says why that cannot be known."""
 
@@ -250,6 +268,8 @@ _KINDS = (
     Pipeline,
     RolledBackPipeline,
     ForkedPipeline,
+    ReprocessedPipeline,
+    HandOver,
     Job,
     Checkpoint,
     Savepoint,

@@ -17,11 +17,13 @@ from uuid import uuid4
 from airflow_provider_arroyo.answers import (
     Checkpoint,
     ForkedPipeline,
+    HandOver,
     Job,
     Ping,
     Pipeline,
     Problem,
     PruneAnswer,
+    ReprocessedPipeline,
     RolledBackPipeline,
     Savepoint,
     UpgradePlan,
@@ -213,6 +215,21 @@ def fork_savepoint(
     secrets: dict[str, Json] = {} if spec.secrets is None else {"secrets": dict(spec.secrets)}
     body = {"name": name, **parts, **secrets, **wish.to_json()}
     return ApiCall("POST", f"/savepoints/{_segment(savepoint)}/fork", partial(read, ForkedPipeline), body=body, key=key)
+
+
+def reprocess(pipeline: str, wish: Mapping[str, Json], *, key: str) -> ApiCall[ReprocessedPipeline]:
+    """Make a pipeline beside this one that reads its input again and writes elsewhere."""
+    return ApiCall("POST", f"{_at(pipeline)}/reprocess", partial(read, ReprocessedPipeline), body=wish, key=key)
+
+
+def hand_over(copy: str) -> ApiCall[HandOver]:
+    """Have a pipeline that reads another one's input again take its place; asked twice, it is done once."""
+    return ApiCall("POST", f"{_at(copy)}/hand-over", partial(read, HandOver))
+
+
+def get_hand_over(copy: str) -> ApiCall[HandOver]:
+    """How far it has come."""
+    return ApiCall("GET", f"{_at(copy)}/hand-over", partial(read, HandOver))
 
 
 def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:

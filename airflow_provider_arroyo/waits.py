@@ -96,7 +96,24 @@ class UntilProven:
     kind: Literal["proven"] = "proven"
 
 
-Wait: TypeAlias = UntilState | UntilWatermark | UntilCheckpoint | UntilFresh | UntilLag | UntilSavepoint | UntilProven
+@dataclass(frozen=True, slots=True)
+class UntilHandedOver:
+    """A pipeline that reads another one's input again has taken its place."""
+
+    pipeline: str
+    kind: Literal["hand_over"] = "hand_over"
+
+
+Wait: TypeAlias = (
+    UntilState
+    | UntilWatermark
+    | UntilCheckpoint
+    | UntilFresh
+    | UntilLag
+    | UntilSavepoint
+    | UntilProven
+    | UntilHandedOver
+)
 
 _WAITS: TypeAdapter[Wait] = TypeAdapter(Annotated[Wait, Discriminator("kind")])
 
@@ -133,6 +150,8 @@ def describe(wait: Wait) -> str:
             return f"savepoint {savepoint} of pipeline {pipeline}"
         case UntilProven(pipeline, savepoint):
             return f"the drill of savepoint {savepoint} of pipeline {pipeline}"
+        case UntilHandedOver(pipeline):
+            return f"pipeline {pipeline} to take over"
         case never:
             assert_never(never)
 
@@ -186,6 +205,8 @@ def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Co
             return (yield from _look_at_savepoint(wait))
         case UntilProven():
             return (yield from _look_at_drill(wait))
+        case UntilHandedOver():
+            return (yield from _look_at_hand_over(wait))
         case never:
             assert_never(never)
 
@@ -266,6 +287,18 @@ def _look_at_drill(wait: UntilProven) -> Conversation[Event | None]:
         code = "savepoint.damaged" if savepoint.damage else "savepoint.error"
         return Ended(wait.pipeline, pipeline.state, code, text)
     return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
+
+
+def _look_at_hand_over(wait: UntilHandedOver) -> Conversation[Event | None]:
+    hand_over = yield from ask(calls.get_hand_over(wait.pipeline))
+    if hand_over.step not in ("over", "given_up", "apart"):
+        return None
+    pipeline = yield from ask(calls.get_pipeline(hand_over.pipeline))
+    if hand_over.step == "over":
+        return Reached(wait.pipeline, pipeline.state)
+    why = hand_over.waits_for or "it was taken back"
+    text = f"{hand_over.copy_name} does not take over from {hand_over.pipeline}: {why}"
+    return Ended(wait.pipeline, pipeline.state, "pipeline.hand_over", text)
 
 
 def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:

@@ -61,6 +61,12 @@ class FakePipeline:
     drill: list[dict[str, Any]] = field(default_factory=list)
     """How a savepoint looks at each look, once its drill is asked for."""
     drills_asked: int = 0
+    origin: str | None = None
+    """The pipeline whose input it reads again."""
+    hand_over: deque[tuple[str, str | None]] = field(
+        default_factory=lambda: deque([("apart", None), ("waiting", None), ("over", None)])
+    )
+    """The steps of its hand-over, one at each look, with what it waits for or why it was given up."""
     taken_back: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The answers to rollbacks and restores, by their keys."""
 
@@ -154,6 +160,7 @@ class FakeControlPlane:
         self.on_patch: Callable[[FakePipeline, dict[str, Any]], None] = _patch
         self.answered: dict[str, Answer] = {}
         self.forks: dict[str, FakePipeline] = {}
+        self.hand_over_steps: deque[tuple[str, str | None]] | None = None
         self.gate: threading.Event | None = None
         self.waiting = threading.Event()
         self.lock = threading.Lock()
@@ -279,6 +286,31 @@ class FakeControlPlane:
             pipeline.become("Scheduling", "Running")
         return Answer(200, pipeline.to_json(pipeline.states[0]))
 
+    def _reprocess(self, origin: FakePipeline, request: Request) -> Answer:
+        if request.key not in self.forks:
+            name = request.body.get("name") or f"{origin.name}-{request.body['into']}"
+            if self._find(name) is not None:
+                return problem(409, "pipeline.exists", "there is a pipeline of that name already")
+            made = self.forks[str(request.key)] = self.add(name, body=request.body)
+            made.become("Created", "Scheduling", "Running")
+            made.origin = origin.name
+            if self.hand_over_steps is not None:
+                made.hand_over = self.hand_over_steps
+        made = self.forks[str(request.key)]
+        writes = ["counts: again-counts instead of counts"]
+        return Answer(201, made.to_json(made.states[0]) | {"reprocesses": {"name": made.name, "writes": writes}})
+
+    @staticmethod
+    def _hand_over(method: str, copy: FakePipeline) -> Answer:
+        if copy.origin is None:
+            return problem(409, "pipeline.hand_over", "it does not read the input of another one again")
+        is_apart = copy.hand_over[0][0] == "apart"
+        if is_apart == (method == "POST") and len(copy.hand_over) > 1:
+            copy.hand_over.popleft()
+        step, why = copy.hand_over[0]
+        shown = {"pipeline": copy.origin, "copy_name": copy.name, "step": step, "waits_for": why, "version": 2}
+        return Answer(202 if method == "POST" else 200, shown)
+
     def _fork(self, savepoint: str, request: Request) -> Answer:
         if request.key not in self.forks:
             if self._find(request.body["name"]) is not None:
@@ -325,6 +357,10 @@ class FakeControlPlane:
                 way = {"version": request.body.get("to", 1), "savepoint_id": "sp_1", "epoch": 7}
                 way["ahead"] = [{"table": "topic", "connector": "kafka", "epochs": 2, "rows": 9}]
                 return self._take_back(pipeline, request, {"rollback": way})
+            case "POST", ["reprocess"]:
+                return self._reprocess(pipeline, request)
+            case "GET" | "POST", ["hand-over"]:
+                return self._hand_over(method, pipeline)
             case "POST", ["restore"]:
                 return self._take_back(pipeline, request, {})
             case "POST", ["plan"]:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import engine.api.answers as engine_answers
+import engine.api.hand_overs as hand_overs
+import engine.api.reprocessing as reprocessing
 import engine.api.savepoint_rules as savepoint_rules
 import engine.jobs.states as engine_states
 from airflow_provider_arroyo import answers, calls
@@ -29,6 +31,8 @@ KINDS = (
     answers.UpgradePlan,
     answers.RolledBackPipeline,
     answers.ForkedPipeline,
+    answers.ReprocessedPipeline,
+    answers.HandOver,
 )
 CALLS: list[ApiCall[Any]] = [
     calls.ping(),
@@ -54,6 +58,9 @@ CALLS: list[ApiCall[Any]] = [
         calls.UpgradeWish(True, ("a",), ("b",), "3f0c"),
         key="k",
     ),
+    calls.reprocess("clicks", {"into": "again", "since": "2026-01-01", "partial_windows": True}, key="k"),
+    calls.hand_over("clicks-again"),
+    calls.get_hand_over("clicks-again"),
     calls.list_jobs("clicks"),
     calls.list_checkpoints("clicks", "job"),
     calls.take_savepoint("clicks", label="x", key="k"),
@@ -77,7 +84,8 @@ def test_both_mean_the_same_by_an_end(state: JobState) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_field_that_is_read_is_sent(kind: type) -> None:
-    home = engine_answers if hasattr(engine_answers, kind.__name__) else savepoint_rules
+    homes = (engine_answers, savepoint_rules, reprocessing, hand_overs)
+    home = next(home for home in homes if hasattr(home, kind.__name__))
     sent = getattr(home, kind.__name__).model_fields
 
     assert {field.name for field in fields(kind)} <= set(sent)

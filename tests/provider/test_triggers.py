@@ -17,7 +17,15 @@ from airflow_provider_arroyo.events import Broken, Ended, Event, Reached, TimedO
 from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.testing.control_plane import TOKEN, FakeControlPlane
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
-from airflow_provider_arroyo.waits import UntilCheckpoint, UntilProven, UntilSavepoint, UntilState, UntilWatermark, Wait
+from airflow_provider_arroyo.waits import (
+    UntilCheckpoint,
+    UntilHandedOver,
+    UntilProven,
+    UntilSavepoint,
+    UntilState,
+    UntilWatermark,
+    Wait,
+)
 
 from .tasks import Run, first_event, stored
 
@@ -35,6 +43,7 @@ WAITS: list[Wait] = [
     UntilCheckpoint("pl_1", 4, NOON),
     UntilSavepoint("pl_1", "sp_1"),
     UntilProven("pl_1", "sp_1"),
+    UntilHandedOver("pl_1"),
 ]
 
 

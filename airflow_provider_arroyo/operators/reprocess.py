@@ -1,0 +1,100 @@
+"""Read the input of a pipeline again beside it, and let it take over what comes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo import calls, secret_sources
+from airflow_provider_arroyo.calls import Json
+from airflow_provider_arroyo.identity import idempotency_key
+from airflow_provider_arroyo.operators.base import PipelineOperator, reached
+from airflow_provider_arroyo.waits import UntilHandedOver, UntilState
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class ReprocessOperator(PipelineOperator):
+    """Make a pipeline beside a running one that reads the same input again and writes under a prefix, and wait until it
+    runs; with `hand_over` until the first one goes on with its query and its state.
+
+    However often the task is tried, there is one such pipeline. What cannot be read again fails the task, and nothing
+    is made. A hand-over that is given up fails it, too, and says why: both pipelines then go on as they were.
+
+    :param pipeline: name or id of the pipeline whose input is read again (templated).
+    :param into: the prefix under which the new one writes (templated).
+    :param since: the instant from which on rows are read, by event time (templated).
+    :param start_from: where tables begin, such as `clicks=earliest` (templated).
+    :param name: name of the new pipeline; by default that of the first one, a dash, and the prefix (templated).
+    :param partial_windows: whether windows that `since` cuts through may have a part of their rows.
+    :param secrets: where the secrets are that the script names, as in `StreamingSqlOperator`; None takes those of the
+        first pipeline.
+    :param hand_over: whether the first pipeline is to go on with the query and the state of the new one once that has
+        caught up, at exactly the next row.
+    """
+
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "into", "since", "start_from", "name")
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        into: str,
+        since: str | None = None,
+        start_from: str | None = None,
+        name: str | None = None,
+        partial_windows: bool = False,
+        secrets: Mapping[str, str] | None = None,
+        hand_over: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        secret_sources.read_sources(secrets or {})
+        self.into = into
+        self.since = since
+        self.start_from = start_from
+        self.name = name
+        self.partial_windows = partial_windows
+        self.secrets = secrets
+        self.hand_over = hand_over
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Ask for it, and wait until it runs, or until it has taken over."""
+        wish: dict[str, Json] = {"into": self.into, "partial_windows": self.partial_windows}
+        wish |= {"since": self.since} if self.since else {}
+        wish |= {"start_from": self.start_from} if self.start_from else {}
+        wish |= {"name": self.name} if self.name else {}
+        key = idempotency_key(context, f"reprocess {self.pipeline} {sorted(wish.items())}")
+        secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
+        body = wish if secrets is None else {**wish, "secrets": dict(secrets)}
+        made = self.send(calls.reprocess(self.pipeline, body, key=key))
+        for line in made.reprocesses.get("writes", ()):
+            self.log.info("It writes %s", line)
+        self.note(context, made.id)
+        # asked for by an attempt before this one, it may have stopped for it
+        if not self.hand_over or self.send(calls.get_hand_over(made.id)).step == "apart":
+            self.wait(UntilState(made.id, "running"), resume="execute_running")
+        return self._go_on(made.id)
+
+    def execute_running(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer: it runs."""
+        return self._go_on(reached(event).pipeline)
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer: it has taken over."""
+        return self._summary(reached(event).pipeline)
+
+    def _go_on(self, copy: str) -> dict[str, Any]:
+        if self.hand_over:
+            self.send(calls.hand_over(copy))
+            self.wait(UntilHandedOver(copy), resume="execute_complete")
+        return self._summary(copy)
+
+    def _summary(self, copy: str) -> dict[str, Any]:
+        made = self.send(calls.get_pipeline(copy))
+        summary = {"pipeline_id": made.id, "name": made.name, "state": str(made.state)}
+        if not self.hand_over:
+            return summary
+        handed_over = self.send(calls.get_hand_over(copy))
+        return {**summary, "handed_over_to": handed_over.pipeline, "version": handed_over.version}
