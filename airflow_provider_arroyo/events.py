@@ -114,3 +114,10 @@ def settle(event: Event) -> Reached:
             raise RefusedError(message, code=code, status=status, hint=hint)
         case never:
             assert_never(never)
+
+
+def summary(reached: Reached) -> dict[str, Any]:
+    """What a sensor returns."""
+    watermark = reached.watermark and reached.watermark.isoformat()
+    said = {"state": str(reached.state), "epoch": reached.epoch, "watermark": watermark}
+    return said if reached.certificate is None else {**said, "certificate": reached.certificate}

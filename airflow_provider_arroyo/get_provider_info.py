@@ -44,7 +44,7 @@ def get_provider_info() -> dict[str, Any]:
             "sensors.lag",
             "sensors.watermark",
         ),
-        "triggers": _modules("triggers.pipeline"),
+        "triggers": _modules("triggers.pipeline", "triggers.sensor"),
         "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
         "cli": ["airflow_provider_arroyo.cli.get_commands"],
         "connection-types": [_connection_type()],

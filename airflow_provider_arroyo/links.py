@@ -40,8 +40,12 @@ class PipelineLink(BaseOperatorLink):
         return str(noted or "")
 
 
+def link_of(url: str, pipeline: str) -> dict[str, str]:
+    """The XComs that say where the pipeline is to be seen."""
+    return dict.fromkeys((URL_KEY, LINK_KEY), f"{url.rstrip('/')}/pipelines/{pipeline}")
+
+
 def note_link(context: Context, url: str, pipeline: str) -> None:
     """Note where the pipeline is to be seen; done before waiting, so that the link works meanwhile."""
-    address = f"{url.rstrip('/')}/pipelines/{pipeline}"
-    context["ti"].xcom_push(key=URL_KEY, value=address)
-    context["ti"].xcom_push(key=LINK_KEY, value=address)
+    for key, address in link_of(url, pipeline).items():
+        context["ti"].xcom_push(key=key, value=address)

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue, conf
 from airflow.sdk.exceptions import AirflowSensorTimeout
+from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_arroyo import events, waits
 from airflow_provider_arroyo.errors import ArroyoError
-from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle
+from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle, summary
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import PipelineLink, note_link
+from airflow_provider_arroyo.renderable import is_renderable
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
+from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
 from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
@@ -30,7 +33,8 @@ class PipelineSensor(BaseSensorOperator):
 
     :param pipeline: name or id of the pipeline (templated).
     :param arroyo_conn_id: the connection, of type `arroyo` (templated).
-    :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says.
+    :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says. The task then starts
+        there and ends there, without any worker, as far as Airflow can: else a worker begins it, or ends it.
     """
 
     template_fields: Sequence[str] = ("pipeline", "arroyo_conn_id")
@@ -72,7 +76,7 @@ class PipelineSensor(BaseSensorOperator):
             return PokeReturnValue(is_done=False)
         if event is None:
             return PokeReturnValue(is_done=False)
-        return PokeReturnValue(is_done=True, xcom_value=_summary(settle(event)))
+        return PokeReturnValue(is_done=True, xcom_value=summary(settle(event)))
 
     def execute(self, context: Context) -> Any:
         """Wait here, or in the triggerer when it is not there yet."""
@@ -84,9 +88,35 @@ class PipelineSensor(BaseSensorOperator):
             self._defer(self.wait(context))
         return first_look.xcom_value
 
-    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+    def execute_complete(self, context: Context, event: object = None) -> Any:
         """Back from the triggerer. The event is believed: what has been passed stays passed."""
-        return _summary(_settle(events.from_json(event)))
+        if event == ON_WORKER:
+            return self.execute(context)
+        if self.start_from_trigger:
+            note_link(context, self.hook.get_conn().url, self.pipeline)
+        return summary(_settle(events.from_json(event)))
+
+    def _start_in_triggerer(self, sensor: str, **arguments: Any) -> None:
+        """Let Airflow start this task without a worker, unless that needs what only a worker has: XComs, variables and
+        macros in templates, a callback at the start, or what a subclass does. Mapped tasks never ask for it."""
+        arguments = {"pipeline": self.pipeline, "arroyo_conn_id": self.arroyo_conn_id, **arguments}
+        is_ours = type(self).__module__.startswith(__package__)
+        needs_worker = self.on_execute_callback or getattr(self, "_pre_execute_hook", None)
+        if not (self.deferrable and is_ours) or needs_worker or not all(map(is_renderable, arguments.values())):
+            return
+        self.start_from_trigger = True
+        self.start_trigger_args = StartTriggerArgs(
+            trigger_cls=f"{SensorTrigger.__module__}.{SensorTrigger.__qualname__}",
+            next_method="execute_complete",
+            trigger_kwargs={
+                "sensor": sensor,
+                "poll_seconds": float(self.poke_interval),
+                "pushes": bool(self.do_xcom_push),
+                "ends_here": not (self.outlets or getattr(self, "_post_execute_hook", None)),
+                **{name: _plain(value) for name, value in arguments.items()},
+            },
+            timeout=timedelta(seconds=self.timeout),
+        )
 
     def _defer(self, wait: Wait) -> NoReturn:
         self.log.info("Waiting for %s", waits.describe(wait))
@@ -110,8 +140,6 @@ def _settle(event: Event) -> Reached:
     return settle(event)
 
 
-def _summary(reached: Reached) -> dict[str, Any]:
-    """What the sensor returns."""
-    watermark = reached.watermark and reached.watermark.isoformat()
-    summary = {"state": str(reached.state), "epoch": reached.epoch, "watermark": watermark}
-    return summary if reached.certificate is None else {**summary, "certificate": reached.certificate}
+def _plain(value: object) -> object:
+    """A value as the database holds it."""
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.gate_instants import to_instant
+from airflow_provider_arroyo import calls, sensor_waits
 from airflow_provider_arroyo.identity import CountBefore, recall, remember
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import UntilCheckpoint, Wait
+from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -45,13 +44,14 @@ class CheckpointSensor(PipelineSensor):
         self.newer_than = newer_than
         self.new = new
         self._base: int | None = None
+        if new is None:  # the epoch at which it began is in the task's store, which a worker has
+            self._start_in_triggerer("checkpoint", epoch=epoch, newer_than=newer_than)
 
     def wait(self, context: Context) -> Wait:
         """A checkpoint that satisfies the conditions."""
         epochs = [int(self.epoch)] if self.epoch is not None else []
         epochs += [self._find_base(context) + int(self.new)] if self.new is not None else []
-        newer_than = to_instant(self.newer_than, "newer_than") if self.newer_than is not None else None
-        return UntilCheckpoint(self.pipeline, max(epochs, default=None), newer_than)
+        return sensor_waits.checkpoint(self.pipeline, epochs, self.newer_than)
 
     def _find_base(self, context: Context) -> int:
         """The newest epoch when the sensor began to wait, also on a later look by another worker."""

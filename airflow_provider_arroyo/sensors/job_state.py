@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any
 
+from airflow_provider_arroyo import sensor_waits
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import UntilState, Wait
+from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-Goal = Literal["running", "finished", "stopped", "failed"]
 
 
 class StreamingJobSensor(PipelineSensor):
@@ -30,9 +29,8 @@ class StreamingJobSensor(PipelineSensor):
     def __init__(self, *, pipeline: str, state: str = "running", **kwargs: Any) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
         self.state = state
+        self._start_in_triggerer("state", state=state)
 
     def wait(self, context: Context) -> Wait:
         """The state."""
-        if self.state not in get_args(Goal):
-            raise ValueError(f"state is one of {', '.join(get_args(Goal))}, not {self.state!r}")
-        return UntilState(self.pipeline, cast("Goal", self.state))
+        return sensor_waits.state(self.pipeline, self.state)

@@ -50,6 +50,8 @@ class LagSensor(PipelineSensor):
         self.at_least = at_least
         self.steady = steady
         self.slack = slack
+        seconds = {name: None if length is None else length.total_seconds() for name, length in lengths.items()}
+        self._start_in_triggerer("lag", **seconds)
 
     def wait(self, context: Context) -> Wait:
         """The lag within its bound."""

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
+END_OF_INTERVAL = "{{ data_interval_end if data_interval_end is defined else '' }}"
+"""Where a run has none, the triggerer leaves it to a worker to say so."""
+
+
 class WatermarkSensor(PipelineSensor):
     """Wait until the committed output of a pipeline is complete up to an instant of event time.
 
@@ -46,6 +50,7 @@ class WatermarkSensor(PipelineSensor):
         self.past = past
         self.table = table
         self.by = by
+        self._start_in_triggerer("watermark", past=END_OF_INTERVAL if past is None else past, table=table, by=by)
 
     def wait(self, context: Context) -> Wait:
         """The output complete up to the instant."""

@@ -1,0 +1,52 @@
+"""What each sensor waits for, out of its arguments: the same on a worker and in the triggerer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal, cast, get_args
+
+from airflow_provider_arroyo.calls import GateTime
+from airflow_provider_arroyo.gate_instants import to_instant
+from airflow_provider_arroyo.lag import LagBounds
+from airflow_provider_arroyo.waits import UntilCheckpoint, UntilFresh, UntilLag, UntilState, UntilWatermark, Wait
+
+Goal = Literal["running", "finished", "stopped", "failed"]
+
+
+def state(pipeline: str, goal: str) -> UntilState:
+    """A state of its job; refused when it is none to wait for."""
+    if goal not in get_args(Goal):
+        raise ValueError(f"state is one of {', '.join(get_args(Goal))}, not {goal!r}")
+    return UntilState(pipeline, cast("Goal", goal))
+
+
+def checkpoint(pipeline: str, epochs: list[int], newer_than: datetime | str | None) -> UntilCheckpoint:
+    """A checkpoint of the latest of these epochs or a later one, committed after an instant."""
+    instant = None if newer_than is None else to_instant(newer_than, "newer_than")
+    return UntilCheckpoint(pipeline, max(epochs, default=None), instant)
+
+
+def in_triggerer(sensor: str, arguments: Mapping[str, Any], dag_id: str, run_id: str) -> Wait:
+    """What a sensor waits for that has started in the triggerer; arguments are rendered, lengths are seconds."""
+    pipeline = str(arguments["pipeline"])
+    match sensor:
+        case "watermark":
+            past = to_instant(arguments["past"], "past")
+            table, by = arguments["table"], cast("GateTime", arguments["by"])
+            return UntilWatermark(pipeline, past, table, by, dag_id, run_id)
+        case "fresh":
+            at_most = timedelta(seconds=arguments["at_most"])
+            return UntilFresh(pipeline, at_most, arguments["table"], cast("GateTime", arguments["by"]))
+        case "lag":
+            most, least, steady, slack = (
+                None if arguments[name] is None else timedelta(seconds=arguments[name])
+                for name in ("at_most", "at_least", "steady", "slack")
+            )
+            return UntilLag(pipeline, LagBounds(most, least, steady or timedelta(0), slack or timedelta(0)))
+        case "checkpoint":
+            epoch = arguments["epoch"]
+            return checkpoint(pipeline, [] if epoch is None else [int(epoch)], arguments["newer_than"])
+        case "state":
+            return state(pipeline, str(arguments["state"]))
+    raise ValueError(f"no sensor {sensor!r} starts in the triggerer")

@@ -1,0 +1,100 @@
+"""The trigger of sensors that no worker ever runs: they start in the triggerer, and end there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.listeners.listener import get_listener_manager
+from airflow.triggers.base import BaseTrigger, TaskSuccessEvent, TriggerEvent
+
+from airflow_provider_arroyo import events, sensor_waits, waits
+from airflow_provider_arroyo.errors import ArroyoError, NoDataIntervalError
+from airflow_provider_arroyo.events import Event, Reached, broken
+from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+from airflow_provider_arroyo.links import link_of
+from airflow_provider_arroyo.triggers.pipeline import HOLD
+from airflow_provider_arroyo.waits import Wait
+
+ON_WORKER = {"kind": "on_worker"}
+"""Says that the sensor is to begin on a worker: it knows what is wrong with its arguments."""
+
+
+class SensorTrigger(BaseTrigger):
+    """Waits for what a sensor waits for, from its start on, and ends the task when it is there.
+
+    Whatever else comes of it is for a worker, which raises it as if it had waited itself: so retries, callbacks and
+    `soft_fail` are the same. How long it waits, Airflow keeps with the task.
+
+    :param sensor: which sensor: `watermark`, `checkpoint`, `state`, `lag` or `fresh`.
+    :param poll_seconds: how long to wait between two looks.
+    :param pushes: whether the result is an XCom.
+    :param ends_here: whether the task may end in the triggerer.
+    :param arguments: those of the sensor; Airflow renders the templated ones here.
+    """
+
+    def __init__(
+        self, sensor: str, poll_seconds: float = 5.0, pushes: bool = True, ends_here: bool = True, **arguments: Any
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
+        self.sensor = sensor
+        self.poll_seconds = poll_seconds
+        self.pushes = pushes
+        self.ends_here = ends_here
+        self.names = tuple(arguments)
+        for name, value in arguments.items():
+            setattr(self, name, value)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The sensor's arguments, rendered once Airflow has done so."""
+        return {name: getattr(self, name) for name in self.names}
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """How the trigger is made again elsewhere."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "sensor": self.sensor,
+            "poll_seconds": self.poll_seconds,
+            "pushes": self.pushes,
+            "ends_here": self.ends_here,
+            **self.arguments,
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """One event, whatever happens."""
+        task: Any = self.task_instance
+        try:
+            wait = sensor_waits.in_triggerer(self.sensor, self.arguments, task.dag_id, task.run_id)
+        except (ValueError, NoDataIntervalError):
+            yield TriggerEvent(ON_WORKER)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
+            return
+        event = await self._watch(wait)
+        if isinstance(event, Reached) and self.ends_here and not await asyncio.to_thread(_somebody_listens):
+            yield TaskSuccessEvent(xcoms=await self._xcoms(event))
+        else:
+            yield TriggerEvent(events.to_json(event))  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
+
+    async def _watch(self, wait: Wait) -> Event:
+        poll = timedelta(seconds=self.poll_seconds)
+        conversation = waits.watch(wait, now=lambda: datetime.now(UTC), poll=poll, hold=HOLD)
+        try:
+            return await self._hook.arun(conversation)
+        except ArroyoError as error:
+            return broken(wait.pipeline, error)
+
+    async def _xcoms(self, reached: Reached) -> dict[str, Any]:
+        """What the worker would have pushed."""
+        url = (await self._hook.aget_conn()).url
+        links = link_of(url, str(self.arguments["pipeline"]))
+        return {**links, "return_value": events.summary(reached)} if self.pushes else dict(links)
+
+    @property
+    def _hook(self) -> ArroyoHook:
+        return ArroyoHook(str(self.arguments["arroyo_conn_id"]))
+
+
+def _somebody_listens() -> bool:
+    """Whether a plugin listens to the ends of tasks: only a worker tells it."""
+    return bool(get_listener_manager().has_listeners)

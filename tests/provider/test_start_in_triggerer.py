@@ -1,0 +1,217 @@
+"""Sensors that no worker runs: they start in the triggerer and end there; what that cannot do falls to a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from airflow.sdk import DAG, Asset, BaseOperator
+from airflow.serialization.decoders import smart_decode_trigger_kwargs
+from airflow.serialization.serialized_objects import DagSerialization
+from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
+
+from airflow_provider_arroyo.answers import to_micros
+from airflow_provider_arroyo.errors import JobEndedError, NoDataIntervalError
+from airflow_provider_arroyo.links import LINK_KEY, URL_KEY
+from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
+from airflow_provider_arroyo.sensors.base import PipelineSensor
+from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
+from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
+from airflow_provider_arroyo.sensors.job_state import StreamingJobSensor
+from airflow_provider_arroyo.sensors.lag import LagSensor
+from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
+from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
+from airflow_provider_arroyo.triggers import sensor as sensor_trigger
+from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
+
+from .tasks import Run
+
+FIVE = datetime(2026, 1, 31, 5, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def watermark(**changes: Any) -> WatermarkSensor:
+    return WatermarkSensor(task_id="gate", **{"pipeline": "clicks", "past": FIVE, "deferrable": True, **changes})
+
+
+class Triggerer:
+    """Makes triggers of tasks as Airflow does: out of the DAG as it is stored, and with its fields rendered."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.context: dict[str, Any] = {"run_id": "a_run"}
+        self.listens = False
+        monkeypatch.setattr(sensor_trigger, "_somebody_listens", lambda: self.listens)
+
+    def run(self, sensor: PipelineSensor) -> Any:
+        """The event by which a task ends that has started in the triggerer."""
+        dag = DAG("a_dag", schedule=None)
+        dag.add_task(sensor)
+        stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag)))).get_task("gate")
+        assert stored.start_from_trigger
+        arguments = cast("Any", stored.start_trigger_args).trigger_kwargs
+        decoded = {
+            name: smart_decode_trigger_kwargs(value) for name, value in smart_decode_trigger_kwargs(arguments).items()
+        }
+        trigger = SensorTrigger(**decoded)
+        trigger.task_instance = cast(
+            "Any", SimpleNamespace(dag_id="a_dag", run_id="a_run", task_id="gate", task=stored)
+        )
+        trigger.render_template_fields(context=cast("Any", self.context))
+        assert SensorTrigger(**json.loads(json.dumps(trigger.serialize()[1]))).serialize() == trigger.serialize()
+
+        async def first() -> TriggerEvent:
+            async for event in trigger.run():
+                return event
+            raise AssertionError("no event")
+
+        return asyncio.run(first())
+
+
+@pytest.fixture
+def triggerer(monkeypatch: pytest.MonkeyPatch) -> Triggerer:
+    return Triggerer(monkeypatch)
+
+
+def test_a_gate_opens_without_a_worker_and_leaves_what_a_worker_would_have_left(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer
+) -> None:
+    plane.add("clicks", watermarks=deque([None, FIVE]), certifies=True)
+
+    event = triggerer.run(watermark())
+
+    assert isinstance(event, TaskSuccessEvent)
+    assert event.xcoms is not None
+    assert event.xcoms[URL_KEY] == event.xcoms[LINK_KEY] == f"{plane.url}/pipelines/clicks"
+    returned: Any = event.xcoms["return_value"]
+    assert (returned["watermark"], returned["epoch"]) == (FIVE.isoformat(), 7)
+    asked = plane.matching_requests("GET", "/watermark$")
+    assert {(request.query["dag_id"], request.query["run_id"]) for request in asked} == {("a_dag", "a_run")}
+    json.dumps(event.xcoms)
+
+
+@pytest.mark.parametrize("past", ["{{ data_interval_end }}", "{{ data_interval_start + macros }}", None])
+def test_the_instant_of_the_run_is_worked_out_where_it_starts(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer, past: str | None
+) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]))
+    triggerer.context["data_interval_end"] = FIVE
+    sensor = watermark(past=past)
+    if past and "macros" in past:
+        assert not sensor.start_from_trigger
+        return
+
+    assert isinstance(triggerer.run(sensor), TaskSuccessEvent)
+    assert plane.matching_requests("GET", "/watermark$")[0].query["past"] == str(to_micros(FIVE))
+
+
+def test_a_run_without_a_data_interval_goes_to_a_worker_which_says_so(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer
+) -> None:
+    sensor = watermark(past=None)
+
+    event = triggerer.run(sensor)
+
+    assert event.payload == ON_WORKER
+    with pytest.raises(NoDataIntervalError):
+        sensor.execute_complete(airflow_run.context(sensor), event.payload)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda more: CheckpointSensor(task_id="gate", pipeline="clicks", epoch="{{ 2 + 1 }}", **more),
+        lambda more: CheckpointSensor(task_id="gate", pipeline="clicks", newer_than=FIVE, **more),
+        lambda more: StreamingJobSensor(task_id="gate", pipeline="clicks", state="running", **more),
+        lambda more: FreshnessSensor(task_id="gate", pipeline="clicks", at_most=HOUR, **more),
+        lambda more: LagSensor(task_id="gate", pipeline="clicks", at_most=HOUR, **more),
+    ],
+    ids=["epoch", "age", "state", "fresh", "lag"],
+)
+def test_every_sensor_starts_and_ends_there(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer, make: Any
+) -> None:
+    now = datetime.now(UTC)
+    epoch = {"epoch": 3, "finish_time": to_micros(now), "watermark": to_micros(now)}
+    plane.add("clicks", watermarks=deque([now]), checkpoints=[epoch])
+
+    assert isinstance(triggerer.run(make({"deferrable": True})), TaskSuccessEvent)
+
+
+def test_what_goes_wrong_is_raised_by_a_worker_as_ever(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer
+) -> None:
+    plane.add("clicks", failure=("data.bad", "line 3")).become("Failed")
+    sensor = watermark()
+
+    event = triggerer.run(sensor)
+
+    assert not isinstance(event, TaskSuccessEvent)
+    with pytest.raises(JobEndedError, match="line 3"):
+        sensor.execute_complete(airflow_run.context(sensor), event.payload)
+    assert airflow_run.pushed[LINK_KEY] == f"{plane.url}/pipelines/clicks"
+
+
+@pytest.mark.parametrize("why", ["a listener", "an asset"])
+def test_an_end_that_others_are_to_hear_of_is_a_workers(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer, why: str
+) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]))
+    triggerer.listens = why == "a listener"
+    sensor = watermark(outlets=[Asset("hour")] if why == "an asset" else [])
+
+    event = triggerer.run(sensor)
+
+    assert not isinstance(event, TaskSuccessEvent)
+    assert sensor.execute_complete(airflow_run.context(sensor), event.payload)["watermark"] == FIVE.isoformat()
+
+
+def test_a_result_that_nobody_wants_is_not_pushed(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer
+) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]))
+
+    assert set(triggerer.run(watermark(do_xcom_push=False)).xcoms) == {URL_KEY, LINK_KEY}
+
+
+class Gate(WatermarkSensor):
+    """A sensor of a user's own."""
+
+
+@pytest.mark.parametrize(
+    "sensor",
+    [
+        lambda: watermark(deferrable=False),
+        lambda: watermark(pipeline="{{ ti.xcom_pull(task_ids='deploy')['pipeline'] }}"),
+        lambda: watermark(past="{{ var.value.since }}"),
+        lambda: watermark(past="{{ past('five') }}"),
+        lambda: watermark(past="{{ ds | of_mine }}"),
+        lambda: watermark(pipeline=StopStreamingJobOperator(task_id="stop", pipeline="clicks").output),
+        lambda: watermark(on_execute_callback=print),
+        lambda: CheckpointSensor(task_id="gate", pipeline="clicks", new=2, deferrable=True),
+        lambda: Gate(task_id="gate", pipeline="clicks", deferrable=True),
+    ],
+    ids=["not deferrable", "xcom", "variable", "macro", "filter", "output", "callback", "count", "subclass"],
+)
+def test_what_the_triggerer_cannot_know_starts_on_a_worker(sensor: Any) -> None:
+    with DAG("a_dag", schedule=None):
+        assert sensor().start_from_trigger is False
+
+
+def test_mapped_sensors_start_on_workers() -> None:
+    with DAG("a_dag", schedule=None):
+        mapped = WatermarkSensor.partial(task_id="gate", past=FIVE, deferrable=True).expand(pipeline=["a", "b"])
+
+    assert mapped.start_from_trigger is False
+
+
+def test_the_time_limit_is_kept_with_the_task_and_not_begun_anew() -> None:
+    args = watermark(timeout=90).start_trigger_args
+
+    assert args is not None
+    assert args.timeout == timedelta(seconds=90)
+    assert isinstance(watermark(), BaseOperator)
