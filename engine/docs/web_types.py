@@ -42,8 +42,8 @@ def _key(name: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name without what no type can have in its name: `Page_Job_` is `PageJob`."""
-    return name.replace("_", "")
+    """A name without what no type has in its name: `Page_Job_` is `PageJob`, and `Change-Input` is `ChangeInput`."""
+    return re.sub(r"\W|_", "", name)
 
 
 def _type(schema: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ export interface Certificate {
 }
 
 /** What is to change; what is left out stays as it is. */
-export interface Change-Input {
+export interface ChangeInput {
   /** How to stop, or `none` to run. */
   stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
   /** How many tasks are to work side by side. */
@@ -70,7 +70,7 @@ export interface Change-Input {
 }
 
 /** A pipeline that has changed, as it is now: changes in between are left out. */
-export interface Change-Output {
+export interface ChangeOutput {
   /** The pipeline that has changed. */
   pipeline_id: string;
   /** Its name. */
@@ -83,7 +83,7 @@ export interface Change-Output {
 
 /** What has changed after a cursor. */
 export interface ChangesPage {
-  data: Change-Output[];
+  data: ChangeOutput[];
   /** How far this goes; sent as `after`, it asks for what follows. */
   cursor: string;
   /** Whether everything that is there follows, since what came after the cursor is not known: forget what you know of pipelines that are not in it. */

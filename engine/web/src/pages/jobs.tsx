@@ -99,6 +99,7 @@ function Table({ rows, rates, order, setOrder }: TableProps) {
   const box = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ top: 0, height: 800 });
   const [current, setCurrent] = useState(0);
+  const newest = useRef(0); // keys may come quicker than rows are drawn
   const [wanted, setWanted] = useState<number | null>(null);
   const rowHeight = useNarrow() ? NARROW_ROW : WIDE_ROW;
 
@@ -116,6 +117,11 @@ function Table({ rows, rates, order, setOrder }: TableProps) {
     setWanted(null);
   }, [wanted, place]);
 
+  function stand(row: number): void {
+    newest.current = row;
+    setCurrent(row);
+  }
+
   /** Go to a row, which is scrolled to if it cannot be seen. */
   function move(to: number): void {
     const row = Math.max(0, Math.min(rows.length - 1, to));
@@ -126,7 +132,7 @@ function Table({ rows, rates, order, setOrder }: TableProps) {
       else if (top + 2 * rowHeight > view.scrollTop + view.clientHeight) view.scrollTop = top + 2 * rowHeight - view.clientHeight;
       setPlace({ top: view.scrollTop, height: view.clientHeight });
     }
-    setCurrent(row);
+    stand(row);
     setWanted(row);
   }
 
@@ -137,7 +143,7 @@ function Table({ rows, rates, order, setOrder }: TableProps) {
     const step = steps[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    move(current + step);
+    move(newest.current + step);
   }
 
   const { first, end } = visible(place.top, place.height, rowHeight, rows.length);
@@ -159,7 +165,7 @@ function Table({ rows, rates, order, setOrder }: TableProps) {
         <tbody role="rowgroup">
           {first > 0 && <Gap height={first * rowHeight} />}
           {rows.slice(first, end).map((row, at) => (
-            <Row key={row.id} row={row} at={first + at} rates={rates.get(row.id) ?? []} isCurrent={first + at === current} here={setCurrent} />
+            <Row key={row.id} row={row} at={first + at} rates={rates.get(row.id) ?? []} isCurrent={first + at === current} here={stand} />
           ))}
           {end < rows.length && <Gap height={(rows.length - end) * rowHeight} />}
         </tbody>

@@ -25,7 +25,12 @@ export function Overview({ pipeline, job, every }: Props) {
     every,
     [pipeline.id, job.id],
   );
-  const state = usePolled((signal) => ask<StateSummary>("GET", `${path}/state`, { signal }).catch(() => null), STATE_EVERY, [pipeline.id]);
+  const hasState = job.epoch !== null;
+  const state = usePolled(
+    async (signal) => (hasState ? ask<StateSummary>("GET", `${path}/state`, { signal }).catch(() => null) : null),
+    STATE_EVERY,
+    [pipeline.id, hasState],
+  );
   const graph = JSON.stringify(pipeline.graph);
   const plan = useMemo(() => readPlan(JSON.parse(graph)), [graph]);
   const committed = epochs.data?.data ?? [];

@@ -1,0 +1,265 @@
+"""The page in the Chromium of the operating system, before a real control plane. In each test nothing may be wrong in
+the browser's console, and no request may go elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.system.conftest import ROOT, Served, until
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+HOSTILE = (
+    "<img src=x onerror=window.broken=1>",
+    "\"'><svg onload=window.broken=2>",
+    "\u202ebackwards\u2066",
+    "{{7*7}}${7*7}&lt;b&gt;",
+    "l" + "o" * 254 + "g",
+)
+SCRIPT = "</script><script>window.broken=3</script>"
+AXE = ROOT / "engine" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+LOOKS = [(1400, 900, "light"), (800, 900, "dark"), (380, 800, "light")]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """The browser; whoever has none skips this, but not where every change is checked."""
+    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if path is None:
+        assert not os.environ.get("CI"), "Chromium is missing: nobody knows whether the page works"
+        pytest.skip("there is no Chromium here")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page that somebody has open, and what went wrong there."""
+
+    def __init__(self, browser: Browser, served: Served, **look: Any) -> None:
+        self.served = served
+        self.page: Page = browser.new_context(**look).new_page()
+        self.page.set_default_timeout(60_000)
+        expect.set_options(timeout=60_000)
+        self.wrong: list[str] = []
+        self.page.on("console", lambda message: self._note(message.type, message.text, message.location["url"]))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("request", lambda request: self._check(request.url))
+        self.page.on("dialog", lambda dialog: self.wrong.append(dialog.message))
+
+    def enter(self) -> Page:
+        """Be let in by a one-time link."""
+        link: Any = self.served.client.send("POST", "/session/link", None)
+        self.page.goto(self.served.client.url + link["path"])
+        expect(self.page.get_by_role("heading", name="Jobs")).to_be_visible()
+        return self.page
+
+    def go(self, place: str) -> None:
+        """Go to another part of the page."""
+        self.page.evaluate("place => { location.hash = place; }", place)
+
+    def close(self) -> None:
+        broken = self.page.evaluate("window.broken")
+        self.page.context.close()
+        assert (self.wrong, broken) == ([], None)
+
+    def _note(self, kind: str, text: str, url: str) -> None:
+        """What the console says; drivers that only count have no state that could be looked into."""
+        if kind in {"error", "warning"} and not url.endswith("/state"):
+            self.wrong.append(text)
+
+    def _check(self, url: str) -> None:
+        if not url.startswith((self.served.client.url + "/", "data:")):
+            self.wrong.append(f"asked {url}")
+
+
+@pytest.fixture
+def visit(chromium: Browser, shared: Served) -> Iterator[Visit]:
+    open_page = Visit(chromium, shared, viewport={"width": 1400, "height": 900})
+    yield open_page
+    open_page.close()
+
+
+def row(page: Page, name: str) -> Any:
+    return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
+def confirm(page: Page, action: str, says: str, button: str | None = None) -> None:
+    """Choose an action, read what it would do, and do it."""
+    page.get_by_role("button", name=action, exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".effects")).to_contain_text(says)
+    dialog.get_by_role("button", name=button or action, exact=True).click()
+    expect(dialog).to_have_count(0)
+
+
+def test_a_token_lets_in_and_what_happens_is_seen_at_once(visit: Visit, shared: Served) -> None:
+    page = visit.page
+    page.goto(shared.client.url)
+    page.get_by_label("Token").fill("wrong")
+    with page.expect_response(lambda answer: answer.status == 401):
+        page.get_by_role("button", name="Enter").click()
+    expect(page.get_by_role("alert")).to_contain_text("auth.denied")
+    assert [text for text in visit.wrong if "401" not in text] == []
+    visit.wrong.clear()  # the browser itself notes every answer that is an error
+    page.get_by_label("Token").fill(shared.client.token)
+    page.get_by_label("Token").press("Enter")
+
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    shared.deploy("seen-at-once")
+    expect(row(page, "seen-at-once").get_by_text("Running")).to_be_visible()
+
+    page.get_by_role("button", name="Leave").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Token")).to_be_visible()
+
+
+def test_the_list_is_searched_and_walked_through_with_keys_alone(visit: Visit, shared: Served) -> None:
+    for name in ("keys-1", "keys-2", "keys-3"):
+        shared.deploy(name, stop="immediate")
+    page = visit.enter()
+    expect(row(page, "keys-3")).to_be_visible()
+
+    page.keyboard.press("/")
+    page.keyboard.type("keys stopped")
+    expect(page.get_by_role("row").filter(has_text="keys-")).to_have_count(3)
+    page.get_by_role("link", name="keys-1").focus()
+    page.keyboard.press("j")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="keys-3")).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("keys-2")
+
+
+def test_each_action_says_what_it_does_before_it_is_done(visit: Visit, shared: Served) -> None:
+    shared.deploy("acted-on")
+    shared.until_epoch(3, "acted-on")
+    page = visit.enter()
+    page.get_by_role("link", name="acted-on").click()
+    expect(page.get_by_label("Plan, from the sources to the sinks").get_by_text("Source")).to_be_visible()
+
+    confirm(page, "Stop", "The job that is up ends.")
+    shared.until("acted-on", state="Stopped")
+    confirm(page, "Start", "A run starts.")
+    shared.until("acted-on", state="Running")
+    page.get_by_role("button", name="Rescale").click()
+    page.get_by_label("Tasks", exact=True).fill("2")
+    page.get_by_role("button", name="Cancel").click()
+    assert shared.job("acted-on")["tasks"] == 1
+    page.get_by_role("button", name="Rescale").click()
+    page.get_by_label("Tasks", exact=True).fill("2")
+    expect(page.get_by_role("dialog").locator(".effects")).to_contain_text("ends")
+    page.get_by_role("dialog").get_by_role("button", name="Rescale").click()
+    shared.until("acted-on", tasks=2, state="Running")
+    confirm(page, "Stop", "The job that is up ends.")
+    shared.until("acted-on", state="Stopped")
+    confirm(page, "Delete", "Is lost")
+
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    until(lambda: str(shared.client.get("/pipelines")), lambda listed: "acted-on" not in listed)
+
+
+def test_what_is_refused_is_refused_before_it_is_asked_for(visit: Visit, shared: Served) -> None:
+    shared.deploy("runs-on")
+    shared.until("runs-on", state="Running")
+    page = visit.enter()
+    page.get_by_role("link", name="runs-on").click()
+    page.get_by_role("button", name="Delete").click()
+
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("pipeline.busy")
+    expect(page.get_by_role("dialog").get_by_role("button", name="Delete")).to_be_disabled()
+    assert [text for text in visit.wrong if "409" not in text] == []
+    visit.wrong.clear()
+
+
+def test_why_a_job_has_failed_is_on_its_page(visit: Visit, shared: Served) -> None:
+    shared.deploy("broken", says="-- fail: sql.broken")
+    shared.until("broken", state="Failed")
+    page = visit.enter()
+    expect(row(page, "broken")).to_contain_text("sql.broken")
+    page.get_by_role("link", name="broken").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("it was told to fail")
+    expect(page.get_by_role("alert")).to_contain_text("tell it not to")
+
+
+def test_hostile_texts_are_shown_as_text(visit: Visit, shared: Served) -> None:
+    from urllib.parse import quote
+
+    for name in HOSTILE:
+        shared.deploy(quote(name, safe=""), says=f"-- {SCRIPT}", stop="immediate")
+    page = visit.enter()
+    page.get_by_label("Search pipelines").fill("stopped")
+    for name in HOSTILE:
+        page.get_by_role("link", name=name, exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        page.get_by_role("link", name="Query").click()
+        expect(page.locator(".sql")).to_contain_text(SCRIPT)
+        page.get_by_role("link", name="Edit", exact=True).click()
+        expect(page.get_by_label("Name")).to_have_value(name)
+        expect(page.locator(".cm-content")).to_contain_text(SCRIPT)
+        page.get_by_role("link", name="Jobs").click()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_example_is_tried_complained_about_and_deployed(visit: Visit, shared: Served) -> None:
+    page = visit.enter()
+    page.get_by_role("link", name="Editor").click()
+    page.get_by_label("Example").select_option("orders-per-minute")
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    page.get_by_label("SQL").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type("SELECT nothing FROM nowhere;")  # quicker than the page draws
+    expect(page.locator(".complaints")).to_contain_text("there is no table 'nowhere'")
+    expect(page.get_by_role("button", name="Deploy")).to_be_disabled()
+    assert "SELECT nothing FROM nowhere;" in page.locator(".cm-content").inner_text()
+    page.get_by_label("Example").select_option("orders-per-minute")
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    expect(page.get_by_label("Plan, from the sources to the sinks").get_by_text("Sink")).to_be_visible()
+
+    confirm(page, "Deploy", "A run starts.")
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("orders-per-minute")
+    shared.until("orders-per-minute", state="Running")
+
+
+@pytest.mark.parametrize(("width", "height", "scheme"), LOOKS, ids=["wide", "middle and dark", "narrow"])
+def test_everybody_can_use_every_page(chromium: Browser, shared: Served, width: int, height: int, scheme: str) -> None:
+    subprocess.run([sys.executable, "-c", "import web; web.install()"], cwd=ROOT / ".ci", check=True)
+    shared.deploy("for-everybody")
+    shared.until_epoch(2, "for-everybody")
+    look = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+    visit = Visit(chromium, shared, **look)
+    page = visit.enter()
+    for place, seen in (
+        ("#/", ".jobs tbody tr"),
+        ("#/pipelines/for-everybody", ".chart canvas"),
+        ("#/pipelines/for-everybody/history", ".moments li"),
+        ("#/pipelines/for-everybody/events", ".events li"),
+        ("#/pipelines/for-everybody/logs", ".log"),
+        ("#/editor/for-everybody", ".node"),
+    ):
+        visit.go(place)
+        page.wait_for_selector(seen)
+        page.evaluate(Path(AXE).read_text())
+        found = page.evaluate("axe.run({resultTypes: ['violations']})")
+        serious = [
+            (fault["id"], [node["target"] for node in fault["nodes"]][:3])
+            for fault in found["violations"]
+            if fault["impact"] in {"serious", "critical"}
+        ]
+        assert serious == [], place
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, place
+    visit.close()
