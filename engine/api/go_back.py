@@ -27,6 +27,7 @@ from engine.store.records import read_page, read_record
 from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
+_RECENT = 20
 
 
 def go_back_if_failed(context: Context, pipeline_id: str) -> None:
@@ -49,9 +50,10 @@ def go_back_if_failed(context: Context, pipeline_id: str) -> None:
             if _to_go_back_to(connection, current) != saved:
                 return
             pipelines.update(connection, plan.ask(connection, current))
-            _tell(connection, context, record, f"version {record.pipeline.version} goes back to savepoint {saved.id}")
+            events.add(connection, _undone(context, record, saved))
     except EngineError as error:
         LOG.error("pipeline %s cannot go back to savepoint %s: %s", record.pipeline.name, saved.id, error)
+        _tell_once(context, _not_undone(context, record, saved, error))
         return
     context.changed(pipeline_id)
 
@@ -96,16 +98,41 @@ def _with_own_version(context: Context, plan: RestorePlan, upgrade: Upgrade) -> 
     return replace(plan, version=version, targets=planned.targets)
 
 
-def _tell(connection: Connection, context: Context, record: JobRecord, message: str) -> None:
+def _undone(context: Context, record: JobRecord, saved: Savepoint) -> JobEvent:
     status = record.status
-    event = JobEvent(
+    return JobEvent(
         status.job_id,
         context.clock(),
         "warn",
-        message,
+        f"version {record.pipeline.version} goes back to savepoint {saved.id}",
         "upgrade.undone",
         "its failure is said above; mend the query and deploy it again",
         status.generation,
         who=CONTROL_PLANE,
     )
-    events.add(connection, event)
+
+
+def _not_undone(context: Context, record: JobRecord, saved: Savepoint, error: EngineError) -> JobEvent:
+    status = record.status
+    return JobEvent(
+        status.job_id,
+        context.clock(),
+        "error",
+        f"version {record.pipeline.version} cannot go back to savepoint {saved.id}: {error.code}: {error.message}",
+        "upgrade.not_undone",
+        "nothing runs, nothing was committed since the upgrade: mend what the reason names or deploy another query",
+        status.generation,
+        who=CONTROL_PLANE,
+    )
+
+
+def _tell_once(context: Context, event: JobEvent) -> None:
+    """Note an event, unless the same was noted of this run: going back is tried at every start of the control plane."""
+    with context.database.writing() as connection:
+        noted = events.latest(connection, event.job_id, _RECENT)
+        if not any(_meaning(other) == _meaning(event) for other in noted):
+            events.add(connection, event)
+
+
+def _meaning(event: JobEvent) -> tuple[str | None, int | None, str]:
+    return event.code, event.generation, event.message

@@ -6,6 +6,8 @@ from threading import Barrier
 
 import pytest
 
+from engine.api import go_back
+from engine.errors import SavepointError
 from engine.jobs.spec import ShownUpgrade
 from engine.jobs.states import State
 from tests.api.conftest import Plane, report
@@ -188,6 +190,29 @@ def test_an_upgrade_that_fails_before_its_first_epoch_goes_back_by_itself(runnin
     assert (pipeline["version"], pipeline["query"]) == (3, "SELECT 1")
     assert running.runner.launched[-1].query == "SELECT 1"
     assert any(event["code"] == "upgrade.undone" for event in running.get("/pipelines/orders/events")["data"])
+
+
+def test_one_that_cannot_go_back_says_why_in_its_events_and_only_once(
+    running: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
+    running.upgrade = KEPT
+    redeploy(running)
+    running.settle()
+    running.end()
+
+    def plan_restore(*_: object, **__: object) -> None:
+        raise SavepointError("files of it are gone")
+
+    monkeypatch.setattr(go_back, "plan_restore", plan_restore)
+    fail_until_given_up(running)
+    go_back.resume(running.context)
+
+    assert running.state() == State.FAILED.value
+    assert running.get("/pipelines/orders")["version"] == 2
+    told = [event for event in running.get("/pipelines/orders/events")["data"] if event["code"] == "upgrade.not_undone"]
+    assert [event["level"] for event in told] == ["error"]
+    assert "files of it are gone" in told[0]["message"]
 
 
 def test_one_that_has_committed_an_epoch_fails_as_what_it_is(running: Plane) -> None:

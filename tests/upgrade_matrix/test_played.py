@@ -1,5 +1,5 @@
-"""What plans say of rows of the matrix comes to be. `MATRIX=all`, as `make test-all` has it, plays every row that is not
-refused and that no test elsewhere plays; otherwise the first ones are played."""
+"""What plans say of rows of the matrix comes to be. `MATRIX=all`, as `make test-all` has it, plays those of six changes;
+otherwise those of the first are played."""
 
 from __future__ import annotations
 
