@@ -1,5 +1,5 @@
-"""What plans say of rows of the matrix comes to be. `MATRIX=all`, as `make test-all` has it, plays those of six changes;
-otherwise those of the first are played."""
+"""What plans say of rows of the matrix comes to be. `MATRIX=all`, as `make test-all` has it, plays six changes,
+otherwise the first one is played."""
 
 from __future__ import annotations
 
