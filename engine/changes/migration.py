@@ -17,13 +17,17 @@ from dataclasses import dataclass, field
 from engine.changes.verdict import Migration, Reform
 from engine.compile import Program
 from engine.functions import AGGREGATES
-from engine.plan.explain import aggregate_name
+from engine.plan.explain import aggregate_name, show
 from engine.plan.expr import Call, Cast, Column, Expr, Member, columns_of
+from engine.plan.expr import walk as exprs_of
+from engine.plan.former_types import to_text
+from engine.plan.hashed import hashed_in
 from engine.plan.nodes import (
     Aggregate,
     Branch,
     Project,
     Union,
+    Unnest,
     UpdatingAggregate,
     UpdatingJoin,
     UpdatingTop,
@@ -34,9 +38,10 @@ from engine.plan.nodes import (
 from engine.plan.operators import Operator
 from engine.plan.reads import read_by
 from engine.plan.retained_state import needs_values
-from engine.plan.tree import Node, inputs_of
+from engine.plan.tree import Node, inputs_of, walk
+from engine.plan.width_marks import is_wider
 from engine.plan.window_columns import are_kept_apart, columns_of_aggregate, origins_of
-from engine.types import Type
+from engine.types import Decimal, Float, Integer, Type
 
 _MOST = 62
 """What of a key is not known is kept as bits of a BIGINT."""
@@ -49,6 +54,8 @@ def migration_of(old: Operator, new: Operator, after: Program, *, held_back: boo
     not known."""
     if isinstance(old.node, UpdatingAggregate) and isinstance(new.node, UpdatingAggregate):
         return _reform_of(old, new, after)
+    if isinstance(old.node, UpdatingJoin | UpdatingTop) and old.kind == new.kind:
+        return _kept_rows(old, new)
     if old.kind not in ("tumble", "hop") or new.kind != old.kind:
         is_wider = any(part.was is not None for part in old.columns)
         return f"{old.kind} cannot be moved to wider numbers yet" if is_wider else ""
@@ -97,8 +104,12 @@ def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:
         call = _calls(new)[place]
         if call.function not in AGGREGATES:
             return f"{aggregate_name(call)} is a function of the user's, and cannot begin in the middle yet"
+    groups = (0, *(None if place is None else place + 1 for place in places))
+    widened = _widened(old, new, groups)
     if (complaint := _why_not_wider(old, new, places)) is not None:
         return complaint
+    if isinstance(widened, str):
+        return widened
     if len(places) > _MOST:
         return f"only so many as {_MOST} aggregates can be changed"
     if unknown and (complaints := _Unknown(after, new, unknown).complaints()):
@@ -108,25 +119,63 @@ def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:
         meaning: strict[place] for meaning, place in zip(new_aggregates, places, strict=True)
         if place is not None and strict[place] != meaning
     }  # fmt: skip
-    return Reform(old.number, places, tuple(strict), formerly)
+    return Reform(old.number, places, tuple(strict), formerly, widened, groups)
+
+
+def _kept_rows(old: Operator, new: Operator) -> Reform | str:
+    """How a join or a ranking goes on that keeps its rows as they are: only their numbers may be wider."""
+    if [part.meaning for part in old.columns] != [part.meaning for part in new.columns]:
+        return ""
+    widened = _widened(old, new, groups := tuple(range(len(hashed_in(new.node)))))
+    return widened if isinstance(widened, str) else Reform(old.number, widened=widened, groups=groups)
+
+
+def _widened(old: Operator, new: Operator, groups: Sequence[int | None]) -> tuple[tuple[str, ...], ...] | str:
+    """For each value that the new operator hashes the type that it had in the old one, nothing where it has that still;
+    or in words why it cannot. `groups` are as in `Reform`."""
+    before, after = hashed_in(old.node), hashed_in(new.node)
+    widened: list[tuple[str, ...]] = []
+    for place, exprs in zip(groups, after, strict=True):
+        kinds = [expr.type for expr in exprs]
+        former = kinds if place is None else [expr.type for expr in before[place]]
+        if len(former) != len(kinds):
+            return "what it knows its rows by has changed"
+        for expr, kind in zip(exprs, former, strict=True):
+            if kind != expr.type and not (isinstance(kind, Integer | Decimal) and is_wider(kind, expr.type)):
+                return f"its rows are known by hashes, which are others for {show(expr)} as {expr.type} than as {kind}"
+        widened.append(tuple("" if one == other else to_text(one) for one, other in zip(former, kinds, strict=True)))
+    if any(any(group) for group in widened) and any(map(_adds_hashes, walk(new.node))):
+        return "rows that are only added, and stand beside rows that change, are known by hashes of their own"
+    return tuple(widened)
+
+
+def _adds_hashes(node: Node) -> bool:
+    """Whether a relation makes ids of its own for some of its rows, by hashes of what is in them."""
+    if not is_updating(node):
+        return False
+    return isinstance(node, Unnest) or (isinstance(node, Union) and not all(map(is_updating, node.inputs)))
 
 
 def _why_not_wider(old: Operator, new: Operator, places: Sequence[int | None]) -> str | None:
     """In words, why what an updating aggregate keeps cannot be that of wider numbers."""
     assert isinstance(old.node, UpdatingAggregate)
-    assert isinstance(new.node, UpdatingAggregate)
-    if (before := _types_of_keys(old)) != (after := _types_of_keys(new)):
-        names = [key.name for key, *kinds in zip(new.node.keys, before, after, strict=True) if kinds[0] != kinds[1]]
-        return f"its keys are known by hashes, which are others for {', '.join(names)} in another type"
-    parts = old.columns[len(old.node.keys) :]
+    parts, old_calls = old.columns[len(old.node.keys) :], _calls(old)
     only_appends = not is_updating(old.node.input)
     for call, place in zip(_calls(new), places, strict=True):
-        if place is not None and parts[place].was is not None:
-            if call.function not in AGGREGATES:
-                return f"{aggregate_name(call)} is a function of the user's, and cannot go on with wider numbers yet"
-            if needs_values(call, only_appends=only_appends):
-                return f"{aggregate_name(call)} keeps every value by its hash, which is another one in another type"
+        if place is None or parts[place].was is None:
+            continue
+        pairs = list(zip(old_calls[place].expressions, call.expressions, strict=True))
+        if call.function not in AGGREGATES and any(one.type != other.type for one, other in pairs):
+            return f"{aggregate_name(call)} is a function of the user's, and would be given other types"
+        if needs_values(call, only_appends=only_appends) and any(_has_floats(one, other) for one, other in pairs):
+            return f"{aggregate_name(call)} keeps every value, and the same digits are another one as DOUBLE"
     return None
+
+
+def _has_floats(one: Expr, other: Expr) -> bool:
+    """Whether an expression reads something as FLOAT that another reads as DOUBLE."""
+    kinds = [{part.type for part in exprs_of(expr) if isinstance(part.type, Float)} for expr in (one, other)]
+    return kinds[0] != kinds[1]
 
 
 def _parts(operator: Operator) -> tuple[list[str], list[str], list[str]]:

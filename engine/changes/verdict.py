@@ -89,14 +89,18 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Reform:
-    """How an updating aggregate goes on with the state of the old `operator`: each bucket is put into the new form when
-    it is next changed. `aggregates` are as in `Migration`; `form` is a text for each of the old aggregates, and
-    `formerly` has for that of a new one what it was over narrower numbers."""
+    """How what keeps changes goes on with the state of the old `operator`: each bucket is put into the new form when it
+    is next changed. `aggregates` are as in `Migration`; `form` is a text for each of the old aggregates, None of what
+    has none, and `formerly` has for that of a new one what it was over narrower numbers. `widened` has for each value
+    that is hashed (`plan/hashed.py`) the type that it was in before, nothing where that is the same; `groups` for each
+    group of them that of the old one."""
 
     operator: int
-    aggregates: tuple[int | None, ...]
-    form: tuple[str, ...]
+    aggregates: tuple[int | None, ...] = ()
+    form: tuple[str, ...] | None = None
     formerly: Mapping[str, str] = field(default_factory=dict)
+    widened: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

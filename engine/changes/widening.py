@@ -18,8 +18,10 @@ from engine.plan.operators import Operator, Part, operators_of
 from engine.plan.width_marks import Marked, marked
 from engine.plan.widths import without_widths
 
-MOVED = ("tumble", "hop", "updating-aggregate")
-"""What can be moved to wider types. Others keep the hashes of what they have."""
+MOVED = ("tumble", "hop", "updating-aggregate", "updating-join", "updating-top")
+"""What can be moved to wider types."""
+_OF_ROWS = ("updating-join", "updating-top")
+"""What knows its rows by hashes of all that is in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,9 @@ def _aligned(old: _Side, candidates: Sequence[_Side]) -> Operator:
 
 def _counterparts(old: _Side, new: _Side) -> dict[int, int]:
     """For the place of an old column that of the new one that is the same of numbers as wide or wider."""
-    columns = new.columns
+    columns, exactly = new.columns, old.operator.kind in _OF_ROWS
     places = {
-        place: next((other for other, part in enumerate(columns) if column.becomes(part)), None)
+        place: next((other for other, part in enumerate(columns) if column.becomes(part, exactly=exactly)), None)
         for place, column in enumerate(old.columns)
     }
     return {place: other for place, other in places.items() if other is not None}

@@ -2,8 +2,10 @@
 
     checkpoint/forms.json     {"1": ["8a3f...", "0c71..."]}
                               {"1": {"began_as": ["8a3f..."], "formerly": {"77c0...": ["8a3f..."]}}}
+                              {"2": {"began_as": null, "formerly": {}, "formers": [[["i32"], []], [["i32"]]]}}
 
-The second says that what is called 77c0 now is 8a3f over numbers that have become wider.
+The second says that what is called 77c0 now is 8a3f over numbers that have become wider, the third in which types the
+values were that an operator knows by their hashes.
 See `engine.plan.forms`. It is of the checkpoint and goes with it, into savepoints and back.
 """
 
@@ -16,6 +18,7 @@ from pathlib import Path
 from engine.changes.verdict import Reform
 from engine.checkpoints.contents import FORMS
 from engine.checkpoints.layout import read_json, unreadable, write_json
+from engine.plan.former_types import FormersText, formers_of
 from engine.plan.forms import Form, Forms
 
 
@@ -44,22 +47,44 @@ def carried_forms(old: Forms, kept: Mapping[int, int], reformed: Mapping[int, Re
 def _reformed(form: Form | None, reform: Reform) -> Form:
     form = form or Form(reform.form)
     wider = {text: (before, *form.formerly.get(before, ())) for text, before in reform.formerly.items()}
-    return replace(form, formerly={**form.formerly, **wider})
+    return replace(form, formerly={**form.formerly, **wider}, formers=_formers(form.formers, reform))
+
+
+def _formers(old: FormersText, reform: Reform) -> FormersText:
+    """The types that values were in, with those that they have left now; nothing where they have left none."""
+    formers = []
+    for place, before in zip(reform.groups, reform.widened, strict=True):
+        known = old[place] if old and place is not None else ((),) * len(before)
+        formers.append(tuple((*types, *filter(None, [kind])) for types, kind in zip(known, before, strict=True)))
+    has_any = any(types for group in formers for types in group)
+    return tuple(formers) if has_any else ()
 
 
 def _to_json(form: Form) -> object:
-    if not form.formerly:
+    if form.began_as is not None and not form.formerly and not form.formers:
         return list(form.began_as)
-    return {"began_as": list(form.began_as), "formerly": {text: list(old) for text, old in form.formerly.items()}}
+    formerly = {text: list(old) for text, old in form.formerly.items()}
+    formers = {"formers": form.formers} if form.formers else {}
+    return {"began_as": form.began_as, "formerly": formerly, **formers}
 
 
 def _form(form: object) -> Form:
     match form:
         case list():
             return Form(_texts(form))
-        case {"began_as": began_as, "formerly": dict(formerly)}:
-            return Form(_texts(began_as), {str(text): _texts(old) for text, old in formerly.items()})
+        case {"began_as": began_as, "formerly": dict(formerly), **further}:
+            formers = tuple(tuple(map(_texts, group)) for group in _groups(further.get("formers", [])))
+            formers_of(formers)
+            earlier = {str(text): _texts(old) for text, old in formerly.items()}
+            return Form(None if began_as is None else _texts(began_as), earlier, formers)
     raise ValueError(form)
+
+
+def _groups(groups: object) -> list[list[object]]:
+    match groups:
+        case list() if all(isinstance(group, list) for group in groups):
+            return groups
+    raise ValueError(groups)
 
 
 def _texts(texts: object) -> tuple[str, ...]:

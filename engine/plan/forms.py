@@ -15,19 +15,25 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeAlias
 
+from engine.plan.former_types import FormersText, formers_of
+from engine.plan.hashed import hashed_in, with_formers
+from engine.plan.meaning import digest
 from engine.plan.nodes import UpdatingAggregate
 from engine.plan.operators import Operator, is_stateful
 from engine.plan.split import Parts
+from engine.plan.stable_text import stable_text
 from engine.plan.tree import Node, inputs_of, with_inputs
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """A text for each aggregate of which a state was when it was first changed, and by the text of one over numbers
-    that have become wider, what it was before, the newest first."""
+    that have become wider, what it was before, the newest first; None of what has no aggregates. `formers` are the
+    types in which it has hashed its values (`plan/hashed.py`)."""
 
-    began_as: tuple[str, ...]
+    began_as: tuple[str, ...] | None
     formerly: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    formers: FormersText = ()
 
 
 Forms: TypeAlias = Mapping[int, Form]
@@ -52,7 +58,12 @@ def _with_forms(node: Node, forms: Forms, operators: Sequence[Operator], numbers
     changed = with_inputs(node, [_with_forms(below, forms, operators, numbers) for below in inputs_of(node)])
     if number is None or number not in forms:
         return changed
-    assert isinstance(changed, UpdatingAggregate)
-    form, wanted = forms[number], form_of(operators[number])
+    form = forms[number]
+    formers = formers_of(form.formers)
+    if not isinstance(changed, UpdatingAggregate) or form.began_as is None:
+        return with_formers(changed, formers)
+    wanted = form_of(operators[number])
     formerly = tuple(form.formerly.get(text, ()) for text in wanted) if form.formerly else ()
-    return replace(changed, began_as=form.began_as, form=wanted, formerly=formerly)
+    # an aggregate may be called the same whatever the types are of what it hashes
+    widths = (digest(stable_text((hashed_in(changed), formers))),) if formers else ()
+    return replace(changed, began_as=form.began_as, form=(*wanted, *widths), formerly=formerly, formers=formers)

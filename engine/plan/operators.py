@@ -207,8 +207,12 @@ def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
                 yield _column(f"ORDER BY {orders([by])}", order_text([by], below), by.expr.type)
             shown = "all places" if limit is None else f"the first {limit}"
             yield Part(f"{function}, {shown}", digest(function, str(limit), str(number is not None)))
-        case UpdatingJoin(left, right):
+        case UpdatingJoin(left, right, _, equal):
             sides = meanings.columns_of_sides(node)
+            if len(equal) > 1:
+                pairs = [f"{text_of(one, sides)} = {text_of(other, sides)}" for one, other in equal]
+                said = ", ".join(f"{show(one)} = {show(other)}" for one, other in equal)
+                yield Part(f"joined by {said}, in this order", digest(*pairs))
             split = None if node.condition is None else split_condition(node.condition, left.schema, right.schema)
             for side, extra in ((left, split.left if split else ()), (right, split.right if split else ())):
                 yield from _kept(side.schema, sides)

@@ -72,6 +72,14 @@ def _narrowest(run: str) -> Type:
     return narrowest
 
 
+def kind_of_mark(text: str) -> Type:
+    """The type that a mark without its brackets stands for; ValueError where it is none."""
+    kinds = list(_types_in(f"⟦{text}⟧"))
+    if len(kinds) != 1:
+        raise ValueError(text)
+    return kinds[0]
+
+
 def _types_in(run: str) -> Iterator[Type]:
     for tag, size, scale in _MARK.findall(run):
         match tag:

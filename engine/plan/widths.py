@@ -16,7 +16,8 @@ from typing import TypeVar
 
 from engine import types
 from engine.functions import FUNCTIONS
-from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member, Named
+from engine.plan.nodes import Project, Scan
 from engine.plan.split import Parts
 from engine.plan.tree import Node
 from engine.plan.width_marks import is_wider, mark_of
@@ -95,6 +96,12 @@ def _name(call: Call) -> str:
     return f"{call.function}<{', '.join(map(str, kinds))}>" if any(map(types.is_number, kinds)) else call.function
 
 
+def _marked_scan(scan: Scan, loose: Node) -> Node:
+    """A table whose numbers are marked where they are read, whether or not anything else is done with them."""
+    columns = (Column(field.name, field.type, field.nullable) for field in scan.schema)
+    return Project(loose, tuple(Named(column.name, _expr(column)) for column in columns))
+
+
 @dataclass(slots=True)
 class _Loosening:
     """Goes through a plan; a relation that several read stays one."""
@@ -104,7 +111,8 @@ class _Loosening:
     def node(self, node: Node) -> Node:
         """A relation without widths."""
         if id(node) not in self._known:
-            self._known[id(node)] = node, self._fields_of(node)
+            loose = self._fields_of(node)
+            self._known[id(node)] = node, _marked_scan(node, loose) if isinstance(node, Scan) else loose
         return self._known[id(node)][1]
 
     def _value(self, value: object) -> object:

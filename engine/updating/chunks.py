@@ -65,10 +65,22 @@ class Chunks:
             tables.append(_newest([newer, older], self.keys, drop=not tables))
         return Chunks(self.keys, tuple(tables))
 
+    def in_types_of(self, schema: pa.Schema) -> Chunks:
+        """The same rows with their columns in the types of a schema, which are as wide as theirs or wider."""
+        return Chunks(self.keys, tuple(in_types_of(schema, table) for table in self.tables))
+
     def compacted(self) -> Chunks:
         """The same rows as one chunk."""
         rows = self.all()
         return Chunks(self.keys, () if rows is None else (rows,))
+
+
+def in_types_of(schema: pa.Schema, table: pa.Table) -> pa.Table:
+    """A table with those of its columns that a schema has in the types of that; itself where it has them."""
+    wanted = [schema.field(field.name) if field.name in schema.names else field for field in table.schema]
+    if all(field.type == want.type for field, want in zip(table.schema, wanted, strict=True)):
+        return table
+    return table.cast(pa.schema([field.with_type(want.type) for field, want in zip(table.schema, wanted, strict=True)]))
 
 
 def _newest(tables: Sequence[pa.Table], keys: Sequence[str], *, drop: bool) -> pa.Table:

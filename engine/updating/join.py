@@ -47,7 +47,7 @@ are kept by the operators above."""
 @dataclass(frozen=True, slots=True)
 class JoinSpec:
     """What is joined. The columns of each side are in `left` and `right`, under names that differ; `extra` of either
-    are further ones that only the condition reads."""
+    are further ones that only the condition reads. Where it `is_widened`, rows may be kept in narrower types."""
 
     left: Schema
     right: Schema
@@ -57,6 +57,7 @@ class JoinSpec:
     changes: bool
     has_watermark: bool
     ttl: int
+    is_widened: bool = False
 
     @property
     def sides(self) -> tuple[Schema, Schema]:
@@ -150,6 +151,8 @@ def _side(
 ) -> _Side:
     chunks = state.tables.get(_SIDES[number], Chunks(_KEYS))
     schema = _kept_schema(spec, number)
+    if spec.is_widened:
+        chunks = chunks.in_types_of(schema)
     stored = chunks.find(matches)
     before = schema.empty_table() if stored is None else stored
     before = before.filter(pa.array(longs(before[LAST]) + spec.ttl >= newest))

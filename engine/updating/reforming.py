@@ -11,7 +11,7 @@ was when the query was first changed. Where numbers have become wider, columns a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +31,7 @@ def in_form(spec: AggregateSpec, state: BucketState) -> BucketState:
     """What is kept of a bucket, as `spec` wants it."""
     if spec.began_as is None or state.form == spec.form:
         return state
+    kept_types = _types_of_values(spec)
     old = spec.began_as if state.form is None else state.form
     tables: dict[str, Chunks] = {}
     if (rows := state.tables.get("rows")) is not None:
@@ -38,15 +39,27 @@ def in_form(spec: AggregateSpec, state: BucketState) -> BucketState:
     for index in spec.kept_values:
         place = spec.place_in(old, index)
         if place is not None and (values := state.tables.get(f"m{place}")) is not None:
-            tables[f"m{index}"] = values
+            tables[f"m{index}"] = values.in_types_of(kept_types[index])
     return replace(state, tables=tables, form=spec.form)
 
 
+def _types_of_values(spec: AggregateSpec) -> Mapping[int, pa.Schema]:
+    """The types of the values that are kept for each measure."""
+    return {
+        index: pa.schema(
+            [(f"a{place}", to_arrow(kind)) for place, kind in enumerate(spec.measures[index].arguments)]
+            + [(f"o{place}", to_arrow(sorting.type)) for place, sorting in enumerate(spec.measures[index].order)]
+        )
+        for index in spec.kept_values
+    }
+
+
 def _rows_in_form(spec: AggregateSpec, old: Sequence[str], rows: pa.Table) -> pa.Table:
-    places = [spec.place_in(old, index) for index in range(len(spec.form))]
+    places = [spec.place_in(old, index) for index in range(len(spec.measures))]
+    keys = zip(spec.keys, spec.schema, strict=False)
     columns = {name: rows[name] for name in (ROW_ID, WEIGHT, LAST)}
     columns[UNKNOWN] = pa.array(_unknown(rows, places))
-    columns |= {name: rows[name] for name in spec.keys}
+    columns |= {name: rows[name].cast(to_arrow(field.type)) for name, field in keys}
     for index, place in enumerate(places):
         if index not in spec.kept_values:
             summed = _nothing(spec, index, rows.num_rows) if place is None else _widened(spec, index, rows, place)
@@ -65,7 +78,7 @@ def _unknown(rows: pa.Table, places: Sequence[int | None]) -> Longs:
 
 def _widened(spec: AggregateSpec, index: int, rows: pa.Table, place: int) -> Iterator[pa.ChunkedArray]:
     """What is kept of the aggregate at a place, in the types of that which goes on with it."""
-    if not spec.formerly:
+    if spec.measures[index].udf is not None:
         yield from _columns_of(rows, place)
         return
     for column, wanted in zip(_columns_of(rows, place), _nothing(spec, index, 0), strict=True):

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 from engine.plan.nodes.updating_ranking import Ranking
-from engine.schema import Schema, arrow_schema
+from engine.schema import Schema, arrow_schema, to_arrow
 from engine.updating.accumulators.base import Sorting
 from engine.updating.arrow_tables import replaced
 from engine.updating.bucket_state import NEVER, BucketState, StepResult
@@ -40,7 +40,7 @@ _KEYS = {"rows": (MATCH, ROW), "partitions": (MATCH,)}
 @dataclass(frozen=True, slots=True)
 class TopSpec:
     """What is ranked: rows with the columns of `schema`, and `o0`... to order them by. The place is the last column
-    that goes out, when it `is_numbered`."""
+    that goes out, when it `is_numbered`. Where it `is_widened`, rows may be kept in narrower types."""
 
     schema: Schema
     order: tuple[Sorting, ...]
@@ -49,6 +49,7 @@ class TopSpec:
     limit: int | None
     only_appends: bool
     ttl: int
+    is_widened: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -98,6 +99,8 @@ def step(spec: TopSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Tabl
         times[places] = np.maximum(times[places], last)
         forgotten = longs(stored[MATCH])[last + spec.ttl < newest]
     rows = state.tables.get("rows", Chunks(_KEYS["rows"]))
+    if spec.is_widened:
+        rows = rows.in_types_of(_kept_schema(spec))
     merged = _merged(spec, rows.find(ids), [part["rows"] for part in parts], forgotten)
     if spec.prunes:
         merged = replace(merged, new=_counts_within_limit(spec, merged.rows, merged.new))
@@ -107,6 +110,12 @@ def step(spec: TopSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Tabl
     changed = replaced(merged.rows, WEIGHT, merged.new).filter(pa.array(merged.old != merged.new))
     tables = {"rows": rows.add(changed), "partitions": partitions.add(stamps)}
     return _swept(spec, replace(state, tables=tables, newest=newest), out)
+
+
+def _kept_schema(spec: TopSpec) -> pa.Schema:
+    hashes = [(MATCH, pa.int64()), (ROW, pa.int64())]
+    order = [(f"o{index}", to_arrow(sorting.type)) for index, sorting in enumerate(spec.order)]
+    return pa.schema([*hashes, *arrow_schema(spec.schema), *order, (WEIGHT, pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +129,7 @@ class _Weighed:
 
 def _merged(spec: TopSpec, stored: pa.Table | None, arrived: Sequence[pa.Table], forgotten: Longs) -> _Weighed:
     """What is kept of some partitions and what came to them."""
-    hashes = pa.schema([(MATCH, pa.int64()), (ROW, pa.int64())])
-    order_types = {f"o{index}": arrived[0].schema.field(f"o{index}").type for index in range(len(spec.order))}
-    schema = pa.schema([*hashes, *arrow_schema(spec.schema), *order_types.items(), (WEIGHT, pa.int64())])
+    schema = _kept_schema(spec)
     before = schema.empty_table() if stored is None else stored
     fresh = [pa.table([table[name] for name in schema.names], schema=schema) for table in arrived]
     both = pa.concat_tables([before, *fresh]).combine_chunks()

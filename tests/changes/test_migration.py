@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.changes.verdict import Change, Migration, Reform, UpgradePlan, Verdict
+from engine.changes.verdict import Change, Migration, UpgradePlan, Verdict
 from tests.changes.test_compare import DISTINCT, GROUP, HOP, SESSION, TUMBLE, UDAF, changes, plan
 
 WIDE = """INSERT INTO counts SELECT w, user, {columns}
@@ -208,4 +208,4 @@ def test_the_text_of_an_aggregate_is_what_it_means() -> None:
     (reform,) = plan(GROUP, GROUP.replace("AS c, sum(n)", "AS c, max(n)")).reformed.values()
     (other,) = plan(GROUP.replace("AS s", "AS t"), GROUP.replace("sum(n)", "min(n)")).reformed.values()
 
-    assert reform == Reform(0, (0, None), other.form)
+    assert (reform.aggregates, reform.form, reform.groups) == ((0, None), other.form, (0, 1, None))

@@ -13,6 +13,17 @@ from tests.changes.test_compare import FUNCTIONS, GROUP, HOP, SESSION, SINKS, SO
 NUMBERS = "INSERT INTO counts SELECT tumble('1 minute') AS w, {key}, {call} AS s FROM clicks{where} GROUP BY 1, 2;\n"
 GROUPS = "INSERT INTO changes SELECT {key} AS k, {call} AS s FROM clicks{where} GROUP BY 1;\n"
 
+RANKED = """INSERT INTO changes SELECT user AS k, n AS s FROM (
+    SELECT user, n, row_number() OVER (PARTITION BY user ORDER BY n DESC) AS place FROM clicks) WHERE place <= 3;
+"""
+FIRSTS = """INSERT INTO changes SELECT user AS k, n AS s FROM (
+    SELECT *, n % 6 AS g, row_number() OVER (PARTITION BY n % 6 ORDER BY at) AS place FROM clicks WHERE n % 3 <> 0)
+    WHERE place = 1;
+"""
+JOINED = """CREATE TABLE pairs (n BIGINT, m BIGINT) WITH (connector = 'blackhole');
+    INSERT INTO pairs SELECT a.n, b.n AS m FROM clicks a JOIN clicks b ON a.n = b.n AND a.user = b.user;
+"""
+
 
 def program(script: str, kind: str) -> Program:
     tables = SOURCES.replace("n BIGINT", f"n {kind}") + SINKS
@@ -125,9 +136,8 @@ def test_a_cast_that_is_not_only_wider_is_another_aggregate(old: str, new: str) 
     ("script", "kinds", "words"),
     [
         (SESSION.replace("sum(n)", "count(DISTINCT n)"), ("INT", "BIGINT"), "session"),
-        (GROUPS.format(key="n", call="count(*)", where=""), ("INT", "BIGINT"), "its keys are known by hashes"),
-        (GROUPS.format(key="user", call="count(DISTINCT n)", where=""), ("INT", "BIGINT"), "keeps every value"),
-        (GROUPS.format(key="user", call="middle(n)", where=""), ("INT", "BIGINT"), "a function of the user's"),
+        (GROUPS.format(key="user", call="count(DISTINCT n)", where=""), ("FLOAT", "DOUBLE"), "keeps every value"),
+        (RANKED, ("FLOAT", "DOUBLE"), "keeps has changed"),
         (NUMBERS.format(key="user", call="count(DISTINCT n)", where=""), ("INT", "BIGINT"), "cannot be moved yet"),
         (NUMBERS.format(key="n", call="count(*)", where=""), ("FLOAT", "DOUBLE"), "n FLOAT"),
         (NUMBERS.format(key="user", call="avg(n)", where=""), ("DECIMAL(6, 2)", "DECIMAL(12, 2)"), "a mean of so wide"),
@@ -147,5 +157,48 @@ def test_an_updating_aggregate_knows_what_its_aggregates_were_before() -> None:
 
     (reform,) = plan.reformed.values()
     (text,) = reform.formerly
+    assert reform.form is not None
     assert reform.formerly[text] == reform.form[1]
     assert text not in reform.form
+
+
+@pytest.mark.parametrize(
+    ("script", "kinds", "widened_types"),
+    [
+        (GROUPS.format(key="n", call="count(*)", where=""), ("INT", "BIGINT"), (("i32",), ())),
+        (GROUPS.format(key="user", call="count(DISTINCT n)", where=""), ("INT", "BIGINT"), (("",), ("i32",))),
+        (GROUPS.format(key="user", call="middle(n)", where=""), ("INT", "BIGINT"), (("",), ("",))),
+        (GROUPS.format(key="n", call="max(n)", where=""), ("DECIMAL(6, 2)", "DECIMAL(20, 2)"), (("d6_2",), ("d6_2",))),
+        (RANKED, ("SMALLINT", "INT"), (("", "i16"), ("i16",), ("",))),
+        (FIRSTS, ("INT", "BIGINT"), (("", "", "i32"), ("",), ("",))),
+        (JOINED, ("INT", "BIGINT"), (("", "i32"), ("", "i32"), ("i32", ""), ("i32", ""))),
+    ],
+)
+def test_what_is_known_by_hashes_goes_on_with_the_types_that_they_were_made_of(
+    script: str, kinds: tuple[str, str], widened_types: tuple[tuple[str, ...], ...]
+) -> None:
+    plan = widened(script, *kinds)
+
+    assert changes(plan) == [Change.STATE_MIGRATED]
+    (reform,) = plan.reformed.values()
+    assert sorted(map(sorted, reform.widened)) == sorted(map(sorted, widened_types))
+    assert plan.loses_nothing
+
+
+def test_a_join_whose_equalities_stand_in_another_order_is_refused() -> None:
+    """It knows what rows meet by a hash of them in their order: with the same state it would find nothing."""
+    plan = widened(
+        JOINED, "INT", "INT", JOINED.replace("a.n = b.n AND a.user = b.user", "a.user = b.user AND a.n = b.n")
+    )
+
+    assert changes(plan) == [Change.REFUSED]
+    assert "in this order" in reason(plan)
+
+
+@pytest.mark.parametrize("script", [FIRSTS, RANKED, JOINED])
+def test_a_view_more_or_less_hides_no_width(script: str) -> None:
+    through_view = "CREATE VIEW seen AS SELECT * FROM clicks;\n" + script.replace("FROM clicks", "FROM seen")
+
+    for before, after in ((script, through_view), (through_view, script)):
+        assert changes(widened(before, after=after)) == [Change.STATE_MIGRATED]
+        assert Change.REFUSED in changes(widened(before, "BIGINT", "INT", after))

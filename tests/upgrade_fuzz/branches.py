@@ -147,9 +147,9 @@ def wider(branch: Branch, allows: frozenset[Change] | None) -> frozenset[Change]
     if branch.kind == "plain":
         return frozenset()
     reads_numbers = branch.aggregates != ("n",)
-    if branch.kind in ("joined", "first") or (branch.kind == "session" and reads_numbers):
+    if branch.kind == "session" and reads_numbers:
         return frozenset({REFUSED})
-    if branch.kind in ("totals", "ranked") or reads_numbers:
+    if branch.kind in ("totals", "ranked", "joined", "first") or reads_numbers:
         return frozenset({MIGRATED})
     return allows or frozenset({Change.SAME, KEPT})
 

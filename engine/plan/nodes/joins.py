@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from engine.plan.expr import Expr, columns_of
+from engine.plan.former_types import Formers
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 
@@ -39,7 +40,7 @@ class WindowJoin(Node):
 class UpdatingJoin(Node):
     """Pairs of rows, whenever they come, for which all equalities and the condition are true. Both sides are kept for
     `ttl` after their last change. It gives changes, unless it is inner or semi and both sides only ever append. `pin`
-    is as in `WindowAggregate`."""
+    is as in `WindowAggregate`, `formers` as in `UpdatingAggregate`."""
 
     left: Node
     right: Node
@@ -48,6 +49,7 @@ class UpdatingJoin(Node):
     condition: Expr | None
     ttl: timedelta
     pin: str | None = field(default=None, compare=False)
+    formers: Formers = ()
 
     @property
     def schema(self) -> Schema:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from engine.plan.expr import Named, is_nullable
+from engine.plan.former_types import Formers
 from engine.plan.nodes.joins import UpdatingJoin
 from engine.plan.nodes.rows import Scan
 from engine.plan.nodes.updating_ranking import UpdatingTop
@@ -23,8 +24,8 @@ class UpdatingAggregate(Node):
     """One row per key, replaced at the end of every epoch that changed it, and taken back when the last row of the key
     goes. Without keys there is one row from the first input row on. Without aggregates it is a DISTINCT of the keys.
     A key is forgotten `ttl` after its last change. One that was changed while it ran is told what its state `began_as`,
-    by its `form` what it is to be, and what each aggregate was `formerly`, over narrower numbers. `pin` is as in
-    `WindowAggregate`."""
+    by its `form` what it is to be, what each aggregate was `formerly`, over narrower numbers, and the `formers` of what
+    it hashes (`plan/hashed.py`). `pin` is as in `WindowAggregate`."""
 
     input: Node
     keys: tuple[Named, ...]
@@ -34,6 +35,7 @@ class UpdatingAggregate(Node):
     form: tuple[str, ...] = ()
     pin: str | None = field(default=None, compare=False)
     formerly: tuple[tuple[str, ...], ...] = ()
+    formers: Formers = ()
 
     @property
     def schema(self) -> Schema:

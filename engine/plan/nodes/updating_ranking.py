@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from engine import types
 from engine.plan.expr import Expr
+from engine.plan.former_types import Formers
 from engine.plan.nodes.over import Order
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
@@ -20,7 +21,8 @@ class UpdatingTop(Node):
     """The rows of each partition and their place in an order, as it is after every epoch: rows are taken back when
     others move them. Only places up to `limit` are given, all when there is none. `number` is the column of the place,
     None when nobody reads it. Rows that are equal in the order have one among themselves all the same, by what they
-    hold. A partition is forgotten `ttl` after its last change. `pin` is as in `WindowAggregate`."""
+    hold. A partition is forgotten `ttl` after its last change. `pin` is as in `WindowAggregate`, `formers` as in
+    `UpdatingAggregate`."""
 
     input: Node
     function: Ranking
@@ -30,6 +32,7 @@ class UpdatingTop(Node):
     limit: int | None
     ttl: timedelta
     pin: str | None = field(default=None, compare=False)
+    formers: Formers = ()
 
     @property
     def schema(self) -> Schema:

@@ -12,6 +12,7 @@ from engine import types
 from engine.functions import AGGREGATES
 from engine.plan.conditions import split_condition
 from engine.plan.expr import Column, Expr, Literal, Named
+from engine.plan.former_types import group
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.plan.nodes import (
     MERGED_ROWS,
@@ -53,8 +54,8 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udf
     columns = [F.expr(to_sql(expr)).alias(name) for name, expr in columns_read(node).items()]
     hidden = [EVENT_TIME, RETRACT] if is_updating(node.input) else [EVENT_TIME]
     keys = [Column(f"k{index}", key.expr.type) for index, key in enumerate(node.keys)]
-    hashes = {ROW_ID: F.expr(hash_to_sql(keys))}
-    hashes |= {f"v{index}": F.expr(_hash_of_values(index, spec.measures[index])) for index in spec.kept_values}
+    hashes = {ROW_ID: F.expr(hash_to_sql(keys, formers=group(node.formers, 0, len(keys))))}
+    hashes |= {f"v{index}": F.expr(_hash_of_values(node, index, spec.measures[index])) for index in spec.kept_values}
     prepared = rows.select(*columns, *hidden).withColumns(hashes)
     operator = AggregateOperator(spec)
     stepped = run_in_buckets([(prepared, operator)], operator, spark_schema(Schema((*spec.schema, *CHANGE))))
@@ -112,11 +113,13 @@ def _merged_columns(partials: Partials, aggregates: Sequence[NamedAggregate]) ->
     return {"n": columns[MERGED_ROWS.name]} | {short: columns[name] for short, name in names.items()}
 
 
-def _hash_of_values(index: int, measure: Measure) -> str:
+def _hash_of_values(node: UpdatingAggregate, index: int, measure: Measure) -> str:
     """The hash by which a value that is kept is known."""
     values = [Column(f"a{index}_{place}", kind) for place, kind in enumerate(measure.arguments)]
     values += [Column(f"o{index}_{place}", sorting.type) for place, sorting in enumerate(measure.order)]
-    return hash_to_sql(values or [Literal(0, types.BIGINT)])
+    if not values:
+        return hash_to_sql([Literal(0, types.BIGINT)])
+    return hash_to_sql(values, formers=group(node.formers, index + 1, len(values)))
 
 
 def _measure(call: Aggregate, udf: Udf | None) -> Measure:
@@ -157,6 +160,7 @@ def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -
         changes=is_updating(node),
         has_watermark=has_watermark,
         ttl=node.ttl // timedelta(microseconds=1),
+        is_widened=bool(node.formers),
     )
     parts = [
         (_side(node, spec, number, rows, extras[number]), JoinSide(spec, number))
@@ -186,13 +190,19 @@ def _side(node: UpdatingJoin, spec: JoinSpec, number: int, rows: DataFrame, extr
     keys = [pair[number] for pair in node.equal]
     renamed = [Named(new, Column(old.name, old.type)) for new, old in zip(schema.names, relation.schema, strict=True)]
     own_hidden = hidden_in(rows.columns, relation.schema.names)
-    prepared = _with_hashes(rows, keys, [*renamed, *extras], schema, number, own_hidden)
+    prepared = _with_hashes(node, rows, keys, [*renamed, *extras], schema, number, own_hidden)
     hidden = [EVENT_TIME, *([RETRACT] if is_updating(relation) else []), *([WATERMARK] if spec.has_watermark else [])]
     return prepared.select(MATCH, ROW, ROW_ID, *schema.names, *(extra.name for extra in extras), *hidden)
 
 
 def _with_hashes(
-    rows: DataFrame, keys: list[Expr], columns: list[Named], schema: Schema, number: int, hidden: list[str]
+    node: UpdatingJoin,
+    rows: DataFrame,
+    keys: list[Expr],
+    columns: list[Named],
+    schema: Schema,
+    number: int,
+    hidden: list[str],
 ) -> DataFrame:
     """One side with its own columns under other names, and the hashes by which rows are known. A row that no other can
     match, since a key is NULL, is matched by itself."""
@@ -200,9 +210,10 @@ def _with_hashes(
     changes = RETRACT in hidden
     row_id = Column(ROW_ID, types.BIGINT)
     row = [row_id, *values] if changes else [*values, Column(EVENT_TIME, types.TIMESTAMP)]
-    match = (
-        f"CASE WHEN {' OR '.join(f'({to_sql(key)}) IS NULL' for key in keys)} THEN NULL ELSE {hash_to_sql(keys)} END"
-    )
+    in_types = group(node.formers, number, len(values))
+    row_in_types = [(), *in_types] if changes else [*in_types, ()]
+    hashed = hash_to_sql(keys, formers=group(node.formers, 2 + number, len(keys)))
+    match = f"CASE WHEN {' OR '.join(f'({to_sql(key)}) IS NULL' for key in keys)} THEN NULL ELSE {hashed} END"
     prepared = rows.withColumn(MATCH, F.expr(match))
     prepared = prepared.select(
         *(F.expr(to_sql(column.expr)).alias(column.name) for column in columns),
@@ -210,9 +221,9 @@ def _with_hashes(
         *hidden,
     )
     if not changes:
-        prepared = prepared.withColumn(ROW_ID, F.expr(hash_to_sql(values)))
-    by_itself = hash_to_sql(row, seed=number + 1)
-    prepared = prepared.withColumn(ROW, F.expr(hash_to_sql(row)))
+        prepared = prepared.withColumn(ROW_ID, F.expr(hash_to_sql(values, formers=in_types)))
+    by_itself = hash_to_sql(row, seed=number + 1, formers=row_in_types)
+    prepared = prepared.withColumn(ROW, F.expr(hash_to_sql(row, formers=row_in_types)))
     return prepared.withColumn(MATCH, F.expr(f"coalesce({MATCH}, {by_itself})"))
 
 

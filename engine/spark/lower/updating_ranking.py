@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
 from engine.plan.expr import Column, Expr
+from engine.plan.former_types import group
 from engine.plan.hidden import EVENT_TIME, RETRACT
 from engine.plan.nodes import UpdatingTop, is_updating
 from engine.schema import Field, Schema
@@ -31,7 +32,9 @@ def lower_updating_top(node: UpdatingTop, rows: DataFrame) -> DataFrame:
     computed = [F.expr(to_sql(expr)).alias(name) for name, expr in zip(names, exprs, strict=True)]
     columns = [Column(name, expr.type) for name, expr in zip(names, exprs, strict=True)]
     values, keys = columns[: len(spec.columns)], columns[len(spec.columns) :]
-    hashes = {MATCH: F.expr(hash_to_sql(keys)), ROW: F.expr(hash_to_sql(values, seed=1))}
+    in_types = [*group(node.formers, 0, len(inputs)), *group(node.formers, 1, len(node.order))]
+    matched = hash_to_sql(keys, formers=group(node.formers, 2, len(keys)))
+    hashes = {MATCH: F.expr(matched), ROW: F.expr(hash_to_sql(values, seed=1, formers=in_types))}
     prepared = rows.select(*computed, *hidden).withColumns(hashes).drop(*(key.name for key in keys))
     place = (Field("place", types.BIGINT),) if spec.is_numbered else ()
     operator = TopOperator(spec)
@@ -49,4 +52,5 @@ def _spec_of(node: UpdatingTop) -> TopSpec:
         limit=node.limit,
         only_appends=not is_updating(node.input),
         ttl=node.ttl // timedelta(microseconds=1),
+        is_widened=bool(node.formers),
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from engine import types
 from engine.errors import TooLargeError
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
+from engine.plan.former_types import Former
 from engine.spark.printers.calls import call_to_sql
 from engine.spark.printers.casts import cast_to_sql
-from engine.spark.printers.literals import literal_to_sql, quote_name
+from engine.spark.printers.literals import literal_to_sql, quote_name, type_to_sql
 
 MAX_LENGTH = 500_000
 """Forms that name an argument more than once multiply when they are nested; no real query comes near this length."""
@@ -23,12 +24,16 @@ def to_sql(expr: Expr) -> str:
     return text
 
 
-def hash_to_sql(columns: Sequence[Expr], *, seed: int = 0) -> str:
-    """A BIGINT, never NULL, that is the same for the same values: NULL is one like any other, zero has no sign."""
+def hash_to_sql(columns: Sequence[Expr], *, seed: int = 0, formers: Sequence[Former] = ()) -> str:
+    """A BIGINT, never NULL, that is the same for the same values: NULL is one like any other, zero has no sign. With
+    the `formers` of each column a value is hashed in the first of these types that it fits into."""
     parts = [f"{seed}L"]
-    for column in columns:
+    for column, former in zip(columns, formers or ((),) * len(columns), strict=True):
         text = to_sql(column)
         parts.append(f"({text}) IS NULL")
+        if former:
+            parts += _in_former_types(text, former)
+            continue
         match column.type:
             case types.Float():
                 parts.append(f"CASE WHEN {text} = 0 THEN 0 ELSE {text} END")
@@ -40,6 +45,15 @@ def hash_to_sql(columns: Sequence[Expr], *, seed: int = 0) -> str:
             case _:
                 parts.append(text)
     return f"xxhash64({', '.join(parts)})"
+
+
+def _in_former_types(text: str, former: Former) -> Iterator[str]:
+    """A value in the type that it is hashed in, and NULL in all others: of that Spark's hash is what it was before."""
+    fits = [f"try_cast({text} AS {type_to_sql(kind)}) IS NOT NULL" for kind in former]
+    for place, kind in enumerate(former):
+        narrower = "".join(f" AND NOT ({fit})" for fit in fits[:place])
+        yield f"CASE WHEN {fits[place]}{narrower} THEN try_cast({text} AS {type_to_sql(kind)}) END"
+    yield f"CASE WHEN NOT ({' OR '.join(fits)}) THEN {text} END"
 
 
 def _print(expr: Expr) -> str:
