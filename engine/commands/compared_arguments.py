@@ -43,3 +43,18 @@ def add_compared_arguments(parser: ArgumentParser, pipeline: str) -> None:
         default=[],
         help="Give up what this operator, source or sink has kept; may be repeated",
     )
+    parser.add_argument(
+        "--hold-back",
+        metavar="OPERATOR",
+        action="append",
+        default=[],
+        help="Let this operator, to which an aggregate is added, give out no windows that are open, instead of with "
+        "NULL; may be repeated",
+    )
+    parser.add_argument(
+        "--start-from",
+        metavar="TABLE=POSITION",
+        action="append",
+        default=[],
+        help="Let this table begin there, of which the state has no place yet, as in arroyo run; may be repeated",
+    )

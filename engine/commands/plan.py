@@ -19,21 +19,6 @@ from engine.start_positions import read_starts
 def _arguments(parser: ArgumentParser) -> None:
     add_compared_arguments(parser, "Compare with what this pipeline of a control plane runs")
     parser.add_argument(
-        "--hold-back",
-        metavar="OPERATOR",
-        action="append",
-        default=[],
-        help="Let this operator, to which an aggregate is added, give out no windows that are open, instead of with "
-        "NULL; may be repeated",
-    )
-    parser.add_argument(
-        "--start-from",
-        metavar="TABLE=POSITION",
-        action="append",
-        default=[],
-        help="Plan for a run that is told this, as in arroyo run; may be repeated",
-    )
-    parser.add_argument(
         "--format",
         choices=("text", "json", "markdown"),
         default="text",

@@ -24,6 +24,7 @@ from engine.errors import EngineError, RequestError, ScriptRefused
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.spec import read_run_settings
 from engine.settings import load
+from engine.start_positions import read_starts
 
 if TYPE_CHECKING:
     from engine.spark.stop_control import Control
@@ -87,6 +88,7 @@ def _run(arguments: Namespace) -> int:
     script, udfs, connections = read_script(arguments.file), read_udf_files(arguments.udf), connections_text(arguments)
     old_udfs = read_udf_files(arguments.old_udf)
     read_run_settings({"memory": arguments.memory})
+    starts = read_starts(arguments.start_from, "--start-from")
     state = arguments.state_dir if arguments.pipeline is None else _state_of_pipeline(arguments)
     if state is not None:
         query_of_state(state)
@@ -104,6 +106,8 @@ def _run(arguments: Namespace) -> int:
             connections=connections,
             keep_state=tuple(arguments.keep_state),
             reset=tuple(arguments.reset),
+            hold_back=tuple(arguments.hold_back),
+            start_from=starts,
             tasks=arguments.parallelism,
             examples=arguments.rows,
         )

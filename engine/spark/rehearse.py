@@ -16,7 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -41,8 +41,10 @@ from engine.spark.fixed_ends import FixedEnd, ends_now, fix_ends
 from engine.spark.run import run_in
 from engine.spark.run_spec import RunSpec, StateUpgrade
 from engine.spark.session import close_session, open_session
+from engine.spark.starts import begun_for, counting_starts
 from engine.spark.stop_control import Control
 from engine.spark.targets import sink_directory
+from engine.start_positions import StartPosition
 from engine.udf.declared import UdfFile
 
 
@@ -58,6 +60,9 @@ class RehearsalSpec:
     connections: str = ""
     keep_state: tuple[str, ...] = ()
     reset: tuple[str, ...] = ()
+    hold_back: tuple[str, ...] = ()
+    start_from: Mapping[str, StartPosition] = field(default_factory=dict)
+    """Where tables begin for the new script of which the savepoint has no place."""
     default_sink: str = "stdout"
     tasks: int | None = None
     fuse: bool = False
@@ -84,12 +89,17 @@ def plan_rehearsal(spec: RehearsalSpec) -> PlannedRehearsal:
     after = compile_script(
         spec.sql, default_sink=spec.default_sink, udfs=spec.udfs or running.udfs, connections=spec.connections
     )
-    plan = plan_fork(before, after, keep_state=spec.keep_state, reset=spec.reset)
+    plan = plan_fork(before, after, keep_state=spec.keep_state, reset=spec.reset, hold_back=spec.hold_back)
+    plan = plan.with_starts(spec.start_from)
     if plan.is_refused:
         raise UpgradeRefusedError(
             f"the query cannot take over the state of the savepoint\n{show(plan)}",
             hint="name with --reset what may be given up, or change the query",
         )
+    if spec.start_from:
+        old_udfs = spec.old_udfs or spec.udfs
+        begun = begun_for(spec.savepoint, after, spec.reset, old_udfs, spec.connections)
+        counting_starts(after, spec.start_from, begun)
     for program in (before, after):
         refuse_unrepeatable(program)
     # a table that is new may begin where the pipeline's consumer group stands
@@ -189,8 +199,11 @@ def _specs(planned: PlannedRehearsal, states: Mapping[str, Path]) -> Mapping[str
         fuse=spec.fuse,
         is_rehearsal=True,
     )
-    wish = StateUpgrade(spec.keep_state, spec.reset, accept_loss=planned.plan.id, is_fork=True)
+    wish = StateUpgrade(
+        spec.keep_state, spec.reset, accept_loss=planned.plan.id, is_fork=True, hold_back=spec.hold_back
+    )
     new = replace(old, sql=spec.sql, state_dir=states["new"], udfs=spec.udfs or running.udfs, upgrade=wish)
+    new = replace(new, start_from=spec.start_from)
     return {"old": old, "new": new}
 
 

@@ -1,6 +1,7 @@
 """Going back to a savepoint, and putting states in each other's place."""
 
 import hashlib
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +11,7 @@ import pytest
 
 from engine.checkpoints import savepoints, spark_log, swap
 from engine.checkpoints.layout import StatePaths, read_json, write_json
-from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.lineage import Lineage, read_lineage, write_lineage
 from engine.checkpoints.manifest import SavedFile, read_manifest, write_manifest
 from engine.checkpoints.restore import restore
 from engine.errors import DamagedSavepointError, ReplayError
@@ -204,3 +205,25 @@ def test_a_fork_has_nothing_of_what_the_sinks_of_the_savepoint_had_left_open(
 
     assert not (tmp_path / "fork" / "open_files").exists()
     assert (tmp_path / "twin" / "open_files" / "out" / "0").exists()
+
+
+def test_a_state_of_another_pipeline_goes_on_with_the_sinks_of_the_one_in_whose_place_it_is_put(
+    paths: StatePaths, saved: Path, clock: Clock, tmp_path: Path
+) -> None:
+    other = StatePaths(tmp_path / "other")
+    shutil.copytree(paths.root, other.root)
+    write_lineage(other.lineage, Lineage("P1", (("P0", 3),)))
+    for epoch in range(10, 21):
+        commit(other.checkpoint, epoch)
+
+    for _ in range(2):  # killed before anybody had heard of it, it is done again
+        restore(saved, other.root, allow_replay=True, save_as="before", is_fork=True, new_lineage=lambda: "N")
+        assert read_lineage(other.lineage) == Lineage("N", (("L1", 9), ("P1", 20), ("P0", 3)))
+    assert spark_log.newest_commit(other.checkpoint) == 9
+    assert read_manifest(other.savepoints / "before").epoch == 20
+
+
+def test_a_fork_with_no_state_of_its_own_has_the_history_of_its_savepoint_alone(saved: Path, tmp_path: Path) -> None:
+    restore(saved, tmp_path / "fork", allow_replay=True, is_fork=True, new_lineage=lambda: "N")
+
+    assert read_lineage(StatePaths(tmp_path / "fork").lineage) == Lineage("N", (("L1", 9),))

@@ -14,10 +14,12 @@ import pytest
 from engine.changes.row_difference import RehearsalReport
 from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
-from engine.errors import RehearsalError, RehearsalFailedError
+from engine.compile import compile_script
+from engine.errors import RehearsalError, RehearsalFailedError, StartPositionError
 from engine.spark.rehearse import RehearsalSpec, plan_rehearsal, rehearse
 from engine.spark.run import RunSpec
 from engine.spark.stop_control import Control
+from engine.start_positions import EARLIEST
 from tests.streams.play import START, play
 
 if TYPE_CHECKING:
@@ -201,3 +203,23 @@ def test_a_savepoint_restores_as_before_once_it_was_rehearsed(story: Story) -> N
     restore(story.savepoint, story.state, allow_replay=True)
     play(story.spark, RunSpec("job", story.sql(PLAIN), story.state))
     assert len((story.folder / "plain").read_text().splitlines()) == BEFORE + 500
+
+
+def test_windows_that_are_held_back_are_only_in_the_old_query_and_positions_that_do_not_count_are_refused(
+    story: Story,
+) -> None:
+    story.write(0, 3 * BEFORE)
+    story.begin(COUNTS)
+    script = story.sql(COUNTS.replace("count(*) AS n", "count(*) + 0 * max(price) AS n"))
+    [operator] = compile_script(script).operators
+    (story.folder / "scratch").mkdir()
+    with pytest.raises(StartPositionError, match="clicks goes on from where its state has it"):
+        plan_rehearsal(RehearsalSpec(story.savepoint, script, start_from={"clicks": EARLIEST}))
+
+    planned = plan_rehearsal(RehearsalSpec(story.savepoint, script, hold_back=(operator.id,)))
+    report = rehearse(planned, story.folder / "scratch", lambda: story.spark, Control())
+
+    [counts] = report.sinks
+    assert counts.rows_old is not None
+    # the four windows that had rows at the savepoint were all open, each with 50 users
+    assert (counts.only_old, counts.only_new, counts.rows_new) == (200, 0, counts.rows_old - 200)
