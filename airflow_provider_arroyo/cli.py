@@ -59,13 +59,14 @@ def get_commands() -> list[CLICommand]:
 
 def list_pipelines(arguments: Namespace) -> None:
     """A line for each pipeline."""
-    from airflow_provider_arroyo import calls  # noqa: PLC0415 - see above
-    from airflow_provider_arroyo.errors import ArroyoError  # noqa: PLC0415
+    from airflow.sdk.exceptions import AirflowException  # noqa: PLC0415 - see above
+
+    from airflow_provider_arroyo import calls  # noqa: PLC0415
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook  # noqa: PLC0415
 
     try:
         listed = ArroyoHook(arguments.conn_id).send(calls.list_pipelines())
-    except ArroyoError as error:
+    except AirflowException as error:
         _refuse(str(error))
     pipelines = sorted(listed, key=lambda it: it.name)
     if arguments.format == "json":
@@ -79,14 +80,15 @@ def list_pipelines(arguments: Namespace) -> None:
 
 def plan(arguments: Namespace) -> None:
     """The plan of an upgrade, as the control plane makes it."""
-    from airflow_provider_arroyo import calls  # noqa: PLC0415 - see above
-    from airflow_provider_arroyo.errors import ArroyoError  # noqa: PLC0415
+    from airflow.sdk.exceptions import AirflowException  # noqa: PLC0415 - see above
+
+    from airflow_provider_arroyo import calls  # noqa: PLC0415
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook  # noqa: PLC0415
 
     try:
         script = arguments.script.read_text()
         answer = ArroyoHook(arguments.conn_id).send(calls.plan_upgrade(arguments.pipeline, script))
-    except (ArroyoError, OSError, UnicodeDecodeError) as error:
+    except (AirflowException, OSError, UnicodeDecodeError) as error:
         _refuse(str(error))
     losses = {"refused": answer.is_refused, "loses_nothing": answer.loses_nothing}
     _say(json.dumps({**losses, "id": answer.id, "plan": answer.plan}) if arguments.format == "json" else answer.text)

@@ -119,6 +119,13 @@ class SecretError(ArroyoError, AirflowFailException):
         super().__init__(message, code="secret.missing", hint=hint)
 
 
+class ScriptFunctionError(ArroyoError, AirflowFailException):
+    """The function behind a task gave no script."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="task.no_script", hint="Return the script as a text that is not empty.")
+
+
 class TrialError(ArroyoError, AirflowFailException):
     """A script could not be run over the rows of a test, or what came of it was asked for by a wrong name."""
 

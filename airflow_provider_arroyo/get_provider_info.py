@@ -46,6 +46,12 @@ def get_provider_info() -> dict[str, Any]:
         ),
         "triggers": _modules("triggers.pipeline", "triggers.sensor"),
         "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
+        "task-decorators": [
+            {
+                "name": "streaming_sql",
+                "class-name": "airflow_provider_arroyo.decorators.streaming_sql.streaming_sql_task",
+            }
+        ],
         "cli": ["airflow_provider_arroyo.cli.get_commands"],
         "connection-types": [_connection_type()],
     }

@@ -40,4 +40,4 @@ def examine(paths: Sequence[Path]) -> Examination:
 
 def _python_files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
-        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        yield from sorted(file for file in path.rglob("*.py") if file.is_file()) if path.is_dir() else [path]

@@ -35,6 +35,11 @@ class TurnableClock:
         """Do something once the clock was turned so far."""
         self.at(self.now + length, action)
 
+    def turn_towards(self, instant: datetime) -> None:
+        """Let time pass until then, but no further than to the next thing that is to happen."""
+        following = min((entry[0] for entry in self._agenda), default=instant)
+        self.turn(max(timedelta(0), min(instant, following) - self.now))
+
     def turn(self, length: timedelta) -> None:
         """Let so much time pass."""
         if length < timedelta(0):

@@ -237,3 +237,5 @@ def test_pipelines_and_plans_are_shown(
     assert "a count is lost" in capsys.readouterr().out
     assert run("plan", "nothing", str(tmp_path / "new.sql")) == cli.REFUSED
     assert "pipeline.not_found" in capsys.readouterr().err
+    assert run("list", "--conn-id", "nowhere") == cli.REFUSED
+    assert "`nowhere` isn't defined" in capsys.readouterr().err

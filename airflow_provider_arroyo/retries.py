@@ -1,0 +1,72 @@
+"""When another try of a task may mend what went wrong.
+
+StreamingSqlOperator(..., retries=5, retry_policy=ArroyoRetryPolicy())
+
+the control plane is away, or busy        tried again, later each time
+the worker was told to end                tried again at once: the pipeline runs on
+the job has failed at what may pass       tried again as the task says
+a script, a token, an argument is wrong   fails at once, whatever `retries` says
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import RetryDecision, RetryPolicy
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, DetachedError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+MISTAKES = frozenset({AirflowNotFoundException, BadAnswerError, ValueError, TypeError})
+"""What a person has to mend beside what never comes here, since it is an `AirflowFailException`: a connection that is
+not there, an address behind which there is something else, an argument that is none. What is derived from these, such
+as JSON that was cut off, may be whole the next time."""
+FIRST_DELAY = timedelta(seconds=15)
+MOST_DELAY = timedelta(minutes=10)
+
+
+class ArroyoRetryPolicy(RetryPolicy):
+    """Try again what another try may mend, and fail at once on what a person has to mend.
+
+    Tasks wait out ten minutes without a control plane by themselves; this says what becomes of the try after that.
+
+    :param first_delay: how long to wait for a control plane that is away, after the first try; twice as long each time.
+    :param most_delay: the longest of these.
+    """
+
+    def __init__(self, first_delay: timedelta = FIRST_DELAY, most_delay: timedelta = MOST_DELAY) -> None:
+        if not timedelta(0) < first_delay <= most_delay:
+            raise ValueError(f"first_delay is above zero and at most most_delay, not {first_delay} and {most_delay}")
+        self.first_delay = first_delay
+        self.most_delay = most_delay
+
+    def evaluate(
+        self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None
+    ) -> RetryDecision:
+        """What is done about this failure; of what is not ours the task decides."""
+        match exception:
+            case DetachedError():
+                return RetryDecision.retry(timedelta(0), "the pipeline runs on, and the next try picks it up")
+            case ArroyoError() if exception.retryable:
+                delay = min(self.most_delay, self.first_delay * 2 ** min(max(try_number - 1, 0), 16))
+                return RetryDecision.retry(delay, f"{exception.code}: it may answer later")
+            case _ if type(exception) in MISTAKES:
+                return RetryDecision.fail(f"{type(exception).__name__}: another try would fail in the same way")
+        return RetryDecision.default()
+
+    def serialize(self) -> dict[str, Any]:
+        """The policy as JSON."""
+        return {
+            "__type": type(self).__name__,
+            "first_delay": self.first_delay.total_seconds(),
+            "most_delay": self.most_delay.total_seconds(),
+        }
+
+    @classmethod
+    def deserialize(cls, data: dict[str, Any]) -> ArroyoRetryPolicy:
+        """The policy as it was."""
+        return cls(timedelta(seconds=data["first_delay"]), timedelta(seconds=data["most_delay"]))
