@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote
 
 import attrs
 from airflow.sdk.bases.operatorlink import BaseOperatorLink
@@ -41,8 +42,8 @@ class PipelineLink(BaseOperatorLink):
 
 
 def link_of(url: str, pipeline: str) -> dict[str, str]:
-    """The XComs that say where the pipeline is to be seen."""
-    return dict.fromkeys((URL_KEY, LINK_KEY), f"{url.rstrip('/')}/pipelines/{pipeline}")
+    """The XComs that say where the pipeline is to be seen: its part of the control plane's page."""
+    return dict.fromkeys((URL_KEY, LINK_KEY), f"{url.rstrip('/')}/#/pipelines/{quote(pipeline, safe='')}")
 
 
 def note_link(context: Context, url: str, pipeline: str) -> None:

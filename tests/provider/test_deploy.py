@@ -59,7 +59,7 @@ def test_a_deployment_waits_until_the_pipeline_runs(
         },
     }
     assert airflow_run.pushed["pipeline_id"] == "pl_1"
-    assert airflow_run.pushed["pipeline_url"] == f"{plane.url}/pipelines/pl_1"
+    assert airflow_run.pushed["pipeline_url"] == f"{plane.url}/#/pipelines/pl_1"
     [sent] = plane.matching_requests("PUT")
     assert sent.path == "/api/v1/pipelines/by-name/clicks"
     assert {"query": "SELECT 1", "parallelism": 2, "settings": {"a": "1"}, "stop": "none"}.items() <= sent.body.items()
