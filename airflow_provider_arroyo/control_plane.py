@@ -58,7 +58,8 @@ def answer(call: ApiCall[T], response: httpx.Response) -> T:
     return call.answer(body)
 
 
-def _unreachable(call: ApiCall[Any], error: httpx.TransportError) -> UnreachableError:
+def unreachable(call: ApiCall[Any], error: httpx.TransportError) -> UnreachableError:
+    """The error for a request that has got no answer."""
     return UnreachableError(f"{call.method} {call.path}: {type(error).__name__}: {error}")
 
 
@@ -83,7 +84,7 @@ class ControlPlaneConnection:
             response = self._client.request(**request(call))
         except httpx.TransportError as error:
             self._disconnect()
-            raise _unreachable(call, error) from error
+            raise unreachable(call, error) from error
         return answer(call, response)
 
     def _disconnect(self) -> None:
@@ -113,7 +114,7 @@ class AsyncControlPlaneConnection:
             response = await self._client.request(**request(call))
         except httpx.TransportError as error:
             await self._disconnect()
-            raise _unreachable(call, error) from error
+            raise unreachable(call, error) from error
         return answer(call, response)
 
     async def _disconnect(self) -> None:

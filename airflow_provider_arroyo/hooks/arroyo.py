@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,16 +13,22 @@ from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.log import amask_secret, mask_secret
 
-from airflow_provider_arroyo import calls, conversations
+from airflow_provider_arroyo import calls, conversations, waits
+from airflow_provider_arroyo.change_stream import Limits, SharedConnection
 from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection, Endpoint
 from airflow_provider_arroyo.conversations import Conversation, ask
 from airflow_provider_arroyo.embedded import start_or_adopt
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
+from airflow_provider_arroyo.events import Event
+from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
 T = TypeVar("T")
+
+HOLD = timedelta(seconds=30)
+"""How long one request may be held. Proxies tend to close a connection that is silent for a minute."""
 
 DEFAULT_PORT = 5115
 
@@ -77,6 +83,13 @@ class ArroyoHook(BaseHook):
         """The same in an event loop."""
         async with AsyncControlPlaneConnection(self.aget_conn) as connection:
             return await conversations.arun(self._log_failures(conversation), connection.send, _asleep)
+
+    async def await_event(self, wait: Wait, *, poll: timedelta, deadline: datetime | None = None) -> Event:
+        """Wait in an event loop as `waits.watch` does, over what all waits of the process share."""
+        async with SharedConnection(self.aget_conn, wait, Limits(poll, deadline), _asleep) as connection:
+            hold = timedelta(0) if await connection.has_stream() else HOLD
+            conversation = waits.watch(wait, now=conversations.utc_now, deadline=deadline, poll=poll, hold=hold)
+            return await conversations.arun(self._log_failures(conversation), connection.send, connection.pause)
 
     def send(self, call: calls.ApiCall[T]) -> T:
         """Send one request."""

@@ -231,6 +231,8 @@ class FakeControlPlane:
 
     def answer(self, request: Request) -> Answer:
         """Do what is asked, and remember it."""
+        if request.path.endswith("/changes/stream"):
+            return problem(404, "http.unknown_path", "this control plane has no stream, like those of earlier versions")
         self.clock.turn(self.per_request)
         self.requests.append(request)
         if request.key is not None and request.method != "POST" and request.key in self.answered:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -14,9 +14,6 @@ from airflow_provider_arroyo.events import Event, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.on_kill import OnKill, carry_out
 from airflow_provider_arroyo.waits import Wait
-
-HOLD = timedelta(seconds=30)
-"""How long one request may be held. Proxies tend to close a connection that is silent for a minute."""
 
 
 class PipelineTrigger(BaseTrigger):
@@ -65,14 +62,9 @@ class PipelineTrigger(BaseTrigger):
         await ArroyoHook(self.arroyo_conn_id).arun(carry_out(self.kill_action, pipeline, f"kill-{self.trigger_id}"))
 
     async def _watch(self, wait: Wait) -> Event:
-        conversation = waits.watch(
-            wait,
-            now=lambda: datetime.now(UTC),
-            deadline=datetime.fromisoformat(self.deadline) if self.deadline else None,
-            poll=timedelta(seconds=self.poll_seconds),
-            hold=HOLD,
-        )
+        deadline = datetime.fromisoformat(self.deadline) if self.deadline else None
+        poll = timedelta(seconds=self.poll_seconds)
         try:
-            return await ArroyoHook(self.arroyo_conn_id).arun(conversation)
+            return await ArroyoHook(self.arroyo_conn_id).await_event(wait, deadline=deadline, poll=poll)
         except ArroyoError as error:
             return broken(wait.pipeline, error)

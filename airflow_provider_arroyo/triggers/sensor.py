@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from airflow.listeners.listener import get_listener_manager
 from airflow.triggers.base import BaseTrigger, TaskSuccessEvent, TriggerEvent
 
-from airflow_provider_arroyo import events, sensor_waits, waits
+from airflow_provider_arroyo import events, sensor_waits
 from airflow_provider_arroyo.errors import ArroyoError, NoDataIntervalError
 from airflow_provider_arroyo.events import Event, Reached, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import link_of
-from airflow_provider_arroyo.triggers.pipeline import HOLD
 from airflow_provider_arroyo.waits import Wait
 
 ON_WORKER = {"kind": "on_worker"}
@@ -78,9 +77,8 @@ class SensorTrigger(BaseTrigger):
 
     async def _watch(self, wait: Wait) -> Event:
         poll = timedelta(seconds=self.poll_seconds)
-        conversation = waits.watch(wait, now=lambda: datetime.now(UTC), poll=poll, hold=HOLD)
         try:
-            return await self._hook.arun(conversation)
+            return await self._hook.await_event(wait, poll=poll)
         except ArroyoError as error:
             return broken(wait.pipeline, error)
 

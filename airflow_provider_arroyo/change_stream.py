@@ -1,0 +1,220 @@
+"""One stream of changes for each control plane and process, however many waits there are.
+
+500 waits      of 20 pipelines                     one stream, up to four connections for looks
+a change       of clicks                           wakes those of the 25 that wait for clicks whom it may concern
+the stream     breaks                              all look at their usual pace, until it is there again
+it comes back  at the cursor it had                wakes those whose pipelines have changed meanwhile
+404            from an earlier control plane       each wait holds a request, as if there were no streams
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Self, TypeVar
+from weakref import WeakKeyDictionary
+
+import httpx
+
+from airflow_provider_arroyo.calls import ApiCall
+from airflow_provider_arroyo.control_plane import Endpoint, answer, request, unreachable
+from airflow_provider_arroyo.conversations import Backoff, utc_now
+from airflow_provider_arroyo.relevance import may_end
+from airflow_provider_arroyo.waits import Wait
+
+T = TypeVar("T")
+LOG = logging.getLogger(__name__)
+
+_PATIENCE = timedelta(seconds=60)
+"""How long a wait believes that nothing has happened of which the stream does not tell."""
+_LOOKS_AT_ONCE = 4
+_FIRST_ANSWER = 10.0
+_SILENCE = 45.0
+"""The control plane says something every 15 seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a wait pauses where nobody tells it what happens, and when it gives up."""
+
+    poll: timedelta
+    deadline: datetime | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Watcher:
+    """A wait, and whether something has happened since it last began to look."""
+
+    wait: Wait
+    rung: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class ChangeStream:
+    """What one process reads of one control plane. It lives for as long as somebody waits."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.client = httpx.AsyncClient(**endpoint.settings(), limits=httpx.Limits(max_connections=_LOOKS_AT_ONCE))
+        # the stream does not queue behind the looks of all when the control plane is back
+        self._stream_client = httpx.AsyncClient(**endpoint.settings(), limits=httpx.Limits(max_connections=1))
+        self.is_live = False
+        self.answered = asyncio.Event()
+        """Whether it is known if there is a stream."""
+        self._watchers: set[Watcher] = set()
+        self._cursor: str | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def join(self, watcher: Watcher) -> None:
+        """Tell this one, too."""
+        self._watchers.add(watcher)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    def leave(self, watcher: Watcher) -> bool:
+        """Tell this one no more; whether nobody is left."""
+        self._watchers.discard(watcher)
+        return not self._watchers
+
+    async def close(self) -> None:
+        """Read no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self.client.aclose()
+        await self._stream_client.aclose()
+
+    async def _follow(self) -> None:
+        """Read the stream, again and again, until it turns out that there is none."""
+        backoff, failures = Backoff(), 0
+        while True:
+            try:
+                if not await self._read():
+                    return
+                failures = 0
+            except httpx.HTTPError as error:
+                failures += 1
+                LOG.info("the stream of changes has broken: %s: %s", type(error).__name__, error)
+            finally:
+                self._lose()
+            await asyncio.sleep(backoff.pause(max(1, failures)).length.total_seconds())
+
+    async def _read(self) -> bool:
+        """Read until it ends; False when this control plane has no stream."""
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": self._cursor} if self._cursor else {})
+        timeout = httpx.Timeout(_SILENCE, connect=10)
+        async with self._stream_client.stream("GET", "changes/stream", headers=headers, timeout=timeout) as response:
+            if response.status_code in {404, 405, 422}:
+                return False
+            response.raise_for_status()
+            fields: dict[str, str] = {}
+            async for line in response.aiter_lines():
+                if line:
+                    name, _, value = line.partition(":")
+                    fields[name] = value.strip()
+                else:
+                    self._take(fields)
+                    fields = {}
+        return True
+
+    def _take(self, event: dict[str, str]) -> None:
+        match event.get("event"):
+            case "ready":
+                self.is_live = True
+                self.answered.set()
+            case "reset":
+                self._ring_all()
+            case "change":
+                change = json.loads(event["data"])
+                for watcher in self._watchers:
+                    if watcher.wait.pipeline in {change["pipeline"], change["pipeline_id"]} and may_end(
+                        watcher.wait, change
+                    ):
+                        watcher.rung.set()
+        self._cursor = event.get("id") or self._cursor
+
+    def _lose(self) -> None:
+        self.is_live = False
+        self.answered.set()
+        self._ring_all()
+
+    def _ring_all(self) -> None:
+        for watcher in self._watchers:
+            watcher.rung.set()
+
+
+_STREAMS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Endpoint, ChangeStream]] = WeakKeyDictionary()
+
+
+class SharedConnection:
+    """The connection of one wait: it sends over what its process shares, and pauses until something happens."""
+
+    def __init__(
+        self,
+        find_endpoint: Callable[[], Awaitable[Endpoint]],
+        wait: Wait,
+        limits: Limits,
+        sleep: Callable[[timedelta], Awaitable[None]],
+    ) -> None:
+        self._limits = limits
+        self._by_clock = wait.kind in {"lag", "proven"}
+        self._find_endpoint = find_endpoint
+        self._sleep = sleep
+        self._watcher = Watcher(wait)
+        self._endpoint: Endpoint | None = None
+        self._stream: ChangeStream | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._leave()
+
+    async def has_stream(self) -> bool:
+        """Whether the control plane tells what changes; it is asked once for all waits."""
+        stream = await self._join()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stream.answered.wait(), _FIRST_ANSWER)
+        return stream.is_live
+
+    async def send(self, call: ApiCall[T]) -> T:
+        """Send and wait for the answer. After a failure the address is looked up anew."""
+        stream = await self._join()
+        try:
+            response = await stream.client.request(**request(call))
+        except httpx.TransportError as error:
+            await self._leave()
+            raise unreachable(call, error) from error
+        return answer(call, response)
+
+    async def pause(self, length: timedelta) -> None:
+        """Wait until something happens that may concern this wait, or for as long where nobody tells."""
+        if self._stream is None or not self._stream.is_live:
+            await self._sleep(length)
+        else:
+            patience = _PATIENCE if length == self._limits.poll and not self._by_clock else length
+            if self._limits.deadline is not None:
+                patience = max(timedelta(0), min(patience, self._limits.deadline - utc_now()))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._watcher.rung.wait(), patience.total_seconds())
+        self._watcher.rung.clear()
+
+    async def _join(self) -> ChangeStream:
+        if self._stream is None:
+            endpoint = await self._find_endpoint()
+            streams = _STREAMS.setdefault(asyncio.get_running_loop(), {})
+            if endpoint not in streams:
+                streams[endpoint] = ChangeStream(endpoint)
+            self._endpoint, self._stream = endpoint, streams[endpoint]
+            self._stream.join(self._watcher)
+        return self._stream
+
+    async def _leave(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None and stream.leave(self._watcher):
+            streams: dict[Any, ChangeStream] = _STREAMS.get(asyncio.get_running_loop(), {})
+            streams.pop(self._endpoint, None)
+            await stream.close()

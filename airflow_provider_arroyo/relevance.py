@@ -1,0 +1,31 @@
+"""Whether a change may be what a wait waits for. Where that is not sure, it may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow_provider_arroyo.answers import to_micros
+from airflow_provider_arroyo.conversations import Clock
+from airflow_provider_arroyo.waits import UntilFresh, UntilWatermark, Wait
+
+
+def may_end(wait: Wait, change: Mapping[str, Any], now: Clock = lambda: datetime.now(UTC)) -> bool:
+    """False only for a job that runs on and whose output is known not to have come as far as a gate."""
+    job = change.get("job")
+    match wait:
+        case UntilWatermark(past=past):
+            pass
+        case UntilFresh(at_most=at_most):
+            past = now() - at_most
+        case _:
+            return True
+    if job is None or job["state"] != "Running" or not job["settled"]:
+        return True
+    sinks = [sink for name, sink in job["sinks"].items() if wait.table in (None, name)]
+    name = "complete_until" if wait.by == "input" else "output_until"
+    reached = [sink[name] for sink in sinks if sink["unknown"] is None or wait.by == "output"]
+    if not sinks or len(reached) < len(sinks):
+        return True
+    return all(until is not None and until >= to_micros(past) for until in reached)
