@@ -30,7 +30,7 @@ with DAG(
     schedule=None,
     catchup=False,
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
-    params={"reset": []},
+    params={"reset": ["tumble-971928ec"]},  # what may be lost once a person approves it, as `arroyo plan` names it
     render_template_as_native_obj=True,
     doc_md=__doc__,
     tags=["arroyo", "example"],
@@ -39,7 +39,8 @@ with DAG(
     some_state = CheckpointSensor(task_id="some_state", pipeline="counts", new=2, poke_interval=1, timeout=300)
     savepoint = SavepointOperator(task_id="savepoint", pipeline="counts", savepoint_label="to fork from")
     saved = "{{ ti.xcom_pull(task_ids='savepoint')['savepoint_id'] }}"
-    fork = ForkOperator(task_id="fork", pipeline="counts-beside", savepoint=saved, sql=MINUTES)
+    beside = "counts-{{ dag_run.run_after | ts_nodash }}"  # a fork is a new pipeline: in each run another one
+    fork = ForkOperator(task_id="fork", pipeline=beside, savepoint=saved, sql=MINUTES)
     upgrade = StreamingSqlOperator(
         task_id="upgrade",
         pipeline="counts",
@@ -51,7 +52,7 @@ with DAG(
     roll_back = RollbackOperator(task_id="roll_back", pipeline="counts")
     restore = RestoreOperator(task_id="restore", pipeline="counts", savepoint=saved, allow_replay=True)
     stop = StopStreamingJobOperator(task_id="stop", pipeline="counts")
-    stop_fork = StopStreamingJobOperator(task_id="stop_fork", pipeline="counts-beside")
+    stop_fork = StopStreamingJobOperator(task_id="stop_fork", pipeline=beside)
 
     deploy >> some_state >> savepoint >> fork >> upgrade >> roll_back >> restore >> stop.as_teardown(setups=deploy)
     fork >> stop_fork
