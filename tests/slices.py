@@ -74,6 +74,7 @@ LONG = (
     "kills/test_kills.py::test_a_request_is_killed_at_every_point_that_it_comes_to",
     "kills/test_kills_with_spark.py",
     "nexmark/test_nexmark.py",
+    "provider/test_testing.py::test_the_example_of_a_script_holds",
     "spark/test_operator_numbers.py::test_spark_numbers_them_from_the_top_down_branch_by_branch",
     "spark/test_rehearsal.py::test_a_new_column_and_a_new_sink_make_no_difference_and_are_named",
     "spark/test_rehearsal.py::test_a_query_that_fails_is_named",
