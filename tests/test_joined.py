@@ -36,6 +36,11 @@ def joined(player: Player, folder: Path, **scripts: str) -> Joined:
     return Joined({name: make(sql) for name, sql in scripts.items()}, player.play, folder)
 
 
+@pytest.fixture(autouse=True)
+def _many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.joined.MOST", 12)
+
+
 def test_scripts_over_the_same_tables_are_one_pipeline(tmp_path: Path) -> None:
     player = Player()
     first = NUMBERS + OUT + "INSERT INTO out SELECT n AS m FROM numbers; INSERT INTO out SELECT n AS m FROM numbers"

@@ -59,7 +59,8 @@ def write_input(folder: Path) -> None:
         now = timedelta(minutes=first)
         events.append(Step(now, {"p": rows}))
         others.append(Step(now, {"p": plain}))
-        sizes.append(Step(now, {"p": [{"ts": at(first + 8), "size": known}]}))
+        both = [{"ts": at(first + 8), "size": size} for size in (known, known.upper())]
+        sizes.append(Step(now, {"p": both}))
     for name, steps in {"events": events, "others": others, "sizes": sizes}.items():
         write_script(folder / f"{name}.script", steps)
 
