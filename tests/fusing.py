@@ -1,5 +1,5 @@
-"""`FUSE=on`, as `make test-all` has it, plays the goldens, the corpus, Nexmark and the fuzzer with sources that leave out
-what no query wants, each script by itself. They must come to the same."""
+"""`FUSE=on`, as `make test-all` has it, plays the goldens, the corpus, Nexmark and the fuzzer with sources that leave
+out what no query wants, each script by itself. They must come to the same."""
 
 from __future__ import annotations
 
