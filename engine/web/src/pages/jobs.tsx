@@ -113,9 +113,13 @@ function Table({ rows, rates, order, setOrder }: TableProps) {
 
   useEffect(() => {
     if (wanted === null) return;
-    box.current?.querySelector<HTMLElement>(`[data-row="${wanted}"] a`)?.focus({ preventScroll: true });
+    linkOf(newest.current)?.focus({ preventScroll: true }); // not `wanted`: a later key may have gone on from there
     setWanted(null);
   }, [wanted, place]);
+
+  function linkOf(row: number): HTMLElement | null {
+    return box.current?.querySelector<HTMLElement>(`[data-row="${row}"] a`) ?? null;
+  }
 
   function stand(row: number): void {
     newest.current = row;
@@ -133,6 +137,8 @@ function Table({ rows, rates, order, setOrder }: TableProps) {
       setPlace({ top: view.scrollTop, height: view.clientHeight });
     }
     stand(row);
+    // at once where it is drawn already: Enter may come right behind
+    linkOf(row)?.focus({ preventScroll: true });
     setWanted(row);
   }
 
