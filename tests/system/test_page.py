@@ -133,10 +133,10 @@ def test_the_list_is_searched_and_walked_through_with_keys_alone(visit: Visit, s
     page.keyboard.press("/")
     page.keyboard.type("keys stopped")
     expect(page.get_by_role("row").filter(has_text="keys-")).to_have_count(3)
-    page.get_by_role("link", name="keys-1").focus()
+    page.get_by_role("link", name="keys-1", exact=True).focus()
     page.keyboard.press("j")
     page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("link", name="keys-3")).to_be_focused()
+    expect(page.get_by_role("link", name="keys-3", exact=True)).to_be_focused()
     page.keyboard.press("k")
     page.keyboard.press("Enter")
 
@@ -147,7 +147,7 @@ def test_each_action_says_what_it_does_before_it_is_done(visit: Visit, shared: S
     shared.deploy("acted-on")
     shared.until_epoch(3, "acted-on")
     page = visit.enter()
-    page.get_by_role("link", name="acted-on").click()
+    page.get_by_role("link", name="acted-on", exact=True).click()
     expect(page.get_by_label("Plan, from the sources to the sinks").get_by_text("Source")).to_be_visible()
 
     confirm(page, "Stop", "The job that is up ends.")
@@ -175,7 +175,7 @@ def test_what_is_refused_is_refused_before_it_is_asked_for(visit: Visit, shared:
     shared.deploy("runs-on")
     shared.until("runs-on", state="Running")
     page = visit.enter()
-    page.get_by_role("link", name="runs-on").click()
+    page.get_by_role("link", name="runs-on", exact=True).click()
     page.get_by_role("button", name="Delete").click()
 
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("pipeline.busy")
@@ -189,7 +189,7 @@ def test_why_a_job_has_failed_is_on_its_page(visit: Visit, shared: Served) -> No
     shared.until("broken", state="Failed")
     page = visit.enter()
     expect(row(page, "broken")).to_contain_text("sql.broken")
-    page.get_by_role("link", name="broken").click()
+    page.get_by_role("link", name="broken", exact=True).click()
 
     expect(page.get_by_role("alert")).to_contain_text("it was told to fail")
     expect(page.get_by_role("alert")).to_contain_text("tell it not to")
@@ -205,18 +205,18 @@ def test_hostile_texts_are_shown_as_text(visit: Visit, shared: Served) -> None:
     for name in HOSTILE:
         page.get_by_role("link", name=name, exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
-        page.get_by_role("link", name="Query").click()
+        page.get_by_role("link", name="Query", exact=True).click()
         expect(page.locator(".sql")).to_contain_text(SCRIPT)
         page.get_by_role("link", name="Edit", exact=True).click()
         expect(page.get_by_label("Name")).to_have_value(name)
         expect(page.locator(".cm-content")).to_contain_text(SCRIPT)
-        page.get_by_role("link", name="Jobs").click()
+        page.get_by_role("link", name="Jobs", exact=True).click()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_an_example_is_tried_complained_about_and_deployed(visit: Visit, shared: Served) -> None:
     page = visit.enter()
-    page.get_by_role("link", name="Editor").click()
+    page.get_by_role("link", name="Editor", exact=True).click()
     page.get_by_label("Example").select_option("orders-per-minute")
     expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
     page.get_by_label("SQL").click()
