@@ -41,10 +41,12 @@ def test_the_archive_is_of_the_source_beside_it() -> None:
     assert said["Source-Digest-0"] + said["Source-Digest-1"] == digest_of_source(), "run its build.py"
 
 
-@pytest.mark.skipif(JAVAC is None, reason="no Java compiler is here, which no other test and no user needs")
+@pytest.mark.skipif(
+    JAVAC is None and not os.environ.get("CI"), reason="no Java compiler is here, which no other test and no user needs"
+)
 def test_compiling_it_anew_gives_the_same(tmp_path: Path) -> None:
     """Of each class every byte where the compiler is of the version that it was made with; others write them anew."""
-    assert JAVAC is not None
+    assert JAVAC is not None, "the Java compiler is missing: nobody knows whether the archive is of its source"
     build(tmp_path / "anew.jar", JAVAC)
 
     anew, shipped = zipfile.ZipFile(tmp_path / "anew.jar"), zipfile.ZipFile(ARCHIVE)
