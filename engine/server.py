@@ -33,7 +33,7 @@ from engine.api.hand_over_steps import HandOverWatch
 from engine.api.meetings import StateMeetings
 from engine.api.plan_query import plan_query
 from engine.api.plan_reprocess import plan_reprocess
-from engine.api.plan_starts import check_starts
+from engine.api.plan_starts import check_redone, check_starts
 from engine.api.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
 from engine.api.sessions import Sessions
 from engine.api.sweep import Sweeper
@@ -181,6 +181,7 @@ def _serve(
         plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_upgrade=partial(plan_upgrade, connections=connections, may_hold_secrets=settings.literal_secrets),
         check_sinks=partial(check_sinks, connections=connections, may_hold_secrets=settings.literal_secrets),
+        check_redone=partial(check_redone, connections=connections, may_hold_secrets=settings.literal_secrets),
         check_starts=partial(check_starts, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_fork=partial(plan_fork, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_reprocess=partial(plan_reprocess, connections=connections, may_hold_secrets=settings.literal_secrets),

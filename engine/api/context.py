@@ -53,6 +53,9 @@ nobody can say."""
 PlanReprocess = Callable[[str, Sequence[str], Mapping[str, str]], Sequence[str]]
 """Says where the sinks of a query write that reads its input again, given its UDFs and its settings. Raises EngineError
 where that cannot be."""
+CheckRedone = Callable[[Path, str, Sequence[str], Starts, Upgrade], None]
+"""Refuses a query with its UDFs that takes over a savepoint once more and would begin a table at another place than it
+did. Raises EngineError."""
 CheckSinks = Callable[[Path, str, Sequence[str], tuple[Lineage, int]], None]
 """Refuses a query with its UDFs that cannot go on with its sinks of the state in a directory, from an epoch of a
 history. Raises EngineError."""
@@ -174,6 +177,7 @@ class Context:
     plan_reprocess: PlanReprocess = lambda *_: ()
     plan_fork: PlanFork = lambda *_: PlannedFork(ShownUpgrade("", "", False, True, "", "", "{}"))
     check_starts: CheckStarts = lambda *_: None
+    check_redone: CheckRedone = lambda *_: None
     check_sinks: CheckSinks = lambda *_: None
     plan_hand_over: PlanHandOver = lambda *_: (ShownUpgrade("", "", False, True, "", "", "{}"), ())
     meetings: Meetings = field(default_factory=StateMeetings)

@@ -32,3 +32,24 @@ def check_starts(
     program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     begun = {} if place is None else begun_for(place, program, wish.reset, files, connections)
     counting_starts(program, starts, begun)
+
+
+def check_redone(
+    savepoint: Path,
+    query: str,
+    udfs: Sequence[str],
+    starts: Mapping[str, StartPosition],
+    wish: Upgrade,
+    connections: str = "",
+    *,
+    may_hold_secrets: bool = False,
+) -> None:
+    """Raise StartPositionError when a query that takes over a savepoint once more would begin to read a table at
+    another place than it did."""
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.spark.starts import begun_for, refuse_moved_starts  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    files = name_files(udfs)
+    program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
+    refuse_moved_starts(program, starts, begun_for(savepoint, program, wish.reset, files, connections))

@@ -21,6 +21,7 @@ from engine.api import answers
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
+from engine.api.deployments import starts_of
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
 from engine.api.plan_restore import RestorePlan, plan_origin, read_checked
@@ -36,7 +37,7 @@ from engine.jobs import desired, ids
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.jobs.rollback import SavedState, SinkAhead, WayBack, sinks_ahead, way_back
-from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Version
+from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Upgrade, Version
 from engine.store import checkpoints, pipelines, savepoints, targets, versions
 from engine.store.records import read_record
 from engine.store.savepoints import Savepoint
@@ -141,6 +142,8 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     if way.is_redone:
         state, saved_at = context.directory.state(pipeline.id), Lineage(manifest.lineage, manifest.parents)
         context.check_sinks(state, origin.spec.query, origin.spec.udfs, (saved_at, manifest.epoch))
+        savepoint, wish = context.directory.savepoint(pipeline.id, stored.id), origin.upgrade or Upgrade()
+        context.check_redone(savepoint, origin.spec.query, origin.spec.udfs, starts_of(origin.spec), wish)
     if way.is_redone and origin.upgrade is not None:
         version = replace(
             version, upgrade=replace(origin.upgrade, savepoint_id=None, from_version=None, from_plan=None)

@@ -338,6 +338,8 @@ class Connector:
     open_source: Callable[[Table], Source] | None = None
     starts: Callable[[Options], frozenset[StartWord]] = lambda options: EARLIEST_ONLY
     """Where a source with these options can begin."""
+    declared_start: Callable[[Options], StartWord] = lambda options: "earliest"
+    """Where a source with these options begins when its run says nothing."""
     is_by_clock: Callable[[Options], bool] = lambda options: False
     """Whether a source with these options makes its rows by the clock, so that nobody can read them again later."""
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None

@@ -25,8 +25,11 @@ from engine.errors import StartPositionError
 from engine.inspection.reading_again import read_again
 from engine.spark.history import History
 from engine.spark.offset_log import read_ends
-from engine.start_positions import StartPosition
+from engine.start_positions import StartPosition, StartWord
 from engine.udf.declared import UdfFile
+
+_MOVING: frozenset[StartWord] = frozenset({"latest", "group"})
+"""Positions that are another place whenever somebody asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,21 @@ def _counts(program: Program, name: str, start: StartPosition, begun: BegunTable
             hint=f"it can begin at {', '.join(sorted(words))}",
         )
     return True
+
+
+def refuse_moved_starts(program: Program, starts: Mapping[str, StartPosition], begun: Mapping[str, BegunTable]) -> None:
+    """Raise StartPositionError where a table that a query has begun to read once would begin at another place now, when
+    the query takes over the state before it once more."""
+    for name in sorted(program.scans.keys() - begun.keys()):
+        table = program.tables[name]
+        word = starts[name].word if name in starts else connector_of(table).declared_start(table.options)
+        if word in _MOVING:
+            raise StartPositionError(
+                f"{name} would begin at {word} once more, which is another place by now: its rows since it began first "
+                "would be missing",
+                hint="deploy that query anew, with a start position for the table: --start-from "
+                f"{name}=timestamp:..., or offsets:...",
+            )
 
 
 def with_starts(program: Program, starts: Mapping[str, StartPosition]) -> Program:

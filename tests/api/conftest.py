@@ -115,6 +115,8 @@ class Plane:
     fork: PlannedFork = FORK
     """What is said of every fork."""
     asked_starts: list[tuple[Path | None, str, tuple[str, ...]]] = field(default_factory=list)
+    asked_redone: list[tuple[object, ...]] = field(default_factory=list)
+    """The arguments with which an upgrade that is done once more was checked."""
     """Which start positions were looked at: of what, for which query, which."""
     refuses_starts: bool = False
     refuses_sinks: bool = False
@@ -272,6 +274,9 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         if planes[0].refuses_starts and starts:
             raise StartPositionError("clicks cannot begin there")
 
+    def check_redone(*asked: object) -> None:
+        planes[0].asked_redone.append(asked)
+
     def check_sinks(state: Path, query: str, udfs: Sequence[str], saved: tuple[Lineage, int]) -> None:
         if planes[0].refuses_sinks:
             raise LeftSinkError(f"{query} cannot go on from {saved[0].id} at {saved[1]}")
@@ -302,6 +307,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         "1.2.3",
         "me",
         plan_upgrade=plan_upgrade,
+        check_redone=check_redone,
         check_sinks=check_sinks,
         check_starts=check_starts,
         plan_fork=lambda *_: planes[0].fork,

@@ -217,6 +217,8 @@ def test_a_rollback_of_a_rollback_begins_where_the_histories_part(upgraded: Plan
     upgraded.end()
 
     assert (answer["query"], answer["rollback"]["redone"]) == ("SELECT 2", True)
+    place = upgraded.context.directory.savepoint(pipeline, str(saved["before version 2"]["id"]))
+    assert upgraded.asked_redone[-1][:2] == (place, "SELECT 2")
     assert answer["rollback"]["savepoint_id"] == saved["before version 2"]["id"]
     upgrade = upgraded.runner.launched[-1].upgrade
     assert upgrade is not None

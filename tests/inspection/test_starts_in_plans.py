@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.plan_starts import check_starts
+from engine.api.plan_starts import check_redone, check_starts
 from engine.api.plan_upgrade import plan_upgrade
 from engine.cli import main
 from engine.errors import StartPositionError
@@ -52,6 +52,32 @@ def test_what_a_run_on_the_state_would_heed_is_let_pass(kept: Kept) -> None:
     check(state, SQL + MORE, "impulse=savepoint")
     check(state, SQL + MORE, "impulse=earliest", ("impulse",))
     check(None, SQL + MORE, "impulse=earliest")
+
+
+@pytest.mark.parametrize(
+    ("offset", "said", "is_moved"),
+    [
+        ("latest", [], True),
+        ("group", [], True),
+        ("earliest", [], False),
+        ("earliest", ["more=latest"], True),
+        ("latest", ["more=timestamp:2026-01-01T00:00:00Z"], False),
+    ],
+)
+def test_a_query_that_is_brought_back_begins_no_table_at_another_place(
+    kept: Kept, offset: str, said: list[str], *, is_moved: bool
+) -> None:
+    savepoint = kept("updating_joins")
+    sql = SQL + MORE.replace("topic = 't'", f"topic = 't', 'source.offset' = '{offset}'")
+
+    def look() -> None:
+        check_redone(savepoint, sql, (), read_starts(said, "start_from"), Upgrade())
+
+    if is_moved:
+        with pytest.raises(StartPositionError, match=r"more would begin at .* once more, which is another place"):
+            look()
+    else:
+        look()
 
 
 def test_without_state_names_and_kinds_are_looked_at() -> None:

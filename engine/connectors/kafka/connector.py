@@ -14,6 +14,7 @@ from engine.connectors.schema_registry import ask_for_columns, registry_complain
 from engine.connectors.secret_values import fill_in
 from engine.delivery.target_names import topic_name
 from engine.formats.base import RecordKind
+from engine.start_positions import StartWord, read_start
 
 if TYPE_CHECKING:
     from engine.connectors.kafka.read.source import KafkaSource
@@ -76,6 +77,11 @@ def _redirect(options: Options, prefix: str) -> Options:
     return options.model_copy(update=update)
 
 
+def _declared_start(options: Options) -> StartWord:
+    assert isinstance(options, KafkaSourceOptions)
+    return read_start(options.offset).word
+
+
 KAFKA = Connector(
     name="kafka",
     summary="Reads topics of Kafka, and writes rows to a topic, at least once or exactly once.",
@@ -90,6 +96,7 @@ KAFKA = Connector(
     redirect=_redirect,
     open_source=_open_source,
     starts=lambda options: frozenset({"earliest", "latest", "group", "timestamp", "offsets"}),
+    declared_start=_declared_start,
     spark_read=_spark_read,
     records_stand_alone=True,
     ask_for_columns=_ask_for_columns,
