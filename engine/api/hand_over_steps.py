@@ -164,8 +164,7 @@ class HandOvers:
         if not is_over or not self.context.meetings.is_behind(pair.spec, at, other):
             self._to(pair, "passing", origin=_running(pair.origin))
             return
-        self.context.meetings.ask(self.context.directory.state(pair.row.copy_id), other)
-        self._to(pair, "meeting", copy=_running(pair.copy))
+        self._to(pair, "meeting", copy=_running(pair.copy), ends=other)
 
     def _meet(self, pair: _Pair) -> None:
         at, other = self._standings(pair)
@@ -264,15 +263,10 @@ class HandOvers:
         """Have both go on as they were. An original that has failed with the other state goes back by itself
         (`engine/api/go_back.py`)."""
         self._seen.pop(pair.row.copy_id, None)
-        self.context.meetings.release(self.context.directory.state(pair.row.copy_id))
-        stood_still = pair.row.step in reprocessings.MEETING
-        origin = _running(pair.origin) if stood_still else None
         with self.context.database.writing() as connection:
             if not _is_current(connection, pair.row):
                 return
-            for record, changed in ((pair.origin, origin), (pair.copy, _running(pair.copy) if stood_still else None)):
-                if changed is not None and changed != record.pipeline:
-                    pipelines.update(connection, changed, hands_over=True)
+            let_go(connection, self.context, pair.row, pair.origin, pair.copy)
             self._put(connection, pair, "given_up", told=why)
         self._done(pair, "given_up")
 
@@ -303,11 +297,15 @@ class HandOvers:
         *,
         origin: Pipeline | None = None,
         copy: Pipeline | None = None,
+        ends: Standing | None = None,
     ) -> None:
-        """Go to another step, and let one of the two stop or run for it."""
+        """Go to another step, and let one of the two stop or run for it; the copy as far as `ends`, where that is said
+        to it only if nobody has taken the hand-over back."""
         with self.context.database.writing() as connection:
             if not _is_current(connection, pair.row):
                 return
+            if ends is not None:
+                self.context.meetings.ask(self.context.directory.state(pair.row.copy_id), ends)
             for record, changed in ((pair.origin, origin), (pair.copy, copy)):
                 if changed is not None and changed != record.pipeline:
                     pipelines.update(connection, changed, hands_over=True)
@@ -391,6 +389,20 @@ class _Pair:
     origin: JobRecord
     copy: JobRecord
     spec: Spec
+
+
+def let_go(connection: Connection, context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecord) -> None:
+    """Have the two of a hand-over of which nothing comes go on as they were. A run of the copy that was told where to
+    meet would read no further, so that it starts again."""
+    if row.step not in reprocessings.MEETING:
+        return
+    context.meetings.release(context.directory.state(row.copy_id))
+    freed = _running(copy)
+    if row.step in ("meeting", "met") and copy.status.state not in (State.FAILED, State.FINISHED):
+        freed = desired.ask_restart(freed, copy.status, force=False)
+    for record, changed in ((origin, _running(origin)), (copy, freed)):
+        if changed != record.pipeline:
+            pipelines.update(connection, changed, hands_over=True)
 
 
 def _why_not(context: Context, pair: _Pair) -> str | None:

@@ -22,6 +22,7 @@ from engine.api.change_request import ChangeRequest, ChangeRequestDep, note
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun
 from engine.api.hand_over_plans import plan_hand_over
+from engine.api.hand_over_steps import let_go
 from engine.api.problems import refusals
 from engine.errors import HandOverError, PipelineNotFoundError
 from engine.instants import to_micros
@@ -104,14 +105,12 @@ def stay_apart(pipeline: str, request: ChangeRequestDep, context: ContextDep) ->
             )
         asked = row
         if row.is_under_way:
-            for record in (origin, copy) if row.step in reprocessings.MEETING else ():
-                pipelines.update(connection, replace(record.pipeline, stop="none", stop_request=None), hands_over=True)
+            let_go(connection, context, row, origin, copy)
             asked = replace(row, step="apart", since=context.clock(), told=None, asked_by=request.who)
             reprocessings.put(connection, asked)
             for record in (origin, copy):
                 told = f"{copy.pipeline.name} does not take over from {origin.pipeline.name}"
                 note(connection, context, request, record.pipeline.job_id, told)
-    context.meetings.release(context.directory.state(row.copy_id))
     context.changed(row.origin_id)
     context.changed(row.copy_id)
     return _shown(asked, origin.pipeline.name, copy.pipeline.name)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from engine.api import hand_over_steps
 from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.cli import main
 from engine.jobs.observe import Process
@@ -119,7 +120,7 @@ class Two:
         """What was to be saved is saved."""
         until(lambda: len(self.plane.context.in_hand), lambda count: not count)
 
-    def to_the_switch(self) -> None:
+    def to_the_end_of_the_original(self) -> None:
         assert self.look() == "holding"
         self.ends("orders-again", 70)
         assert self.look() == "passing"
@@ -127,10 +128,16 @@ class Two:
         self.meetings.at["orders"] = Stand(75)
         assert self.look() == "stopping"
         self.ends("orders", 80)
+
+    def to_the_meeting(self) -> None:
+        self.to_the_end_of_the_original()
         assert self.look() == "meeting"
         assert self.meetings.asked == 80
         self.starts("orders-again")
         assert self.look() == "meeting"
+
+    def to_the_switch(self) -> None:
+        self.to_the_meeting()
         self.meetings.at["again"] = Stand(80)
         assert self.look() == "met"
         self.ends("orders-again", 80)
@@ -247,6 +254,45 @@ def test_it_is_given_up_when_they_stand_still_for_too_long(two: Two) -> None:
 
     assert two.look() == "given_up"
     two.starts("orders-again")
+
+
+@pytest.mark.parametrize("step", ["meeting", "met"])
+@pytest.mark.parametrize("is_taken_back", [True, False])
+def test_a_copy_that_was_told_where_to_meet_starts_again_to_read_on(
+    two: Two, is_taken_back: bool, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(two).to_the_meeting()
+    if step == "met":
+        two.meetings.at["again"] = Stand(80)
+        assert two.look() == "met"
+    run = two.plane.runner.launched[-1]
+
+    if is_taken_back:
+        assert two.plane.http.request("DELETE", HAND_OVER).json()["step"] == "apart"
+    else:
+        monkeypatch.setattr(hand_over_steps, "LONGEST_MEETING", timedelta(0))
+        two.plane.now += timedelta(seconds=1)
+        assert two.look() == "given_up"
+    two.plane.settle()
+
+    assert two.meetings.asked is None
+    two.plane.call("goodbye", {"outcome": "stopped", "error": None}, run)
+    two.runners.ended.add((run.job_id, run.generation))
+    two.plane.settle()
+    assert [item.name for item in two.plane.runner.launched[-2:]] == ["orders", "orders-again"]
+    assert two.plane.runner.launched[-1].generation == run.generation + 1
+
+
+def test_a_copy_is_not_told_where_to_meet_once_that_is_taken_back(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(two).to_the_end_of_the_original()
+
+    def take_back(*_: object) -> bool:
+        assert two.plane.http.request("DELETE", HAND_OVER).json()["step"] == "apart"
+        return True
+
+    monkeypatch.setattr(two.meetings, "is_at_one", take_back)
+    assert two.look() == "apart"
+    assert two.meetings.asked is None
 
 
 def test_an_original_that_ended_within_an_epoch_finishes_it_first(two: Two) -> None:
