@@ -78,14 +78,9 @@ class HandOvers:
 
     def _advance(self, reprocessing: Reprocessing) -> None:
         with self.context.database.reading() as connection:
-            pair = _Pair(
-                reprocessing,
-                read_record(connection, reprocessing.origin_id),
-                read_record(connection, reprocessing.copy_id),
-                versions.get(
-                    connection, reprocessing.copy_id, read_record(connection, reprocessing.copy_id).pipeline.version
-                ).spec,
-            )
+            copy = read_record(connection, reprocessing.copy_id)
+            spec = versions.get(connection, copy.pipeline.id, copy.pipeline.version).spec
+            pair = _Pair(reprocessing, read_record(connection, reprocessing.origin_id), copy, spec)
         if (why := _why_not(self.context, pair)) is not None:
             self.give_up(pair, why)
             return
