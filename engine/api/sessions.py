@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import threading
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -28,6 +29,8 @@ class Sessions:
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _links: dict[str, tuple[str, datetime]] = field(default_factory=dict, repr=False)
     _ended: dict[str, datetime] = field(default_factory=dict, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    """Requests come at once, and whoever throws out what is too old must not bring back what another has used up."""
 
     def begin(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
         """A cookie that stands for a token, and when it ends."""
@@ -45,20 +48,23 @@ class Sessions:
 
     def end(self, cookie: str, now: datetime) -> None:
         """Let a cookie in no more."""
-        self._ended = {seal: until for seal, until in self._ended.items() if now < until}
-        if self.token_hash(cookie, now) is not None:
-            self._ended[cookie.rpartition(".")[2]] = now + LENGTH
+        with self._turn:
+            self._ended = {seal: until for seal, until in self._ended.items() if now < until}
+            if self.token_hash(cookie, now) is not None:
+                self._ended[cookie.rpartition(".")[2]] = now + LENGTH
 
     def make_link(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
         """A code that can be exchanged once for a session of the same token, and when it ends."""
-        self._links = {code: link for code, link in self._links.items() if now < link[1]}
         code = secrets.token_urlsafe(24)
-        self._links[_hashed(code)] = token_hash, now + LINK_LENGTH
+        with self._turn:
+            self._links = {code: link for code, link in self._links.items() if now < link[1]}
+            self._links[_hashed(code)] = token_hash, now + LINK_LENGTH
         return code, now + LINK_LENGTH
 
     def redeem(self, code: str, now: datetime) -> str | None:
         """The hash of the token that a code was made with; None the second time, and when it is too late."""
-        token_hash, ends = self._links.pop(_hashed(code), (None, now))
+        with self._turn:
+            token_hash, ends = self._links.pop(_hashed(code), (None, now))
         return token_hash if now < ends else None
 
     def _seal(self, text: str) -> str:

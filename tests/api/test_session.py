@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -173,6 +174,49 @@ def test_a_cookie_outlives_the_process_and_not_its_key() -> None:
     assert Sessions(b"key").token_hash(cookie, T0) == "hash"
     assert Sessions(b"another").token_hash(cookie, T0) is None
     assert Sessions(b"key").token_hash(cookie.replace("hash", "cash"), T0) is None
+
+
+class Interrupted(datetime):
+    """An instant that is compared slowly: in between, another request comes."""
+
+    other: threading.Thread | None = None
+
+    def __lt__(self, until: datetime) -> bool:  # type: ignore[override]
+        if self.other is not None and self.other.ident is None:
+            self.other.start()
+            self.other.join(0.2)
+        return super().__lt__(until)
+
+
+NOW = Interrupted.fromtimestamp(T0.timestamp(), T0.tzinfo)
+
+
+def test_a_link_that_is_used_while_another_one_is_made_lets_in_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions(b"key")
+    let_in: list[str | None] = []
+    code, _ = sessions.make_link("anna", T0)
+    other = threading.Thread(target=lambda: let_in.append(sessions.redeem(code, T0)))
+    monkeypatch.setattr(Interrupted, "other", other)
+
+    another, _ = sessions.make_link("bert", NOW)
+
+    other.join()
+    assert let_in == ["anna"]
+    assert sessions.redeem(code, T0) is None
+    assert sessions.redeem(another, T0) == "bert"
+
+
+def test_two_sessions_that_are_left_at_once_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions(b"key")
+    cookies = [sessions.begin("anna", T0)[0] for _ in range(3)]
+    sessions.end(cookies[0], T0)
+    other = threading.Thread(target=sessions.end, args=(cookies[1], T0))
+    monkeypatch.setattr(Interrupted, "other", other)
+
+    sessions.end(cookies[2], NOW)
+
+    other.join()
+    assert [sessions.token_hash(cookie, T0) for cookie in cookies] == [None, None, None]
 
 
 @pytest.mark.parametrize("path", ["/#/login/a-code", "https://example.org/a-code", "//example.org/a-code"])
