@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -63,6 +64,8 @@ LOG = logging.getLogger(__name__)
 SECRETS_KEY = "ARROYO_SECRETS_KEY"
 OTEL_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 KindT = TypeVar("KindT", Limits, Policy)
+_UNREAD_LIMIT = timedelta(minutes=2)
+"""So long somebody may take no byte of what was sent: then the connection is given up, and what it holds with it."""
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -303,7 +306,16 @@ def _admit_token(database: Database, directory: DataDirectory, api: ApiSettings)
 
 
 def _listen(api: ApiSettings, directory: DataDirectory) -> socket.socket:
-    """A listening socket. With port 0 the last port is taken again if it is free, since clients may know it."""
+    """A listening socket; its connections inherit for how long somebody may take nothing."""
+    listener = _bind(api, directory)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux alone has it
+        milliseconds = int(_UNREAD_LIMIT / timedelta(milliseconds=1))
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
+    return listener
+
+
+def _bind(api: ApiSettings, directory: DataDirectory) -> socket.socket:
+    """With port 0 the last port is taken again if it is free, since clients may know it."""
     family = socket.AF_INET6 if ":" in api.host else socket.AF_INET
     if api.port == 0:
         with suppress(OSError, ValueError):

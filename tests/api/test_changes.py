@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 
+from engine import server
 from engine.api import change_feed, changes
 from engine.api.change_feed import ChangeFeed, FeedItem, News
 from engine.api.waiting_requests import Changes
+from engine.jobs.data_directory import DataDirectory
+from engine.settings import ApiSettings
 from tests.api.conftest import Plane, report
 
 
@@ -277,6 +284,42 @@ def test_a_reader_that_takes_nothing_is_let_go(plane: Plane, monkeypatch: pytest
         await asyncio.sleep(3600)
 
     asyncio.run(asyncio.wait_for(changes.EventStream(pieces())({"type": "http"}, receive, never), 30))
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux gives such connections up")
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_reader_that_takes_nothing_leaves_no_connection(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "_SEND_SECONDS", 0.1)
+    monkeypatch.setattr(server, "_UNREAD_LIMIT", timedelta(seconds=0.5))
+
+    async def pieces() -> Any:
+        for _ in range(count):
+            yield "a" * 8_000_000
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await changes.EventStream(pieces())(scope, receive, send)
+
+    listener = server._listen(ApiSettings(port=0), DataDirectory(tmp_path))
+    serving = uvicorn.Server(uvicorn.Config(app, interface="asgi3", lifespan="off", log_level="critical"))
+    thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        with socket.create_connection(listener.getsockname()) as reader:
+            reader.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert soon(lambda: bool(serving.server_state.connections))
+            assert soon(lambda: not serving.server_state.connections)
+    finally:
+        serving.should_exit = serving.force_exit = True
+        thread.join()
+
+
+def soon(is_so: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.01)
+    return is_so()
 
 
 def test_a_stream_ends_when_its_time_is_over(plane: Plane) -> None:
