@@ -24,7 +24,7 @@ import httpx
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.control_plane import Endpoint, answer, request, unreachable
 from airflow_provider_arroyo.conversations import Backoff, utc_now
-from airflow_provider_arroyo.relevance import may_end
+from airflow_provider_arroyo.relevance import concerns, may_end
 from airflow_provider_arroyo.waits import Wait
 
 T = TypeVar("T")
@@ -130,9 +130,7 @@ class ChangeStream:
             case "change":
                 change = json.loads(event["data"])
                 for watcher in self._watchers:
-                    if watcher.wait.pipeline in {change["pipeline"], change["pipeline_id"]} and may_end(
-                        watcher.wait, change
-                    ):
+                    if concerns(watcher.wait, change) and may_end(watcher.wait, change):
                         watcher.rung.set()
         self._cursor = event.get("id") or self._cursor
 

@@ -29,6 +29,8 @@ class Reached:
     epoch: int | None = None
     watermark: datetime | None = None
     certificate: dict[str, Any] | None = None
+    parts: dict[str, dict[str, Any]] | None = None
+    """What several gates of one task have come to, each by its name."""
     kind: Literal["reached"] = "reached"
 
 
@@ -118,6 +120,8 @@ def settle(event: Event) -> Reached:
 
 def summary(reached: Reached) -> dict[str, Any]:
     """What a sensor returns."""
+    if reached.parts is not None:
+        return {"pipelines": reached.parts}
     watermark = reached.watermark and reached.watermark.isoformat()
     said = {"state": str(reached.state), "epoch": reached.epoch, "watermark": watermark}
     return said if reached.certificate is None else {**said, "certificate": reached.certificate}

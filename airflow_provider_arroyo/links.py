@@ -41,12 +41,14 @@ class PipelineLink(BaseOperatorLink):
         return str(noted or "")
 
 
-def link_of(url: str, pipeline: str) -> dict[str, str]:
-    """The XComs that say where the pipeline is to be seen: its part of the control plane's page."""
-    return dict.fromkeys((URL_KEY, LINK_KEY), f"{url.rstrip('/')}/#/pipelines/{quote(pipeline, safe='')}")
+def link_of(url: str, pipeline: object) -> dict[str, str]:
+    """The XComs that say where the pipeline is to be seen: its part of the control plane's page, or for several of
+    them the list of all."""
+    place = f"pipelines/{quote(pipeline.partition('/')[0], safe='')}" if isinstance(pipeline, str) else ""
+    return dict.fromkeys((URL_KEY, LINK_KEY), f"{url.rstrip('/')}/#/{place}")
 
 
-def note_link(context: Context, url: str, pipeline: str) -> None:
+def note_link(context: Context, url: str, pipeline: object) -> None:
     """Note where the pipeline is to be seen; done before waiting, so that the link works meanwhile."""
     for key, address in link_of(url, pipeline).items():
         context["ti"].xcom_push(key=key, value=address)

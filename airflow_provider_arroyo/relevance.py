@@ -8,13 +8,21 @@ from typing import Any
 
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.conversations import Clock
-from airflow_provider_arroyo.waits import UntilFresh, UntilWatermark, Wait
+from airflow_provider_arroyo.waits import UntilFresh, UntilWatermark, UntilWatermarks, Wait
+
+
+def concerns(wait: Wait, change: Mapping[str, Any]) -> bool:
+    """Whether the pipeline that has changed is one that is waited for."""
+    waited_for = {gate.pipeline for gate in wait.gates} if isinstance(wait, UntilWatermarks) else {wait.pipeline}
+    return not waited_for.isdisjoint((change["pipeline"], change["pipeline_id"]))
 
 
 def may_end(wait: Wait, change: Mapping[str, Any], now: Clock = lambda: datetime.now(UTC)) -> bool:
     """False only for a job that runs on and whose output is known not to have come as far as a gate."""
     job = change.get("job")
     match wait:
+        case UntilWatermarks(gates):
+            return any(may_end(gate, change, now) for gate in gates if concerns(gate, change))
         case UntilWatermark(past=past):
             pass
         case UntilFresh(at_most=at_most):

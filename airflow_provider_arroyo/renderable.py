@@ -22,6 +22,8 @@ _NAMES = {
 
 def is_renderable(value: object) -> bool:
     """Whether the triggerer comes to the same value as a worker would; False where that is not sure."""
+    if isinstance(value, list | tuple):
+        return all(map(is_renderable, value))
     if not isinstance(value, str):
         return value is None or isinstance(value, int | float | datetime)
     environment = Environment(autoescape=True)

@@ -9,7 +9,16 @@ from typing import Any, Literal, cast, get_args
 from airflow_provider_arroyo.calls import GateTime
 from airflow_provider_arroyo.gate_instants import to_instant
 from airflow_provider_arroyo.lag import LagBounds
-from airflow_provider_arroyo.waits import UntilCheckpoint, UntilFresh, UntilLag, UntilState, UntilWatermark, Wait
+from airflow_provider_arroyo.waits import (
+    Need,
+    UntilCheckpoint,
+    UntilFresh,
+    UntilLag,
+    UntilState,
+    UntilWatermark,
+    UntilWatermarks,
+    Wait,
+)
 
 Goal = Literal["running", "finished", "stopped", "failed"]
 
@@ -27,14 +36,33 @@ def checkpoint(pipeline: str, epochs: list[int], newer_than: datetime | str | No
     return UntilCheckpoint(pipeline, max(epochs, default=None), instant)
 
 
+def watermark(
+    pipeline: object, past: datetime, table: str | None, by: GateTime, need: Need, run: tuple[str, str]
+) -> UntilWatermark | UntilWatermarks:
+    """The gate of one pipeline, written `pipeline` or `pipeline/table`, or those of a list of them."""
+    if isinstance(pipeline, str):
+        return _gate(pipeline, past, table, by, run)
+    if not isinstance(pipeline, list | tuple) or not all(isinstance(entry, str) for entry in pipeline):
+        raise ValueError(f"pipeline is a name, or a list of names, not {pipeline!r}")
+    gates = tuple(_gate(entry, past, table, by, run) for entry in pipeline)
+    if not gates or len({gate.name for gate in gates}) < len(gates):
+        raise ValueError(f"pipeline names each pipeline, or each of its tables, once, not {list(pipeline)!r}")
+    return UntilWatermarks(gates, need)
+
+
+def _gate(entry: str, past: datetime, table: str | None, by: GateTime, run: tuple[str, str]) -> UntilWatermark:
+    pipeline, slash, named = entry.partition("/")
+    return UntilWatermark(pipeline, past, named if slash else table, by, *run)
+
+
 def in_triggerer(sensor: str, arguments: Mapping[str, Any], dag_id: str, run_id: str) -> Wait:
     """What a sensor waits for that has started in the triggerer; arguments are rendered, lengths are seconds."""
     pipeline = str(arguments["pipeline"])
     match sensor:
         case "watermark":
             past = to_instant(arguments["past"], "past")
-            table, by = arguments["table"], cast("GateTime", arguments["by"])
-            return UntilWatermark(pipeline, past, table, by, dag_id, run_id)
+            table, by, need = arguments["table"], cast("GateTime", arguments["by"]), arguments.get("need", "all")
+            return watermark(arguments["pipeline"], past, table, by, need, (dag_id, run_id))
         case "fresh":
             at_most = timedelta(seconds=arguments["at_most"])
             return UntilFresh(pipeline, at_most, arguments["table"], cast("GateTime", arguments["by"]))

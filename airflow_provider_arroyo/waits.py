@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeAlias, assert_never
 
@@ -13,9 +13,13 @@ from airflow_provider_arroyo.answers import Checkpoint, Job, Pipeline
 from airflow_provider_arroyo.calls import GateTime
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask, utc_now
 from airflow_provider_arroyo.errors import ArroyoError
-from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken
+from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken, summary
 from airflow_provider_arroyo.lag import MOST_EPOCHS, LagBounds
 from airflow_provider_arroyo.states import JobState
+
+Need = Literal["all", "any"]
+
+NO_HOLD = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,25 @@ class UntilWatermark:
     dag_id: str | None = None
     run_id: str | None = None
     kind: Literal["watermark"] = "watermark"
+
+    @property
+    def name(self) -> str:
+        """The pipeline, and the sink where one is named."""
+        return self.pipeline if self.table is None else f"{self.pipeline}/{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class UntilWatermarks:
+    """Several gates at once: all of them are passed at one look, or any is. Only gates that open are certified."""
+
+    gates: tuple[UntilWatermark, ...]
+    need: Need = "all"
+    kind: Literal["watermarks"] = "watermarks"
+
+    @property
+    def pipeline(self) -> str:
+        """The pipelines that are waited for, for a message."""
+        return ", ".join(dict.fromkeys(gate.pipeline for gate in self.gates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +130,7 @@ class UntilHandedOver:
 Wait: TypeAlias = (
     UntilState
     | UntilWatermark
+    | UntilWatermarks
     | UntilCheckpoint
     | UntilFresh
     | UntilLag
@@ -137,6 +161,8 @@ def describe(wait: Wait) -> str:
         case UntilWatermark(pipeline, past, table):
             output = "the output" if table is None else f"sink {table}"
             return f"{output} of pipeline {pipeline} to be complete up to {past.isoformat()}"
+        case UntilWatermarks(gates, need):
+            return (" and " if need == "all" else " or ").join(map(describe, gates))
         case UntilCheckpoint(pipeline, epoch, newer_than):
             conditions = [f"of epoch {epoch} or later"] if epoch is not None else []
             conditions += [f"newer than {newer_than.isoformat()}"] if newer_than is not None else []
@@ -194,6 +220,8 @@ def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Co
             return (yield from _look_at_state(wait))
         case UntilWatermark():
             return (yield from _look_at_watermark(wait, hold))
+        case UntilWatermarks():
+            return (yield from _look_at_watermarks(wait, hold))
         case UntilCheckpoint():
             return (yield from _look_at_checkpoints(wait))
         case UntilFresh():
@@ -235,6 +263,39 @@ def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Ev
         certificate = None if progress.certificate is None else progress.certificate.summary()
         return Reached(wait.pipeline, progress.state, progress.epoch, progress.watermark, certificate)
     return (yield from _ended_if_terminal(wait.pipeline, progress.state))
+
+
+def _look_at_watermarks(wait: UntilWatermarks, hold: timedelta) -> Conversation[Event | None]:
+    """Look at each gate without a certificate first: while another one is still shut, nobody relies on it yet."""
+    passed: dict[UntilWatermark, Reached] = {}
+    ended: list[Event] = []
+    for gate in wait.gates:
+        may_hold = wait.need == "all" and len(passed) == wait.gates.index(gate)
+        event = yield from _look_at_watermark(replace(gate, dag_id=None, run_id=None), hold if may_hold else NO_HOLD)
+        match event:
+            case Reached():
+                passed[gate] = event
+            case None:
+                pass
+            case _:
+                ended.append(event)
+    if ended and (wait.need == "all" or len(ended) == len(wait.gates)):
+        return ended[0]
+    if not passed or (wait.need == "all" and len(passed) < len(wait.gates)):
+        return None
+    return (yield from _certify(wait, passed))
+
+
+def _certify(wait: UntilWatermarks, passed: dict[UntilWatermark, Reached]) -> Conversation[Event | None]:
+    """Pass the gates in the name of the run; None when one has been shut meanwhile, by a restore for example."""
+    parts: dict[str, dict[str, Any]] = {}
+    for gate, event in passed.items():
+        certified = event if gate.run_id is None else (yield from _look_at_watermark(gate, NO_HOLD))
+        if isinstance(certified, Reached):
+            parts[gate.name] = summary(certified)
+    if not parts or (wait.need == "all" and len(parts) < len(passed)):
+        return None
+    return Reached(wait.pipeline, event.state, parts=parts)
 
 
 def _look_at_checkpoints(wait: UntilCheckpoint) -> Conversation[Event | None]:

@@ -113,6 +113,7 @@ LONG = (
     "system/test_page.py::test_what_is_refused_is_refused_before_it_is_asked_for",
     "system/test_rehearsals.py",
     "system/test_secrets_example.py",
+    "system/test_several_gates_example.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
     "system/test_warm_runs.py",

@@ -44,14 +44,14 @@ class PipelineSensor(BaseSensorOperator):
     def __init__(
         self,
         *,
-        pipeline: str,
+        pipeline: str | Sequence[str],
         arroyo_conn_id: str = ArroyoHook.default_conn_name,
         deferrable: bool | None = None,
         poke_interval: timedelta | float = 5,
         **kwargs: Any,
     ) -> None:
         super().__init__(poke_interval=poke_interval, **kwargs)
-        self.pipeline = pipeline
+        self.pipeline: Any = pipeline  # a template gives whatever it says
         self.arroyo_conn_id = arroyo_conn_id
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable

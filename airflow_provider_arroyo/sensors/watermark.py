@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from airflow_provider_arroyo.calls import GateTime
 from airflow_provider_arroyo.gate_instants import past_or_end_of_interval
+from airflow_provider_arroyo.sensor_waits import watermark
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import UntilWatermark, Wait
+from airflow_provider_arroyo.waits import Need, Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -20,19 +21,25 @@ END_OF_INTERVAL = "{{ data_interval_end if data_interval_end is defined else '' 
 
 
 class WatermarkSensor(PipelineSensor):
-    """Wait until the committed output of a pipeline is complete up to an instant of event time.
+    """Wait until the committed output of a pipeline, or of several, is complete up to an instant of event time.
 
     What windows say up to that instant then stays as it is. Output without windows may still be added to by rows that
     come behind the watermark. A job that has come to the end of its input has passed every instant; one that was
     stopped or has failed before the instant fails the sensor. Of sessions it is not known how far their input is
     complete: a gate on them is refused unless it is `by="output"`.
 
-    :param pipeline: name or id of the pipeline (templated).
+    Several gates open together, when all are passed at one look; a pipeline that ends before fails the sensor. With
+    `need="any"` the first one opens it, and it fails when all have ended. The result has then, under `pipelines`, what
+    there is for each of those that have passed, by the name that it has in the list.
+
+    :param pipeline: name or id of the pipeline, `pipeline/table` for one of its sinks, or a list of such (templated).
     :param past: the instant, aware or in UTC, as a datetime or in ISO form (templated); by default the end of the run's
         data interval.
-    :param table: the sink that is waited for (templated); by default all of them.
+    :param table: the sink that is waited for (templated); by default all of them. Of a list, it is that of all
+        entries that name none.
     :param by: "input": all rows before the instant that were read are in the output. "output": the output holds all
         that it will ever hold with a time of its own before the instant: the windows and sessions that end by then.
+    :param need: of a list: `all`, or `any`.
     """
 
     template_fields: Sequence[str] = (*PipelineSensor.template_fields, "past", "table")
@@ -40,20 +47,25 @@ class WatermarkSensor(PipelineSensor):
     def __init__(
         self,
         *,
-        pipeline: str,
+        pipeline: str | Sequence[str],
         past: datetime | str | None = None,
         table: str | None = None,
         by: GateTime = "input",
+        need: Need = "all",
         **kwargs: Any,
     ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
+        if need not in get_args(Need):
+            raise ValueError(f"need is {' or '.join(get_args(Need))}, not {need!r}")
         self.past = past
         self.table = table
         self.by = by
-        self._start_in_triggerer("watermark", past=END_OF_INTERVAL if past is None else past, table=table, by=by)
+        self.need = need
+        instant = END_OF_INTERVAL if past is None else past
+        self._start_in_triggerer("watermark", past=instant, table=table, by=by, need=need)
 
     def wait(self, context: Context) -> Wait:
         """The output complete up to the instant."""
         task = context["ti"]
         past = past_or_end_of_interval(self.past, context, type(self).__name__)
-        return UntilWatermark(self.pipeline, past, self.table, self.by, task.dag_id, task.run_id)
+        return watermark(self.pipeline, past, self.table, self.by, self.need, (task.dag_id, task.run_id))
