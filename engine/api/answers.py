@@ -98,6 +98,9 @@ class PipelineFacts(BaseModel):
     job_id: str = Field(description="Its job.")
     state_dir: str = Field(description="The directory of its state.")
     complete_until: int | None = Field(description="How far all its sinks are complete; null while it is not known.")
+    not_undone: str | None = Field(
+        default=None, description="Why the upgrade that its job has failed in could not go back by itself."
+    )
     voids: list[Certificate] = Field(
         description="The certificates that go with what was asked for and is not done yet: a restore, or force."
     )
@@ -404,9 +407,12 @@ def pipeline(
     voids: Sequence[StoredCertificate] = (),
     *,
     is_given_up: bool,
+    not_undone: str | None,
 ) -> Pipeline:
     """A pipeline as it is now; the query is the newest version's, which may not run yet."""
-    facts = pipeline_facts(record, Outline.of(version), directory, voids, is_given_up=is_given_up)
+    facts = pipeline_facts(
+        record, Outline.of(version), directory, voids, is_given_up=is_given_up, not_undone=not_undone
+    )
     return Pipeline(**facts, query=version.spec.query)
 
 
@@ -417,6 +423,7 @@ def pipeline_facts(
     voids: Sequence[StoredCertificate] = (),
     *,
     is_given_up: bool,
+    not_undone: str | None,
 ) -> dict[str, Any]:
     """The fields of PipelineFacts."""
     desired, status = record.pipeline, record.status
@@ -445,6 +452,7 @@ def pipeline_facts(
         "job_id": desired.job_id,
         "state_dir": str(directory.state(desired.id)),
         "complete_until": micros(least_complete(promised(status, is_given_up=is_given_up))),
+        "not_undone": not_undone,
         "voids": [certificate(stored) for stored in voids],
     }
 

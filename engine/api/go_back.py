@@ -9,6 +9,7 @@ Nothing was committed since that savepoint, so nothing is read or written twice.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -28,6 +29,7 @@ from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
 _RECENT = 20
+_NOT_UNDONE = "upgrade.not_undone"
 
 
 def go_back_if_failed(context: Context, pipeline_id: str) -> None:
@@ -56,6 +58,13 @@ def go_back_if_failed(context: Context, pipeline_id: str) -> None:
         _tell_once(context, _not_undone(context, record, saved, error))
         return
     context.changed(pipeline_id)
+
+
+def reasons_not_undone(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, str]:
+    """By its id, why each pipeline that has failed in an upgrade could not go back; the others are not there."""
+    failed = [record.status for record in records if record.status.state is State.FAILED]
+    messages = events.newest_messages(connection, _NOT_UNDONE, {status.job_id: status.generation for status in failed})
+    return {status.pipeline_id: messages[status.job_id] for status in failed if status.job_id in messages}
 
 
 def resume(context: Context) -> None:
@@ -119,7 +128,7 @@ def _not_undone(context: Context, record: JobRecord, saved: Savepoint, error: En
         context.clock(),
         "error",
         f"version {record.pipeline.version} cannot go back to savepoint {saved.id}: {error.code}: {error.message}",
-        "upgrade.not_undone",
+        _NOT_UNDONE,
         "nothing runs, nothing was committed since the upgrade: mend what the reason names or deploy another query",
         status.generation,
         who=CONTROL_PLANE,

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from engine.api.answers import Page, PipelineFacts, pipeline_facts
 from engine.api.context import Context, ContextDep, LastCalls
+from engine.api.go_back import reasons_not_undone
 from engine.api.problems import refusals
 from engine.instants import FAR_FUTURE, to_micros
 from engine.jobs.gates import promised
@@ -74,6 +75,7 @@ def _rows(
     outlines = versions.outlines(connection, numbers, with_texts="query" in long, with_graph="graph" in long)
     voids = voided_by_requests(connection, records)
     given_up = giving_up_state(connection, records)
+    not_undone = reasons_not_undone(connection, records)
     up = [record.status.job_id for record in records if record.run is not None and record.run.running_at is not None]
     epochs = checkpoints.newest_two(connection, up)
     now = context.clock()
@@ -85,6 +87,7 @@ def _rows(
                 context.directory,
                 voids.get(record.pipeline.id, ()),
                 is_given_up=record.pipeline.id in given_up,
+                not_undone=not_undone.get(record.pipeline.id),
             ),
             query=outlines[record.pipeline.id].query,
             since=to_micros(record.status.since),

@@ -16,6 +16,7 @@ from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, etag, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
+from engine.api.go_back import reasons_not_undone
 from engine.api.problems import refusals
 from engine.delivery.faults import reach
 from engine.jobs import desired
@@ -159,4 +160,5 @@ def show_record(connection: Connection, record: JobRecord, context: Context) -> 
         context.directory,
         voided_by_request(connection, record),
         is_given_up=is_state_given_up(connection, record),
+        not_undone=reasons_not_undone(connection, [record]).get(record.pipeline.id),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Client, Json, RefusedError, field_of
-from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say, table
+from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say, table, warn
 
 _PAGE = 500
 _HEAD = (
@@ -35,6 +35,9 @@ def run(args: Namespace) -> int:
         say(json.dumps({"data": rows, "has_more": False}, indent=2))
     else:
         say(table(_HEAD, [_line(row) for row in rows]))
+        for row in rows:
+            if row.get("not_undone"):
+                warn(f"{row.get('name')}: {row['not_undone']}")
     return 0
 
 

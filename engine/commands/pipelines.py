@@ -61,6 +61,7 @@ def run_show(args: Namespace) -> int:
         *_state_facts(newest),
         *((f"secret {secret.get('name')}", instant(secret.get("set_at")) or "set") for secret in secrets),
         ("failure", job.get("failure_message") and f"{job.get('failure_code')}: {job.get('failure_message')}"),
+        ("not undone", fields.get("not_undone")),
     ]
     say(facts(shown))
     return 0

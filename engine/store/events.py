@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -55,6 +55,16 @@ def latest(connection: Connection, job_id: str, limit: int, level: str | None = 
         query = query.where(EVENTS.c.level == level)
     rows = connection.execute(query).mappings()
     return [JobEvent(**row) for row in rows]
+
+
+def newest_messages(connection: Connection, code: str, runs: Mapping[str, int]) -> Mapping[str, str]:
+    """What the newest event of a code says of the run of each job; jobs without such an event are not there."""
+    if not runs:
+        return {}
+    columns = select(EVENTS.c.job_id, EVENTS.c.generation, EVENTS.c.message)
+    query = columns.where(EVENTS.c.job_id.in_(runs), EVENTS.c.code == code).order_by(EVENTS.c.id)
+    rows = connection.execute(query)
+    return {job_id: message for job_id, generation, message in rows if generation == runs[job_id]}
 
 
 @dataclass(frozen=True, slots=True)

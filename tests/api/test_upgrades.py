@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from threading import Barrier
+from typing import cast
 
 import pytest
 
 from engine.api import go_back
+from engine.cli import main
+from engine.commands.client import Client, Json
 from engine.errors import SavepointError
 from engine.jobs.spec import ShownUpgrade
 from engine.jobs.states import State
@@ -177,6 +180,21 @@ def fail_until_given_up(plane: Plane) -> None:
     let_savepoints_settle(plane)
 
 
+def fail_for_good(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upgrade fails, and cannot go back."""
+    plane.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
+    plane.upgrade = KEPT
+    redeploy(plane)
+    plane.settle()
+    plane.end()
+
+    def plan_restore(*_: object, **__: object) -> None:
+        raise SavepointError("files of it are gone")
+
+    monkeypatch.setattr(go_back, "plan_restore", plan_restore)
+    fail_until_given_up(plane)
+
+
 def test_an_upgrade_that_fails_before_its_first_epoch_goes_back_by_itself(running: Plane) -> None:
     running.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
     running.upgrade = KEPT
@@ -195,17 +213,7 @@ def test_an_upgrade_that_fails_before_its_first_epoch_goes_back_by_itself(runnin
 def test_one_that_cannot_go_back_says_why_in_its_events_and_only_once(
     running: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    running.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
-    running.upgrade = KEPT
-    redeploy(running)
-    running.settle()
-    running.end()
-
-    def plan_restore(*_: object, **__: object) -> None:
-        raise SavepointError("files of it are gone")
-
-    monkeypatch.setattr(go_back, "plan_restore", plan_restore)
-    fail_until_given_up(running)
+    fail_for_good(running, monkeypatch)
     go_back.resume(running.context)
 
     assert running.state() == State.FAILED.value
@@ -213,6 +221,44 @@ def test_one_that_cannot_go_back_says_why_in_its_events_and_only_once(
     told = [event for event in running.get("/pipelines/orders/events")["data"] if event["code"] == "upgrade.not_undone"]
     assert [event["level"] for event in told] == ["error"]
     assert "files of it are gone" in told[0]["message"]
+
+
+def test_one_that_cannot_go_back_says_why_wherever_the_pipeline_is_shown(
+    running: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_for_good(running, monkeypatch)
+
+    for shown in (running.get("/pipelines/orders"), running.get("/pipelines")["data"][0]):
+        assert "version 2 cannot go back" in shown["not_undone"]
+        assert "files of it are gone" in shown["not_undone"]
+
+
+def test_the_command_line_says_why_a_version_could_not_go_back(
+    running: Plane, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def send(_: Client, method: str, path: str, *__: object, **___: object) -> Json:
+        return cast("Json", running.http.request(method, f"/api/v1{path}").json())
+
+    fail_for_good(running, monkeypatch)
+    monkeypatch.setattr(Client, "_send", send)
+    connection = ["--url", "http://x", "--token", "t"]
+
+    assert main(["show", "orders", *connection]) == 0
+    assert "files of it are gone" in capsys.readouterr().out
+    assert main(["list", *connection]) == 0
+    assert "orders: version 2 cannot go back" in capsys.readouterr().err
+
+
+def test_why_a_version_could_not_go_back_is_over_once_another_one_runs(
+    running: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_for_good(running, monkeypatch)
+    redeploy(running, query="SELECT 3", force=True)
+    running.settle()
+    running.come_up()
+
+    for shown in (running.get("/pipelines/orders"), running.get("/pipelines")["data"][0]):
+        assert shown["not_undone"] is None
 
 
 def test_one_that_has_committed_an_epoch_fails_as_what_it_is(running: Plane) -> None:

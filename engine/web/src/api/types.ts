@@ -215,6 +215,8 @@ export interface DeployedPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
+  /** Why the upgrade that its job has failed in could not go back by itself. */
+  not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
   /** The SQL text of the newest version. */
@@ -369,6 +371,8 @@ export interface ForkedPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
+  /** Why the upgrade that its job has failed in could not go back by itself. */
+  not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
   /** The SQL text of the newest version. */
@@ -548,6 +552,8 @@ export interface ListedPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
+  /** Why the upgrade that its job has failed in could not go back by itself. */
+  not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
   /** The SQL text of the newest version; only `with=query` brings it and the `udfs`, and only `with=graph` the `graph`. */
@@ -762,6 +768,8 @@ export interface Pipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
+  /** Why the upgrade that its job has failed in could not go back by itself. */
+  not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
   /** The SQL text of the newest version. */
@@ -913,6 +921,8 @@ export interface ReprocessedPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
+  /** Why the upgrade that its job has failed in could not go back by itself. */
+  not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
   /** The SQL text of the newest version. */
@@ -1031,6 +1041,8 @@ export interface RolledBackPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
+  /** Why the upgrade that its job has failed in could not go back by itself. */
+  not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
   /** The SQL text of the newest version. */
