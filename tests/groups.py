@@ -26,6 +26,7 @@ ALONE = {
     "system/test_full_disks.py",
     "system/test_kill_loop.py",
     "system/test_outages.py",
+    "system/test_real_airflow.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
     "system/test_warm_runs.py",

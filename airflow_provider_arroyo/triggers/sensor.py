@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.listeners.listener import get_listener_manager
+from airflow.sdk.execution_time.xcom import XCom
 from airflow.triggers.base import BaseTrigger, TaskSuccessEvent, TriggerEvent
 
 from airflow_provider_arroyo import events, sensor_waits
@@ -70,8 +71,8 @@ class SensorTrigger(BaseTrigger):
             yield TriggerEvent(ON_WORKER)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
             return
         event = await self._watch(wait)
-        if isinstance(event, Reached) and self.ends_here and not await asyncio.to_thread(_somebody_listens):
-            yield TaskSuccessEvent(xcoms=await self._xcoms(event))
+        if isinstance(event, Reached) and self.ends_here and await self._can_end(event):
+            yield TaskSuccessEvent()
         else:
             yield TriggerEvent(events.to_json(event))  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
 
@@ -82,6 +83,19 @@ class SensorTrigger(BaseTrigger):
         except ArroyoError as error:
             return broken(wait.pipeline, error)
 
+    async def _can_end(self, reached: Reached) -> bool:
+        """Push what the worker would have pushed; False where a worker has to, and to end the task."""
+        task: Any = self.task_instance
+        if await asyncio.to_thread(_somebody_listens):
+            return False
+        try:
+            for key, value in (await self._xcoms(reached)).items():
+                await _push(task, key, value)
+        except Exception as error:  # noqa: BLE001 - whatever it is, a worker says so if it meets it too
+            self.log.warning("A worker has to end %s, since its result could not be stored: %s", task.task_id, error)
+            return False
+        return True
+
     async def _xcoms(self, reached: Reached) -> dict[str, Any]:
         """What the worker would have pushed."""
         url = (await self._hook.aget_conn()).url
@@ -91,6 +105,11 @@ class SensorTrigger(BaseTrigger):
     @property
     def _hook(self) -> ArroyoHook:
         return ArroyoHook(str(self.arguments["arroyo_conn_id"]))
+
+
+async def _push(task: Any, key: str, value: Any) -> None:
+    """Store an XCom as a worker does. Those of a `TaskSuccessEvent` are stored as texts of JSON."""
+    await XCom.aset(key, value, dag_id=task.dag_id, task_id=task.task_id, run_id=task.run_id)
 
 
 def _somebody_listens() -> bool:

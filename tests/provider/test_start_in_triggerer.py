@@ -45,7 +45,15 @@ class Triggerer:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.context: dict[str, Any] = {"run_id": "a_run"}
         self.listens = False
+        self.can_push = True
+        self.pushed: dict[str, Any] = {}
         monkeypatch.setattr(sensor_trigger, "_somebody_listens", lambda: self.listens)
+        monkeypatch.setattr(sensor_trigger, "_push", self._push)
+
+    async def _push(self, task: Any, key: str, value: Any) -> None:
+        if not self.can_push:
+            raise RuntimeError("no way to the database")
+        self.pushed[key] = value
 
     def run(self, sensor: PipelineSensor) -> Any:
         """The event by which a task ends that has started in the triggerer."""
@@ -85,13 +93,13 @@ def test_a_gate_opens_without_a_worker_and_leaves_what_a_worker_would_have_left(
     event = triggerer.run(watermark())
 
     assert isinstance(event, TaskSuccessEvent)
-    assert event.xcoms is not None
-    assert event.xcoms[URL_KEY] == event.xcoms[LINK_KEY] == f"{plane.url}/#/pipelines/clicks"
-    returned: Any = event.xcoms["return_value"]
+    assert event.xcoms is None
+    assert triggerer.pushed[URL_KEY] == triggerer.pushed[LINK_KEY] == f"{plane.url}/#/pipelines/clicks"
+    returned = triggerer.pushed["return_value"]
     assert (returned["watermark"], returned["epoch"]) == (FIVE.isoformat(), 7)
     asked = plane.matching_requests("GET", "/watermark$")
     assert {(request.query["dag_id"], request.query["run_id"]) for request in asked} == {("a_dag", "a_run")}
-    json.dumps(event.xcoms)
+    json.dumps(triggerer.pushed)
 
 
 @pytest.mark.parametrize("past", ["{{ data_interval_end }}", "{{ data_interval_start + macros }}", None])
@@ -156,12 +164,12 @@ def test_what_goes_wrong_is_raised_by_a_worker_as_ever(
     assert airflow_run.pushed[LINK_KEY] == f"{plane.url}/#/pipelines/clicks"
 
 
-@pytest.mark.parametrize("why", ["a listener", "an asset"])
+@pytest.mark.parametrize("why", ["a listener", "an asset", "a result that is not stored"])
 def test_an_end_that_others_are_to_hear_of_is_a_workers(
     plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer, why: str
 ) -> None:
     plane.add("clicks", watermarks=deque([FIVE]))
-    triggerer.listens = why == "a listener"
+    triggerer.listens, triggerer.can_push = why == "a listener", why != "a result that is not stored"
     sensor = watermark(outlets=[Asset("hour")] if why == "an asset" else [])
 
     event = triggerer.run(sensor)
@@ -175,7 +183,8 @@ def test_a_result_that_nobody_wants_is_not_pushed(
 ) -> None:
     plane.add("clicks", watermarks=deque([FIVE]))
 
-    assert set(triggerer.run(watermark(do_xcom_push=False)).xcoms) == {URL_KEY, LINK_KEY}
+    assert isinstance(triggerer.run(watermark(do_xcom_push=False)), TaskSuccessEvent)
+    assert set(triggerer.pushed) == {URL_KEY, LINK_KEY}
 
 
 class Gate(WatermarkSensor):

@@ -1,0 +1,189 @@
+"""A real Airflow for tests: scheduler with two workers, triggerer, DAG processor and API server, over SQLite in a home
+of its own. Nothing is left of it but files.
+
+    with RealAirflow(home, connection) as airflow:
+        airflow.dag("gate", SOURCE)
+        run = airflow.run("gate")
+        airflow.until("gate", run, "gate", "deferred")
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[1]
+PROCESSES = {
+    "api": ("api-server", "--workers", "1"),
+    "scheduler": ("scheduler", "--skip-serve-logs"),
+    "triggerer": ("triggerer", "--skip-serve-logs"),
+    "dags": ("dag-processor",),
+}
+
+
+@dataclass
+class RealAirflow:
+    """Four processes, which may be ended and started again one by one."""
+
+    home: Path
+    connection: str
+    """Where `arroyo_default` leads, as JSON."""
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _port: int = 0
+    _secrets: tuple[str, str] = field(default_factory=lambda: (secrets.token_hex(32), secrets.token_hex(32)))
+    _token: str = ""
+    _sessions: set[int] = field(default_factory=set)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes its processes one Airflow, apart from any other of this machine."""
+        url = f"http://localhost:{self._port}"
+        clean = {name: text for name, text in os.environ.items() if not name.startswith("AIRFLOW")}
+        return clean | {
+            "AIRFLOW_HOME": str(self.home),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.home / "dags"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__API__BASE_URL": url,
+            "AIRFLOW__API__HOST": "127.0.0.1",
+            "AIRFLOW__API__PORT": str(self._port),
+            "AIRFLOW__API__SECRET_KEY": self._secrets[0],
+            "AIRFLOW__API_AUTH__JWT_SECRET": self._secrets[1],
+            "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "2",
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "2",
+            "AIRFLOW_CONN_ARROYO_DEFAULT": self.connection,
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+        }
+
+    def __enter__(self) -> Self:
+        (self.home / "dags").mkdir(parents=True, exist_ok=True)
+        self._port = _free_port()
+        try:
+            self._spawn("migrate", "db", "migrate")
+            assert self.processes.pop("migrate").wait(300) == 0, self.said("migrate")
+            for name in PROCESSES:
+                self.start(name)
+            until(self._log_in, bool, 300)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def dag(self, dag_id: str, source: str) -> None:
+        """Let there be a DAG, and wait until the scheduler knows it."""
+        (self.home / "dags" / f"{dag_id}.py").write_text(source)
+        until(lambda: self._ask("GET", f"dags/{dag_id}").status_code, lambda status: status == 200, 180)
+
+    def run(self, dag_id: str) -> str:
+        """Begin a run."""
+        answer = self._ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["dag_run_id"])
+
+    def task(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any]:
+        """What Airflow says of a task."""
+        answer = self._ask("GET", f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}")
+        assert answer.status_code == 200, answer.text
+        said: dict[str, Any] = answer.json()
+        return said
+
+    def until(self, dag_id: str, run_id: str, task_id: str, state: str, within: float = 180) -> dict[str, Any]:
+        """Look at a task until it is in a state; what was seen then."""
+        return until(lambda: self.task(dag_id, run_id, task_id), lambda task: bool(task["state"] == state), within)
+
+    def result(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:
+        """What a task has returned, or left under another key."""
+        path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}?stringify=false"
+        return self._ask("GET", path).json()["value"]
+
+    def start(self, name: str) -> None:
+        """Start one of its processes."""
+        self._spawn(name, *PROCESSES[name])
+
+    def said(self, name: str) -> str:
+        """The end of what one of its processes has printed."""
+        return (self.home / f"{name}.out").read_text(errors="replace")[-5000:]
+
+    def pids(self) -> set[int]:
+        """Everything that was started here, and what that has started: by its session, since some write their
+        name over their environment, or by the home that it was given."""
+        mark, found = f"AIRFLOW_HOME={self.home}".encode(), set()
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+                is_ours = int(session) in self._sessions or mark in (entry / "environ").read_bytes().split(b"\0")
+                if is_ours and state != "Z":
+                    found.add(int(entry.name))
+        return found - {os.getpid()}
+
+    def close(self) -> None:
+        """End everything that runs in its home."""
+        while pids := self.pids():
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        for process in self.processes.values():
+            process.wait(60)
+
+    def _spawn(self, name: str, *arguments: str) -> None:
+        with (self.home / f"{name}.out").open("ab") as out:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", "airflow", *arguments],
+                cwd=self.home,
+                env=self.environment,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        self._sessions.add(self.processes[name].pid)
+
+    def _log_in(self) -> bool:
+        for name, process in self.processes.items():
+            assert process.poll() is None, f"{name} has ended: {self.said(name)}"
+        try:
+            answer = httpx.get(f"http://127.0.0.1:{self._port}/auth/token", trust_env=False, timeout=10)
+        except httpx.TransportError:
+            return False
+        if answer.is_success:
+            self._token = answer.json()["access_token"]
+        return answer.is_success
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        url, headers = f"http://127.0.0.1:{self._port}/api/v2/{path}", {"Authorization": f"Bearer {self._token}"}
+        return httpx.request(method, url, json=body, headers=headers, trust_env=False, timeout=60)
+
+
+def until(look: Callable[[], Any], holds: Callable[[Any], bool], within: float) -> Any:
+    """Look until it holds; what was seen then."""
+    end, pause = time.monotonic() + within, threading.Event()
+    while not holds(seen := look()):
+        assert time.monotonic() < end, f"it still is {seen!r}"
+        pause.wait(0.2)
+    return seen
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+    return port
