@@ -1,7 +1,9 @@
 """Change a query so that it loses what it knows, once a person has approved the plan; fork it before, go back after.
 
 The task `upgrade` waits in Airflow's list of required actions, where the plan is shown. Approved, it deploys exactly
-that plan; rejected, it fails and the pipeline runs on as it was.
+that plan; rejected, it fails at once, without a retry, and so does the run: the pipeline has its query and its state as
+they were. As this is an example, `stop` then ends what `deploy` has started, as it does after every other end; leave it
+out where the pipeline is to run on.
 """
 
 from __future__ import annotations

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import TaskAwaitingInput
+from airflow.sdk.exceptions import AirflowFailException, TaskAwaitingInput
 
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.operators.upgrade_plan import UpgradePlanOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
+from dags_examples import upgrade_with_approval
 
 from .tasks import Run
 
@@ -156,6 +158,26 @@ def test_what_was_not_approved_is_not_deployed(
 
     assert refused.value.code == code
     assert plane.matching_requests("PUT") == []
+
+
+def test_a_rejection_changes_nothing_in_the_example_and_is_the_end_of_its_run(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]]
+) -> None:
+    plane.add("counts").plan = LOSES
+    example = upgrade_with_approval.dag
+    task: Any = copy(example.get_task("upgrade"))
+    task.reset = example.params["reset"]
+    ask(airflow_run, task)
+
+    with pytest.raises(AirflowFailException, match="was rejected by ann"):  # which no retry follows
+        task.execute_approved(airflow_run.context(task), event=REJECTED)
+
+    assert len(questions) == 1
+    assert [request.method for request in plane.requests if request.method not in ("GET", "POST")] == []
+    assert [request.path.rpartition("/")[2] for request in plane.matching_requests("POST")] == ["plan"]
+    assert task.get_flat_relative_ids(upstream=False) == {"roll_back", "restore", "stop"}
+    assert [found.task_id for found in example.teardowns] == ["stop"]
+    assert not any(found.on_failure_fail_dagrun for found in example.teardowns)
 
 
 @pytest.mark.parametrize("make", [lambda: planning(on_loss="approve"), deploying], ids=["plan", "deploy"])
