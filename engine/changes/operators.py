@@ -237,7 +237,10 @@ def _migrated(old: Operator, new: Operator, move: Migration | Reform) -> Verdict
     elif None in move.aggregates and is_window:
         shown.append(f"windows that are open show NULL for {', '.join(came)}, which is right from the next window on")
     elif None in move.aggregates:
-        shown.append(f"keys that are there show NULL for {', '.join(came)}, which is right for keys that come later")
+        shown.append(
+            f"keys that are there show NULL for {', '.join(came)}, but where an earlier version has still kept it for "
+            "them; what is not NULL is right, and so are all keys that come later"
+        )
     shown += ["rows that it has kept from before stay in its results"] if old.rows != new.rows else []
     reason = "; ".join(filter(None, reasons))
     return Verdict("operator", old.id, Change.STATE_MIGRATED, reason, "; ".join(shown), loses=held_back)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from tests.upgrade_fuzz.branches import Branch
 from tests.upgrade_fuzz.data import Event, Size
@@ -144,21 +145,29 @@ def must_be_there(history: History, events: Sequence[Event], until: int) -> set[
     return {name for name in values if all(_comes_out(era.branch, name, values) for era in history.eras)}
 
 
-def kept_up(history: History, events: Sequence[Event], until: int) -> dict[Name, Row | None]:
-    """What a reader has of each group of an updating branch; None where that depends on what was there before."""
+def kept_up(history: History, events: Sequence[Event], until: int) -> dict[Name, Sequence[Row]]:
+    """The rows of which a reader has one of each group of an updating branch; none where that depends on what was there
+    before. An aggregate that was away and is back has NULL, or all of its rows where none came while it was away."""
     groups = defaultdict[Name, list[Event]](list)
     for event in history.counted(events, until):
         groups[(event.number % history.eras[-1].branch.size,)].append(event)
-    rows: dict[Name, Row | None] = {}
+    rows: dict[Name, Sequence[Row]] = {}
     for name, group in groups.items():
         if history.eras[-1].branch.kind == "first":
             era = history.at(group[0].epoch)
-            rows[name] = {"key": group[0].key, "number": group[0].number + era.branch.adds}
+            rows[name] = [{"key": group[0].key, "number": group[0].number + era.branch.adds}]
             continue
         era = history.at(group[-1].epoch)
         is_hidden = era.branch.behind and len(group) % 2 == 1
-        rows[name] = None if is_hidden else _values(era, group, group[0].epoch)
+        rows[name] = [] if is_hidden else _with_or_without_what_is_back(history, era, group)
     return rows
+
+
+def _with_or_without_what_is_back(history: History, era: Era, group: Sequence[Event]) -> Sequence[Row]:
+    shown, whole = _values(era, group, group[0].epoch), _values(era, group, group[-1].epoch)
+    back = [name for name in shown if all(name in history.at(event.epoch).branch.aggregates for event in group)]
+    choices = [{shown[name], whole[name]} if name in back else {shown[name]} for name in shown]
+    return [dict(zip(shown, choice, strict=True)) for choice in product(*choices)]
 
 
 def joined(

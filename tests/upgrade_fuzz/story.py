@@ -206,8 +206,8 @@ class Story:
             table.pop(name, None)
             if line["after"]:
                 table[name] = {column: _plain(value) for column, value in line["after"].items() if column != "g"}
-        for name, row in kept_up(history, self.events, until).items():
-            _must(row is None or table.get(name) == row, f"{branch.table} {name}: {table.get(name)}, not {row}")
+        for name, rows in kept_up(history, self.events, until).items():
+            _must(not rows or table.get(name) in rows, f"{branch.table} {name}: {table.get(name)}, not of {rows}")
 
     def _check_windows(self, branch: Branch, lines: list[Line], history: History, until: int, *, is_over: bool) -> None:
         may, seen = released(history, self.events, until), self.named.setdefault(branch.table, Counter())
