@@ -196,7 +196,11 @@ class HandOvers:
         """One transaction: from here on the original is to have the query and the state of the copy."""
         row, context = pair.row, self.context
         manifest = read_manifest(context.directory.savepoint(row.copy_id, stored.id))
-        plan = plan_hand_over(context, pair.origin.pipeline, pair.copy.pipeline)
+        try:
+            plan = plan_hand_over(context, pair.origin.pipeline, pair.copy.pipeline)
+        except EngineError as error:  # the two stand still: nothing is won by asking again
+            self.give_up(pair, error.message)
+            return
         current, spec, planned = plan.current, plan.spec, plan.planned
         now, number = context.clock(), current.number + 1
         before = Savepoint(

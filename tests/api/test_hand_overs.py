@@ -13,6 +13,7 @@ import pytest
 from engine.api import hand_over_steps
 from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.cli import main
+from engine.errors import TargetTakenError
 from engine.jobs.observe import Process
 from engine.jobs.spec import ShownUpgrade, Spec
 from engine.jobs.status import Run
@@ -327,6 +328,24 @@ def test_an_original_that_fails_with_the_other_state_goes_back_to_its_own(two: T
     assert two.plane.runner.launched[-1].upgrade is None
     assert two.plane.get("/pipelines/orders")["version"] == 3
     assert two.plane.state("orders-again") == "Stopped"
+
+
+def test_what_is_in_the_way_only_when_both_stand_still_gives_it_up_and_both_go_on(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(two).to_the_switch()
+
+    def refuse(*_: object) -> None:
+        raise TargetTakenError("another pipeline writes there by now", hint="")
+
+    monkeypatch.setattr(hand_over_steps, "plan_hand_over", refuse)
+
+    assert two.look() == "given_up"
+    hand_over = two.plane.get("/pipelines/orders-again/hand-over")
+    assert hand_over["waits_for"] == "another pipeline writes there by now"
+    two.plane.settle()
+    assert {two.plane.state(name) for name in ("orders", "orders-again")} == {"Scheduling"}
+    assert two.plane.get("/pipelines/orders")["version"] == 1
 
 
 def test_a_hand_over_is_rolled_back_to_the_state_before_it_though_the_query_is_the_same(two: Two) -> None:
