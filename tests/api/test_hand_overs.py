@@ -12,8 +12,10 @@ import pytest
 
 from engine.api import hand_over_steps
 from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
+from engine.api.savepoints import take_due
 from engine.cli import main
 from engine.errors import TargetTakenError
+from engine.jobs.fault_points import HandOverPoint
 from engine.jobs.observe import Process
 from engine.jobs.spec import ShownUpgrade, Spec
 from engine.jobs.status import Run
@@ -206,6 +208,48 @@ def test_the_original_goes_on_with_the_query_and_the_state_of_the_copy_where_it_
     assert (plane.state("orders"), plane.state("orders-again")) == ("Running", "Stopped")
     assert plane.http.post(HAND_OVER).json()["step"] == "over"
     assert plane.http.request("DELETE", HAND_OVER).json()["code"] == "pipeline.hand_over"
+
+
+class DiedError(BaseException):
+    """Nothing of a process goes on behind the place where it was killed."""
+
+
+def test_a_control_plane_that_dies_at_every_point_hands_over_once(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    died: list[str] = []
+    look = Two.look
+
+    def die_once(point: HandOverPoint, detail: str = "") -> None:
+        name = f"{point}:{detail}"
+        if name not in died:
+            died.append(name)
+            raise DiedError
+
+    def look_again(self: Two) -> str:
+        try:
+            return look(self)
+        except DiedError:
+            for pipeline_id in self.ids():  # as a control plane does that starts
+                take_due(self.plane.context, pipeline_id)
+            self.plane.settle()
+            return self.look() if died[-1].startswith(HandOverPoint.BEFORE_SWITCH) else self.step()
+
+    monkeypatch.setattr(hand_over_steps, "reach", die_once)
+    monkeypatch.setattr(Two, "look", look_again)
+    asked(two).to_the_switch()
+    plane = two.plane
+
+    assert two.look() == "switching"
+    two.saved()
+    plane.settle()
+    plane.come_up()
+    plane.call("heartbeat", {"state": "running", "reports": [report(3, 1)]})
+    assert two.look() == "over"
+
+    steps = ("holding", "passing", "stopping", "meeting", "met", "switching", "over")
+    assert set(died) == {"before_switch:", *(f"after_step:{step}" for step in steps)}
+    assert plane.get("/pipelines/orders")["version"] == 2
+    assert [restore.of_pipeline for restore in plane.runner.restored] == [two.ids()[1]]
+    assert (plane.state("orders"), plane.state("orders-again")) == ("Running", "Stopped")
 
 
 def test_nothing_of_the_two_is_changed_while_they_come_to_one_place_and_all_goes_on_when_that_is_taken_back(

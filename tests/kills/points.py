@@ -93,7 +93,7 @@ _EPOCH_OF_ANY = "an epoch is no part of a request: each sink is killed there by 
 _AFTER_KILLS = "no request comes to it, but a job of which something has died or hangs"
 _MOVES = "copies of savepoints: tests/checkpoints/test_moves.py and tests/api/test_savepoint_moves.py"
 _REMOVALS = "removals of savepoints: tests/api/test_savepoint_removal.py"
-_HAND_OVERS = "hand-overs: tests/api/test_hand_overs.py, where a new control plane looks at each step"
+_HAND_OVERS = "hand-overs: tests/api/test_hand_overs.py, where the control plane dies at each step and a new one looks"
 LEFT_OUT: Mapping[str, str] = {
     "before_switch": _HAND_OVERS,
     **{f"after_step:{step}": _HAND_OVERS for step in (*MEETING, "switching", "over", "given_up")},
