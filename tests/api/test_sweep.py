@@ -315,6 +315,7 @@ def test_the_command_line_names_what_would_go_and_why(
         return printed
 
     monkeypatch.setattr(Client, "_send", send)
+    monkeypatch.setenv("ARROYO_TOKEN", "one")  # and not that of whoever runs the tests
 
     planned = call("--dry-run")
     assert str(scratch) in planned
