@@ -52,7 +52,7 @@ from engine.jobs.leaks import Limits
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
 from engine.jobs.spares import SpareDrivers
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
-from engine.store import tokens
+from engine.store import left_sessions, tokens
 from engine.store.database import Database, open_database
 from engine.store.records import StoredRecords
 from engine.store.secret_files import secure
@@ -203,6 +203,7 @@ def _serve(
     )
     with database.reading() as connection:
         context.admission.load(tokens.named(connection))
+        context.sessions.remember(left_sessions.read(connection))
     rules = Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes, settings.api.open_metrics)
     app = build_app(context, rules)
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)

@@ -12,6 +12,7 @@ from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.errors import AuthError, CrossSiteError
 from engine.instants import to_micros
+from engine.store import left_sessions
 
 ROUTER = APIRouter(prefix="/session", tags=["session"])
 
@@ -67,7 +68,11 @@ def show(request: Request, context: ContextDep) -> Visitor:
 @ROUTER.delete("", status_code=204)
 def end(request: Request, context: ContextDep) -> Response:
     """End the session whose cookie the request brings."""
-    context.sessions.end(session_cookie(request.headers), context.clock())
+    now = context.clock()
+    ended = context.sessions.end(session_cookie(request.headers), now)
+    if ended is not None:
+        with context.database.writing() as connection:
+            left_sessions.add(connection, *ended, now)
     response = Response(status_code=204)
     response.delete_cookie(cookie_name(request.headers), path="/", httponly=True, samesite="strict")
     return response

@@ -1,8 +1,8 @@
 """Who is let in by a browser: a cookie stands for a token, and a one-time link for the cookie.
 
 Nothing of a session is stored: its cookie carries the hash of the token and its end, sealed with a key of this control
-plane, so that it outlives a restart and ends with its token. What was ended before its time is remembered as long as
-this process lives.
+plane, so that it outlives a restart and ends with its token. Of one that was ended before its time the hash of the seal
+is remembered, and whoever ends it stores that (`engine/store/left_sessions.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -41,17 +42,26 @@ class Sessions:
     def token_hash(self, cookie: str, now: datetime) -> str | None:
         """The hash of the token that a cookie stands for; None when it was not made here, or is over."""
         text, _, seal = cookie.rpartition(".")
-        if not hmac.compare_digest(seal.encode(), self._seal(text).encode()) or seal in self._ended:
+        if not hmac.compare_digest(seal.encode(), self._seal(text).encode()) or _hashed(seal) in self._ended:
             return None
         token_hash, ends, _ = text.split(".")
         return token_hash if now < from_micros(int(ends)) else None
 
-    def end(self, cookie: str, now: datetime) -> None:
-        """Let a cookie in no more."""
+    def end(self, cookie: str, now: datetime) -> tuple[str, datetime] | None:
+        """Let a cookie in no more: the hash of its seal, and until when that must be remembered. None when it lets
+        nobody in anyway."""
         with self._turn:
-            self._ended = {seal: until for seal, until in self._ended.items() if now < until}
-            if self.token_hash(cookie, now) is not None:
-                self._ended[cookie.rpartition(".")[2]] = now + LENGTH
+            self._ended = {seal_hash: until for seal_hash, until in self._ended.items() if now < until}
+            if self.token_hash(cookie, now) is None:
+                return None
+            ended = _hashed(cookie.rpartition(".")[2]), now + LENGTH
+            self._ended |= dict([ended])
+        return ended
+
+    def remember(self, ended: Mapping[str, datetime]) -> None:
+        """Let those in no more that were ended before a restart."""
+        with self._turn:
+            self._ended |= ended
 
     def make_link(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
         """A code that can be exchanged once for a session of the same token, and when it ends."""

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from engine.api.sessions import LENGTH, LINK_LENGTH, Sessions
 from engine.cli import main
 from engine.errors import CrossSiteError
+from engine.store import left_sessions
 from tests.api.conftest import T0, TOKEN, Plane
 from tests.api.stand_in_server import StandInServer
 
@@ -142,6 +143,31 @@ def test_who_has_entered_is_who_asks(plane: Plane, browser: TestClient) -> None:
     browser.patch("/api/v1/pipelines/orders", json={"stop": "immediate"})
 
     assert plane.get("/pipelines/orders")["stopped_by"].startswith("anna,")
+
+
+def test_a_session_that_was_left_stays_over_after_a_restart(plane: Plane, browser: TestClient) -> None:
+    enter(browser)
+    cookie = next(iter(browser.cookies.values()))
+    assert browser.delete("/api/v1/session").status_code == 204
+
+    restarted = Sessions(plane.context.sessions.key)
+    assert restarted.token_hash(cookie, plane.now) is not None, "the seal alone does not tell"
+    with plane.context.database.reading() as connection:
+        left = left_sessions.read(connection)
+    restarted.remember(left)
+
+    assert restarted.token_hash(cookie, plane.now) is None
+    assert all(seal_hash not in cookie for seal_hash in left)
+
+
+def test_sessions_that_were_left_are_forgotten_when_they_would_be_over(plane: Plane, browser: TestClient) -> None:
+    for _ in range(2):
+        enter(browser)
+        browser.delete("/api/v1/session")
+        plane.now += LENGTH
+
+    with plane.context.database.reading() as connection:
+        assert len(left_sessions.read(connection)) == 1
 
 
 def test_a_link_lets_in_once(plane: Plane, browser: TestClient) -> None:

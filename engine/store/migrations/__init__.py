@@ -29,6 +29,7 @@ from engine.store.migrations import (
     m0024_moves,
     m0025_changes,
     m0026_reprocessings,
+    m0027_left_sessions,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -58,4 +59,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0024_moves.STATEMENTS,
     m0025_changes.STATEMENTS,
     m0026_reprocessings.STATEMENTS,
+    m0027_left_sessions.STATEMENTS,
 )

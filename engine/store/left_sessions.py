@@ -1,0 +1,32 @@
+"""Sessions of browsers that were left before their time, until it is over. Only the hash of a cookie's seal is kept, so
+that who reads the database has no cookie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import Column, Connection, Table, Text, delete, select
+from sqlalchemy.dialects.sqlite import insert
+
+from engine.store.columns import Instant
+from engine.store.database import METADATA
+
+LEFT_SESSIONS = Table(
+    "left_sessions",
+    METADATA,
+    Column("seal_hash", Text, primary_key=True),
+    Column("until", Instant, nullable=False),
+)
+
+
+def add(connection: Connection, seal_hash: str, until: datetime, now: datetime) -> None:
+    """Remember one, and forget those whose time is over anyway."""
+    connection.execute(delete(LEFT_SESSIONS).where(LEFT_SESSIONS.c.until <= now))
+    row = {"seal_hash": seal_hash, "until": until}
+    connection.execute(insert(LEFT_SESSIONS).values(row).on_conflict_do_nothing())
+
+
+def read(connection: Connection) -> Mapping[str, datetime]:
+    """Until when each must be remembered, by the hash of its seal."""
+    return {row.seal_hash: row.until for row in connection.execute(select(LEFT_SESSIONS))}
