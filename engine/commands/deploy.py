@@ -76,7 +76,7 @@ def run(args: Namespace) -> int:
 def read_text(file: str) -> str:
     """What is in a file, or on standard input."""
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text()
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8-sig")
     except (OSError, ValueError) as error:
         reason = why_unreadable(error)
         raise RequestError(f"{file} cannot be read: {reason}", hint="name a file, or - for standard input") from error

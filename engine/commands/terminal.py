@@ -62,7 +62,7 @@ def complain(error: EngineError, script: str | None = None) -> None:
 def read_script(path: str) -> str:
     """The text of a script; `-` is standard input."""
     try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text()
+        return sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
     except (OSError, ValueError) as error:  # a name with a null character is a ValueError
         reason = why_unreadable(error)
         raise UnreadableScriptError(

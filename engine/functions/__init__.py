@@ -99,6 +99,11 @@ def function_names() -> list[str]:
     return [*FUNCTIONS, *_USER_FUNCTIONS.get().scalars]
 
 
+def aggregate_names() -> list[str]:
+    """The names of all aggregate functions that may be called."""
+    return [*AGGREGATES, *_USER_FUNCTIONS.get().aggregates]
+
+
 def find_function(name: str) -> Function | None:
     """The scalar function of that name or alias, without regard to case, or None."""
     return _BY_ANY_NAME.get(name.lower()) or _USER_FUNCTIONS.get().scalars.get(name.lower())

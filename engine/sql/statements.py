@@ -300,7 +300,8 @@ def _refuse_variants(node: exp.Create) -> None:
             raise UnsupportedStatementError(f"CREATE ... {words} is not supported", hint="each script starts empty")
     if node.expression is not None and node.args.get("properties"):
         raise UnsupportedStatementError(
-            "CREATE TABLE AS takes no WITH options", hint="create the sink table first, then INSERT INTO it"
+            "CREATE TABLE AS takes no WITH options",
+            hint="create the sink table first, then INSERT INTO it; or put a semicolon behind CREATE TABLE",
         )
 
 

@@ -27,7 +27,7 @@ from engine.errors import (
     UnsupportedClauseError,
     WindowContextError,
 )
-from engine.functions import find_aggregate, find_function, find_over, function_names
+from engine.functions import aggregate_names, find_aggregate, find_function, find_over, function_names
 from engine.functions.coercion import can_cast, common_type
 from engine.plan.calls import coerce
 from engine.plan.expr import Case, Cast, Expr, Literal
@@ -228,7 +228,7 @@ class Expressions:
         if find_over(name) is not None:
             raise OverError(f"{name} needs OVER", hint=f"write {name}(...) OVER (PARTITION BY window ...)")
         if find_function(name) is None:
-            near = get_close_matches(name, function_names(), n=1, cutoff=0.75)
+            near = get_close_matches(name, [*function_names(), *aggregate_names(), *WINDOWS], n=1, cutoff=0.75)
             raise UnknownFunctionError(
                 f"there is no function {name!r}",
                 hint=f"did you mean {near[0]!r}?" if near else "see the page of functions",

@@ -43,6 +43,7 @@ from engine.sql.text.pieces import (
 )
 from engine.sql.text.positions import position_at, start_around, start_of
 
+_BYTE_ORDER_MARK = "\ufeff"
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 150
 """Deeper trees would end Python's own stack in the parser, in our translation or in the printing for Spark."""
@@ -92,6 +93,8 @@ def parse(text: str) -> Script:
     """The statements of a script, in order. Raises ScriptRefused when there is no statement at all."""
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         raise ScriptRefused([TooLargeError("the script is longer than 1 MiB", hint="split it into several pipelines")])
+    if text.startswith(_BYTE_ORDER_MARK):  # some editors begin every file with it
+        text = f" {text[1:]}"
     line_starts = tuple(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))[:-1]
     tokens = tokens_of(text, line_starts)
     pieces = list(pieces_of(tokens))

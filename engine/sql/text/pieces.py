@@ -46,14 +46,23 @@ def tokens_of(text: str, line_starts: Sequence[int]) -> list[Token]:
         cause = str(error.__cause__)
         offset = re.search(r"from \d+:(\d+)", cause)
         quote = re.match(r"Missing (\S+)", cause)
-        if quote:
-            message = f"{quote[1]} is not closed"
+        is_last = text.endswith(("'", '"')) and _can_be_cut(text[:-1])
+        if quote or is_last:
+            message = f"{quote[1] if quote else text[-1]} is not closed"
         else:
             message = "the number is not valid" if offset else "a comment is not closed"
-        start = min(int(offset[1]), len(text)) if offset else max(text.rfind("/*"), 0)
+        start = min(int(offset[1]), len(text)) if offset else len(text) - 1 if is_last else max(text.rfind("/*"), 0)
         hint = "look for a quote or a comment that is not closed"
         raise ScriptRefused([SyntaxRefusedError(message, hint=hint, at=position_at(line_starts, start))]) from None
     return tokens
+
+
+def _can_be_cut(text: str) -> bool:
+    try:
+        Arroyo().tokenize(text)
+    except TokenError:
+        return False
+    return True
 
 
 def pieces_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
