@@ -19,6 +19,7 @@ from engine.commands.start import RESTART, START
 from engine.commands.sweep import SWEEP
 from engine.commands.tail import TAIL
 from engine.commands.token import TOKEN
+from engine.commands.top import TOP
 from engine.commands.ui import UI
 from engine.commands.watermark import WATERMARK
 
@@ -27,6 +28,7 @@ REMOTE: tuple[Command, ...] = (
     UI,
     DEPLOY,
     LIST,
+    TOP,
     SHOW,
     START,
     STOP,

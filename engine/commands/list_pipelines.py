@@ -30,7 +30,7 @@ _HEAD = (
 @errors_shown
 def run(args: Namespace) -> int:
     """All pipelines, a line each."""
-    rows = list(_all(connect(args)))
+    rows = list(all_pipelines(connect(args)))
     if args.json:
         say(json.dumps({"data": rows, "has_more": False}, indent=2))
     else:
@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _all(client: Client) -> Iterator[dict[str, Json]]:
+def all_pipelines(client: Client) -> Iterator[dict[str, Json]]:
     """Every pipeline, page after page. The list begins again where its last one is deleted before the next page."""
     first: dict[str, str | int | float] = {"limit": _PAGE}
     query, listed = first, set[str]()

@@ -50,6 +50,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "delete": ["orders"],
     "token": ["create", "ann"],
     "sweep": [],
+    "top": ["--once"],
     "ui": ["--no-browser"],
     "warm": ["show"],
     "backup": ["{script}.backup"],

@@ -189,7 +189,7 @@ def test_a_pipeline_that_is_deleted_between_two_pages_hides_no_other(
     monkeypatch.setattr(Client, "_send", send)
     monkeypatch.setattr(list_pipelines, "_PAGE", 2)
 
-    listed = [str(row["name"]) for row in list_pipelines._all(Client("http://x", "t"))]
+    listed = [str(row["name"]) for row in list_pipelines.all_pipelines(Client("http://x", "t"))]
 
     assert listed == list("abcde")
     assert len(asked) == 4

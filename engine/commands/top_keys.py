@@ -1,0 +1,53 @@
+"""Keys of the terminal, one by one and unseen, for as long as somebody looks."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\r": "enter", "\n": "enter"}
+
+
+@contextmanager
+def keys() -> Iterator[Callable[[float], list[str]]]:
+    """Gives what waits so many seconds for keys; without a terminal it only waits. Ctrl-C stays what it is, and at the
+    end the terminal is as it was."""
+    if not sys.stdin.isatty():
+        yield _no_keys
+        return
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal)
+        yield lambda seconds: _pressed(terminal, seconds)
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def split(text: str) -> list[str]:
+    """The keys in what a terminal has sent: arrows and Enter by name, others as they are."""
+    found = []
+    while text:
+        name = next((sent for sent in _NAMES if text.startswith(sent)), text[0])
+        found.append(_NAMES.get(name, name))
+        text = text[len(name) :]
+    return found
+
+
+def _no_keys(seconds: float) -> list[str]:
+    time.sleep(seconds)
+    return []
+
+
+def _pressed(terminal: int, seconds: float) -> list[str]:
+    ready, _, _ = select.select([terminal], [], [], seconds)
+    if not ready:
+        return []
+    sent = os.read(terminal, 64)
+    return split(sent.decode(errors="ignore")) if sent else ["q"]  # the terminal is gone
