@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
+from engine.api.invalid_requests import describe_fault
 from engine.errors import EngineError, ScriptRefused, StoreUnavailableError
 
 LOG = logging.getLogger(__name__)
@@ -165,10 +166,7 @@ def _on_database(request: Request, error: Exception) -> JSONResponse:
 def _on_invalid(_: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         raise error
-    complaints = [
-        Complaint(code="request.invalid", message=f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}")
-        for fault in error.errors()
-    ]
+    complaints = [Complaint(code="request.invalid", message=describe_fault(fault)) for fault in error.errors()]
     detail = "; ".join(complaint.message for complaint in complaints)
     return answer(_problem(HTTPStatus.UNPROCESSABLE_ENTITY, "request.invalid", detail, errors=complaints))
 
