@@ -114,6 +114,7 @@ LONG = (
     "system/test_real_airflow.py",
     "system/test_rehearsals.py",
     "system/test_secrets_example.py",
+    "system/test_script_example.py",
     "system/test_several_gates_example.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
