@@ -765,6 +765,30 @@ class CompletenessUnknownError(PipelineError):
     code = "pipeline.completeness_unknown"
 
 
+class PartitionError(EngineError):
+    """A consumer of partitions is described in a way that makes no sense."""
+
+    code = "partition.invalid"
+
+
+class PartitionConsumerNotFoundError(PartitionError):
+    """There is no consumer of partitions of that name."""
+
+    code = "partition.not_found"
+
+
+class PartitionConsumerDiffersError(PartitionError):
+    """There is another consumer of partitions under that name."""
+
+    code = "partition.differs"
+
+
+class NotDeliveredError(PartitionError):
+    """Something is acknowledged that was never delivered."""
+
+    code = "partition.not_delivered"
+
+
 class StaleWriteError(PipelineError):
     """Another request has changed the record in between; send the request again."""
 

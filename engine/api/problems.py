@@ -30,6 +30,8 @@ _BY_CODE = {
     "pipeline.no_such_sink": HTTPStatus.NOT_FOUND,
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
     "token.not_found": HTTPStatus.NOT_FOUND,
+    "partition.not_found": HTTPStatus.NOT_FOUND,
+    "partition.invalid": HTTPStatus.BAD_REQUEST,
     "pipeline.changed": HTTPStatus.PRECONDITION_FAILED,
     "server.store_unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }
@@ -45,6 +47,7 @@ _BY_FAMILY = {
     "savepoint": HTTPStatus.CONFLICT,
     "state": HTTPStatus.CONFLICT,
     "token": HTTPStatus.CONFLICT,
+    "partition": HTTPStatus.CONFLICT,
 }
 
 

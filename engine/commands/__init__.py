@@ -9,6 +9,7 @@ from engine.commands.fork import FORK
 from engine.commands.list_pipelines import LIST
 from engine.commands.logs import LOGS
 from engine.commands.move import MOVE
+from engine.commands.partitions import PARTITIONS
 from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
 from engine.commands.reprocess import REPROCESS
 from engine.commands.restore import RESTORE
@@ -46,6 +47,7 @@ REMOTE: tuple[Command, ...] = (
     TAIL,
     WATERMARK,
     DELETE,
+    PARTITIONS,
     TOKEN,
     SWEEP,
 )

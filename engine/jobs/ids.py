@@ -8,10 +8,10 @@ import string
 from typing import Literal
 
 _ALPHABET = string.ascii_letters + string.digits
-_SHAPE = re.compile(r"(pl|job|sp|gate)_[A-Za-z0-9]{16}")
+_SHAPE = re.compile(r"(pl|job|sp|gate|part)_[A-Za-z0-9]{16}")
 
-Kind = Literal["pl", "job", "sp", "gate"]
-"""What an id is of: a pipeline, a job, a savepoint, a certificate of a gate."""
+Kind = Literal["pl", "job", "sp", "gate", "part"]
+"""What an id is of: a pipeline, a job, a savepoint, a certificate of a gate, a consumer of partitions."""
 
 
 def make(kind: Kind) -> str:

@@ -72,10 +72,18 @@ def give(connection: Connection, certificate: Certificate) -> Certificate:
     return certificate
 
 
+def add(connection: Connection, certificates: Sequence[Certificate]) -> None:
+    """Keep certificates that nobody was given before."""
+    if certificates:
+        connection.execute(insert(CERTIFICATES), [_row(certificate) for certificate in certificates])
+
+
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certificate]:
-    """The newest certificates of a pipeline, newest first."""
+    """The newest certificates of a pipeline that runs of DAGs were given, newest first. Those of consumers of
+    partitions, one a bucket, are in what these were told."""
     newest = select(CERTIFICATES).order_by(CERTIFICATES.c.at.desc(), CERTIFICATES.c.id.desc()).limit(limit)
-    rows = connection.execute(newest.where(CERTIFICATES.c.pipeline_id == pipeline_id)).mappings()
+    is_of_run = CERTIFICATES.c.id.not_like("part\\_%", escape="\\")
+    rows = connection.execute(newest.where(CERTIFICATES.c.pipeline_id == pipeline_id, is_of_run)).mappings()
     return [Certificate(**row) for row in rows]
 
 

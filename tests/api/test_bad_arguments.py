@@ -48,6 +48,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "tail": ["orders"],
     "watermark": ["orders"],
     "delete": ["orders"],
+    "partitions": ["show", "hours"],
     "token": ["create", "ann"],
     "sweep": [],
     "top": ["--once"],

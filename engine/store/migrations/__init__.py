@@ -30,6 +30,7 @@ from engine.store.migrations import (
     m0025_changes,
     m0026_reprocessings,
     m0027_left_sessions,
+    m0028_partitions,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -60,4 +61,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0025_changes.STATEMENTS,
     m0026_reprocessings.STATEMENTS,
     m0027_left_sessions.STATEMENTS,
+    m0028_partitions.STATEMENTS,
 )

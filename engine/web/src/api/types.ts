@@ -1,5 +1,13 @@
 // Written by `make docs` from the declarations in the code. Do not edit.
 
+/** Up to which delivery a consumer is done with all. */
+export interface Acknowledgement {
+  /** The number of that delivery. */
+  up_to: number;
+  /** The id of the consumer: another one of that name is refused. */
+  id?: string | null;
+}
+
 /** A move, as the control plane sees it that the pipeline comes to. */
 export interface Arrival {
   /** The pipeline, which keeps its id. */
@@ -141,6 +149,36 @@ export interface Complaint {
   hint?: string | null;
   /** Where in the script. */
   span?: Span | null;
+}
+
+/** Which buckets a consumer is told of. */
+export interface ConsumerRequest {
+  /** The pipeline, by name or id. */
+  pipeline: string;
+  /** How long a bucket is: `1 hour`, `15 minutes`, `1 day`. */
+  every: string;
+  /** The sink that has to be complete; without it, all of them. */
+  table?: string | null;
+  /** Whether by input or by output time, as at a gate. */
+  by?: "input" | "output";
+  /** Whole days begin at midnight there. */
+  time_zone?: string;
+  /** How much later each bucket begins. */
+  offset?: string;
+  /** An instant of the first bucket; without it, the oldest one that is not complete, at the latest that of now. */
+  start?: number | string | null;
+  /** Buckets that end later are not told of. */
+  until?: number | string | null;
+}
+
+/** What a consumer was told and has not acknowledged, oldest first. */
+export interface Deliveries {
+  /** The consumer as it is with these. */
+  consumer: PartitionConsumer;
+  /** The deliveries; the same again until they are acknowledged. */
+  data: PartitionDelivery[];
+  /** Whether more can be had at once after these. */
+  has_more: boolean;
 }
 
 /** A move, as the control plane sees it that the pipeline leaves. */
@@ -653,6 +691,12 @@ export interface PageLogMessage {
   has_more?: boolean;
 }
 
+export interface PagePartitionConsumer {
+  data: PartitionConsumer[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
 export interface PagePipelineEvent {
   data: PipelineEvent[];
   /** Whether the list goes on. */
@@ -675,6 +719,59 @@ export interface PageToken {
   data: Token[];
   /** Whether the list goes on. */
   has_more?: boolean;
+}
+
+/** Who is told of the buckets of a pipeline as they become complete, and how far it is. */
+export interface PartitionConsumer {
+  id: string;
+  /** What it is called in paths. */
+  name: string;
+  /** The pipeline that it follows. */
+  pipeline_id: string;
+  /** The name of the pipeline. */
+  pipeline: string;
+  /** The sink that has to be complete; null for all of them. */
+  table: string | null;
+  /** Whether by input or by output time. */
+  by: "input" | "output";
+  /** How long a bucket is. */
+  every_micros: number;
+  /** Where days begin at midnight. */
+  time_zone: string;
+  /** How much later each bucket begins. */
+  offset_micros: number;
+  /** Where the first bucket begins. */
+  start: number;
+  /** Buckets that end later are not told of. */
+  until: number | null;
+  /** When the consumer was made. */
+  created_at: number;
+  /** The number of the newest delivery; 0 before there is one. */
+  delivered: number;
+  /** The consumer is done with all deliveries up to this number. */
+  acked: number;
+  /** Where the first bucket begins that was not closed yet. */
+  closed_until: number;
+}
+
+/** What a consumer is told of a bucket. */
+export interface PartitionDelivery {
+  /** Never the same for two deliveries: the key to do things once by. */
+  id: string;
+  /** Its number; acknowledge up to it. */
+  sequence: number;
+  /** The bucket is complete; or what was told is void. */
+  kind: "closed" | "voided";
+  /** Where the bucket begins, in UTC, as Airflow's partition mappers read it. */
+  key: string;
+  /** Where the bucket begins. */
+  start: number;
+  /** Where it ends. */
+  end: number;
+  /** When it was told first. */
+  at: number;
+  /** What that stands on, or stood; null once it is not kept any more. */
+  certificate: Certificate | null;
 }
 
 /** A pipeline as it leaves. Its secrets are not in it. */

@@ -1,0 +1,138 @@
+"""`arroyo partitions`."""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+
+from engine.commands.base import Command
+from engine.commands.client import Client, Json, segment
+from engine.commands.remote import add_connection, connect, errors_shown, facts, instant, rows_of, say, seconds, show
+from engine.commands.remote import table as as_table
+from engine.errors import RequestError
+
+_HOLD = 25.0
+"""Seconds one request is held; proxies tend to cut what is silent for longer than thirty."""
+_CREATE = ("table", "by", "time_zone", "offset", "start", "until")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    parser.add_argument(
+        "action",
+        choices=("create", "list", "show", "next", "ack", "delete"),
+        help="Make a consumer, list all, show one, give what it is told next, acknowledge that, or delete it",
+    )
+    parser.add_argument("name", nargs="?", help="Name the consumer")
+    parser.add_argument("--pipeline", help="Follow this pipeline (create), or list its consumers alone (list)")
+    parser.add_argument("--every", metavar="DURATION", help="Make buckets this long (create), for example '1 hour'")
+    parser.add_argument("--table", help="Wait for this sink (create; default: all sinks)")
+    parser.add_argument(
+        "--by",
+        choices=("input", "output"),
+        help="Compare with the times of the rows read or written (create; default: input)",
+    )
+    parser.add_argument("--time-zone", help="Begin whole days at midnight there (create; default: UTC)")
+    parser.add_argument("--offset", metavar="DURATION", help="Begin each bucket so much later (create)")
+    parser.add_argument("--start", metavar="INSTANT", help="Begin with the bucket of this instant (create; ISO 8601)")
+    parser.add_argument("--until", metavar="INSTANT", help="Tell of no bucket that ends after this instant (create)")
+    parser.add_argument(
+        "--up-to", type=int, metavar="SEQUENCE", help="Acknowledge all deliveries up to this number (ack)"
+    )
+    parser.add_argument(
+        "--timeout", type=seconds, default=0.0, help="Wait this many seconds at most (next; default: 0)"
+    )
+    add_connection(parser)
+
+
+@errors_shown
+def run(args: Namespace) -> int:
+    """Look after consumers of partitions."""
+    client = connect(args)
+    if args.action == "list":
+        query: dict[str, str | int | float] = {} if args.pipeline is None else {"pipeline": args.pipeline}
+        answer = client.get("/partitions", query)
+        say(json.dumps(answer, indent=2) if args.json else _listed(answer))
+        return 0
+    place = f"/partitions/{segment(_given(args, 'name', 'NAME'))}"
+    match args.action:
+        case "create":
+            show(args, client.send("PUT", place, _wanted(args)), _described)
+        case "show":
+            show(args, client.get(place), _described)
+        case "next":
+            show(args, _next(client, place, args.timeout), _told)
+        case "ack":
+            body: dict[str, Json] = {"up_to": int(_given(args, "up_to", "--up-to SEQUENCE"))}
+            show(args, client.send("POST", f"{place}/ack", body), _described)
+        case _:
+            client.send("DELETE", place, None)
+    return 0
+
+
+def _given(args: Namespace, name: str, shown: str) -> str:
+    value = getattr(args, name)
+    if value is None:
+        raise RequestError(
+            f"arroyo partitions {args.action} needs {shown}", hint="`arroyo partitions --help` shows what it takes"
+        )
+    return str(value)
+
+
+def _wanted(args: Namespace) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "pipeline": _given(args, "pipeline", "--pipeline"),
+        "every": _given(args, "every", "--every"),
+    }
+    return body | {name: getattr(args, name) for name in _CREATE if getattr(args, name) is not None}
+
+
+def _next(client: Client, place: str, timeout: float) -> Json:
+    end = time.monotonic() + timeout
+    while True:
+        hold = max(0.0, min(_HOLD, end - time.monotonic()))
+        answer = client.get(f"{place}/next", {"timeout_seconds": hold}, hold=_HOLD)
+        if rows_of(answer) or time.monotonic() >= end:
+            return answer
+
+
+def _described(consumer: Mapping[str, Json]) -> str:
+    return facts(
+        [
+            ("name", consumer.get("name")),
+            ("pipeline", consumer.get("pipeline")),
+            ("table", consumer.get("table") or "all"),
+            ("closed until", instant(consumer.get("closed_until"))),
+            ("delivered", consumer.get("delivered")),
+            ("acknowledged", consumer.get("acked")),
+        ]
+    )
+
+
+def _listed(answer: Json) -> str:
+    head = ("NAME", "PIPELINE", "TABLE", "CLOSED UNTIL", "DELIVERED", "ACKNOWLEDGED")
+    rows = [
+        (
+            row.get("name"),
+            row.get("pipeline"),
+            row.get("table") or "all",
+            instant(row.get("closed_until")),
+            row.get("delivered"),
+            row.get("acked"),
+        )
+        for row in rows_of(answer)
+    ]
+    return as_table(head, rows)
+
+
+def _told(answer: Mapping[str, Json]) -> str:
+    rows = [
+        (row.get("sequence"), row.get("kind"), instant(row.get("start")), instant(row.get("end")))
+        for row in rows_of(dict(answer))
+    ]
+    return as_table(("SEQUENCE", "KIND", "START", "END"), rows)
+
+
+PARTITIONS = Command("partitions", "Be told of each bucket of event time once it is complete", add_arguments, run)

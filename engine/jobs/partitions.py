@@ -1,0 +1,109 @@
+"""What a consumer of partitions is told, decided from what it was told before, how far the output is, and the clock.
+
+    every hour from 03:00; complete until 05:10     closed 03:00, closed 04:00
+    complete until 07:20                            closed 05:00, closed 06:00
+    a restore voids the certificates from 05:00 on  voided 05:00, voided 06:00
+    complete until 06:05, of the new history        closed 05:00
+    complete until 08:00                            closed 06:00, closed 07:00
+
+Nothing of it is decided in the background: whoever asks for what is next has it worked out and written down, in one
+transaction. What nobody has asked for can be neither missed nor doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Literal
+
+from engine.jobs.gates import GateTime
+from engine.jobs.time_buckets import TimeBuckets
+
+DeliveryKind = Literal["closed", "voided"]
+"""What is told of a bucket: it is complete; what was told is not true any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """Who is told of the buckets of a pipeline as they become complete, and how far it is. `delivered` is the number of
+    the newest delivery, and `acked` that up to which all are done with. `closed_until` is where the first bucket begins
+    that was not closed yet."""
+
+    id: str
+    name: str
+    pipeline_id: str
+    table: str | None
+    by: GateTime
+    buckets: TimeBuckets
+    start: datetime
+    until: datetime | None
+    created_at: datetime
+    closed_until: datetime
+    delivered: int = 0
+    acked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A stretch of event time, up to its end."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something that a consumer is to be told of a bucket."""
+
+    kind: DeliveryKind
+    bucket: Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What of the buckets that a consumer was told of counts now, by their beginnings in order: those that are `void`
+    and of which it was not told so, and those of which it was, so that they are `open` again."""
+
+    void: Sequence[Bucket] = ()
+    open: Sequence[Bucket] = ()
+
+
+def next_told(
+    consumer: Consumer, history: History, reached: datetime | None, now: datetime, most: int
+) -> tuple[Sequence[Told], datetime]:
+    """What a consumer is to be told next, and up to where its buckets are closed then. `reached` is how far the output
+    is complete; None where that is not known. No bucket is closed before it has ended by the clock, so that neither the
+    end of the input nor a single row of the far future closes all there will ever be. What is void is told whole, and
+    of what is closed at most so many."""
+    voided = [Told("voided", bucket) for bucket in history.void]
+    if reached is None:
+        return voided, consumer.closed_until
+    until = min(reached, now)
+    open_again = sorted((*history.open, *history.void), key=lambda bucket: bucket.start)
+    again = [bucket for bucket in open_again if bucket.end <= until][:most]
+    # those that were never closed come after all that were, and end later
+    first = list(islice(_closed(consumer, until), most - len(again)))
+    closed_until = first[-1].end if first else consumer.closed_until
+    return [*voided, *(Told("closed", bucket) for bucket in (*again, *first))], closed_until
+
+
+def next_end(consumer: Consumer) -> datetime:
+    """When the next bucket ends that was never closed."""
+    return consumer.buckets.after(consumer.closed_until)
+
+
+def first_bucket(buckets: TimeBuckets, start: datetime | None, reached: datetime | None, now: datetime) -> datetime:
+    """Where the first bucket begins that a new consumer is told of: that of `start`; without one the oldest that is not
+    complete, and at the latest that of now."""
+    if start is not None:
+        return buckets.holding(start)
+    return buckets.holding(now if reached is None else min(reached, now))
+
+
+def _closed(consumer: Consumer, until: datetime) -> Iterator[Bucket]:
+    start = consumer.closed_until
+    while (end := consumer.buckets.after(start)) <= until and (consumer.until is None or end <= consumer.until):
+        yield Bucket(start, end)
+        start = end
