@@ -279,7 +279,7 @@ def _tell(connection: Connection, context: Context, look: _Look) -> None:
         bucket = told.bucket
         if told.kind == "voided":
             before = partitions.supersede(connection, consumer, bucket.start, sequence)
-            partitions.deliver(connection, consumer, [Delivery(sequence, "voided", bucket, at, before or "")])
+            partitions.deliver(connection, consumer, Delivery(sequence, "voided", bucket, at, before or ""))
             continue
         partitions.supersede(connection, consumer, bucket.start, None)
         certificate = Certificate(
@@ -298,7 +298,7 @@ def _tell(connection: Connection, context: Context, look: _Look) -> None:
             offsets=offsets,
         )
         given.append(certificate)
-        partitions.deliver(connection, consumer, [Delivery(sequence, "closed", bucket, at, certificate.id)])
+        partitions.deliver(connection, consumer, Delivery(sequence, "closed", bucket, at, certificate.id))
     certificates.add(connection, given)
     partitions.update(
         connection,

@@ -10,7 +10,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    ColumnElement,
     Connection,
     Select,
     Table,
@@ -61,8 +60,6 @@ DELIVERIES = Table(
     Column("is_newest", Boolean, nullable=False),
     Column("void_since", BigInteger),
 )
-_AT_ONCE = 500
-"""So many buckets one statement names; there is a limit to that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +131,9 @@ def history(connection: Connection, consumer: Consumer) -> History:
     return History(_buckets(connection, void), _buckets(connection, opened))
 
 
-def deliver(connection: Connection, consumer: Consumer, deliveries: Sequence[Delivery]) -> None:
-    """Write down what a consumer is told from now on. What it was told of the same buckets is the newest no more; what
-    is `voided` takes the certificate of what it takes back."""
-    for first in range(0, len(deliveries), _AT_ONCE):
-        some = deliveries[first : first + _AT_ONCE]
-        connection.execute(insert(DELIVERIES), [_delivery_row(consumer, delivery) for delivery in some])
+def deliver(connection: Connection, consumer: Consumer, delivery: Delivery) -> None:
+    """Write down what a consumer is told of a bucket from now on; what it was told of it before is superseded first."""
+    connection.execute(insert(DELIVERIES).values(_delivery_row(consumer, delivery)))
 
 
 def supersede(connection: Connection, consumer: Consumer, start: datetime, void_since: int | None) -> str | None:
@@ -156,7 +150,14 @@ def supersede(connection: Connection, consumer: Consumer, start: datetime, void_
 def waiting(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Delivery]:
     """What a consumer was told and has not acknowledged, oldest first, without what was taken back since."""
     is_waiting = and_(DELIVERIES.c.sequence > consumer.acked, DELIVERIES.c.void_since.is_(None))
-    return _select(connection, consumer, is_waiting, DELIVERIES.c.sequence, limit)
+    query = (
+        select(DELIVERIES, *(column.label(f"of_{column.name}") for column in CERTIFICATES.columns))
+        .select_from(DELIVERIES.outerjoin(CERTIFICATES, CERTIFICATES.c.id == DELIVERIES.c.certificate_id))
+        .where(DELIVERIES.c.consumer_id == consumer.id, is_waiting)
+        .order_by(DELIVERIES.c.sequence)
+        .limit(limit)
+    )
+    return [_delivery(row) for row in connection.execute(query).mappings()]
 
 
 def count_waiting(connection: Connection, consumer: Consumer) -> int:
@@ -164,28 +165,6 @@ def count_waiting(connection: Connection, consumer: Consumer) -> int:
     query = select(func.count()).select_from(DELIVERIES)
     mine = DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.sequence > consumer.acked
     return connection.execute(query.where(*mine, DELIVERIES.c.void_since.is_(None))).scalar_one()
-
-
-def newest(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Delivery]:
-    """What a consumer was told last, newest first."""
-    return _select(connection, consumer, DELIVERIES.c.sequence > 0, DELIVERIES.c.sequence.desc(), limit)
-
-
-def _select(
-    connection: Connection,
-    consumer: Consumer,
-    condition: ColumnElement[bool],
-    order: ColumnElement[int],
-    limit: int,
-) -> Sequence[Delivery]:
-    query = (
-        select(DELIVERIES, *(column.label(f"of_{column.name}") for column in CERTIFICATES.columns))
-        .select_from(DELIVERIES.outerjoin(CERTIFICATES, CERTIFICATES.c.id == DELIVERIES.c.certificate_id))
-        .where(DELIVERIES.c.consumer_id == consumer.id, condition)
-        .order_by(order)
-        .limit(limit)
-    )
-    return [_delivery(row) for row in connection.execute(query).mappings()]
 
 
 def _delivery(row: RowValues) -> Delivery:
