@@ -56,6 +56,8 @@ def describe_fault(fault: Mapping[str, Any]) -> str:
             return f"{name} must have {bounds['max_length']} characters or fewer"
         case "too_long":
             return f"{name} must have {bounds['max_length']} entries or fewer"
+        case "string_pattern_mismatch":
+            return f"{name} must be of the form {bounds['pattern']}{_and_is(fault)}"
         case "value_error" if "error" in bounds:
             return f"{name}: {bounds['error']}"
     return f"{name}: {fault['msg']}"

@@ -22,6 +22,7 @@ class Order(Body):
     name: str = Field(default="a", max_length=3)
     parallelism: int = Field(default=1, ge=1, le=8)
     upgrade: Literal["auto", "never"] = "auto"
+    place: str = Field(default="a", pattern="^[a-z]+$")
     secrets: Secrets = Field(default={})
     token_uses: int = Field(default=1, ge=1)
     labels: dict[str, int] = Field(default={})
@@ -50,6 +51,7 @@ def client() -> TestClient:
         ({"parallelism": None}, "parallelism must be a whole number, and is null"),
         ({"parallelism": "9" * 100 + "x"}, "parallelism must be a whole number"),
         ({"upgrade": "now"}, "upgrade must be 'auto' or 'never', and is 'now'"),
+        ({"place": "a b"}, "place must be of the form ^[a-z]+$, and is 'a b'"),
         ({"speed": "secret"}, "speed is not known here"),
         ({"secrets": {"password": 7331}}, "secrets.password must be text"),
         ({"token_uses": -7331}, "token_uses must be 1 or more"),
