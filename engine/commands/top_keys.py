@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import termios
 import time
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 _NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\r": "enter", "\n": "enter"}
 
@@ -17,17 +19,18 @@ _NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\
 @contextmanager
 def keys() -> Iterator[Callable[[float], list[str]]]:
     """Gives what waits so many seconds for keys; without a terminal it only waits. Ctrl-C stays what it is, and at the
-    end the terminal is as it was."""
+    end, also by SIGTERM, the terminal is as it was."""
     if not sys.stdin.isatty():
         yield _no_keys
         return
     terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
+    before, ended = termios.tcgetattr(terminal), signal.signal(signal.SIGTERM, _end)
     try:
         tty.setcbreak(terminal)
         yield lambda seconds: _pressed(terminal, seconds)
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGTERM, ended)
 
 
 def split(text: str) -> list[str]:
@@ -38,6 +41,10 @@ def split(text: str) -> list[str]:
         found.append(_NAMES.get(name, name))
         text = text[len(name) :]
     return found
+
+
+def _end(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _no_keys(seconds: float) -> list[str]:

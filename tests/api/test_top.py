@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import termios
 from io import StringIO
 from typing import Any
@@ -138,7 +139,12 @@ def test_arrows_are_keys_of_their_own() -> None:
     assert split("s\x1b[A\x1bOBq\r") == ["s", "up", "down", "q", "enter"]
 
 
-def test_the_terminal_is_as_it_was_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)], ids=["Ctrl-C", "SIGTERM"]
+)
+def test_the_terminal_is_as_it_was_after_a_signal(
+    number: signal.Signals, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
     master, slave = os.openpty()
     with os.fdopen(slave) as terminal, monkeypatch.context() as patched:
         patched.setattr("sys.stdin", terminal)
@@ -150,9 +156,9 @@ def test_the_terminal_is_as_it_was_after_ctrl_c(monkeypatch: pytest.MonkeyPatch)
                 during.append(termios.tcgetattr(terminal))
                 os.write(master, b"r")
                 heard.extend(pressed(10.0))
-                raise KeyboardInterrupt
+                signal.raise_signal(number)
 
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(raised):
             interrupted()
         after = termios.tcgetattr(terminal)
     os.close(master)
