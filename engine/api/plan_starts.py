@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.jobs.spec import Upgrade
 from engine.start_positions import StartPosition
+
+if TYPE_CHECKING:
+    from engine.compile import Program
+    from engine.udf.declared import UdfFile
 
 
 def check_starts(
@@ -22,14 +27,11 @@ def check_starts(
     """Raise StartPositionError for a position that would be ignored, or that its table does not have, when a query goes
     on from the state or savepoint at a place, or begins with nothing. The compiler is loaded late: the server is there
     sooner."""
-    from engine.compile import compile_script  # noqa: PLC0415
     from engine.spark.starts import begun_for, counting_starts  # noqa: PLC0415
-    from engine.udf.declared import name_files  # noqa: PLC0415
 
     if not starts:
         return
-    files = name_files(udfs)
-    program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
+    program, files = _compiled(query, udfs, connections, may_hold_secrets=may_hold_secrets)
     begun = {} if place is None else begun_for(place, program, wish.reset, files, connections)
     counting_starts(program, starts, begun)
 
@@ -46,10 +48,17 @@ def check_redone(
 ) -> None:
     """Raise StartPositionError when a query that takes over a savepoint once more would begin to read a table at
     another place than it did."""
-    from engine.compile import compile_script  # noqa: PLC0415
     from engine.spark.starts import begun_for, refuse_moved_starts  # noqa: PLC0415
+
+    program, files = _compiled(query, udfs, connections, may_hold_secrets=may_hold_secrets)
+    refuse_moved_starts(program, starts, begun_for(savepoint, program, wish.reset, files, connections))
+
+
+def _compiled(
+    query: str, udfs: Sequence[str], connections: str, *, may_hold_secrets: bool
+) -> tuple[Program, tuple[UdfFile, ...]]:
+    from engine.compile import compile_script  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     files = name_files(udfs)
-    program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
-    refuse_moved_starts(program, starts, begun_for(savepoint, program, wish.reset, files, connections))
+    return compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets), files
