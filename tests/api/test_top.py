@@ -146,6 +146,7 @@ def test_the_terminal_is_as_it_was_after_a_signal(
     number: signal.Signals, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     master, slave = os.openpty()
+    before_it = signal.signal(signal.SIGINT, signal.default_int_handler)  # other tests play verbs that have their own
     with os.fdopen(slave) as terminal, monkeypatch.context() as patched:
         patched.setattr("sys.stdin", terminal)
         before = termios.tcgetattr(terminal)
@@ -161,6 +162,7 @@ def test_the_terminal_is_as_it_was_after_a_signal(
         with pytest.raises(raised):
             interrupted()
         after = termios.tcgetattr(terminal)
+    signal.signal(signal.SIGINT, before_it)
     os.close(master)
 
     assert heard == ["r"]
