@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Client, Json, segment
+from engine.commands.long_poll import HOLD, LongPoll
 from engine.commands.remote import add_connection, connect, errors_shown, facts, instant, rows_of, say, seconds, show
 from engine.commands.remote import table as as_table
 from engine.errors import RequestError
 
-_HOLD = 25.0
-"""Seconds one request is held; proxies tend to cut what is silent for longer than thirty."""
 _CREATE = ("table", "by", "time_zone", "offset", "start", "until")
 
 
@@ -90,12 +88,8 @@ def _wanted(args: Namespace) -> dict[str, Json]:
 
 
 def _next(client: Client, place: str, timeout: float) -> Json:
-    end = time.monotonic() + timeout
-    while True:
-        hold = max(0.0, min(_HOLD, end - time.monotonic()))
-        answer = client.get(f"{place}/next", {"timeout_seconds": hold}, hold=_HOLD)
-        if rows_of(answer) or time.monotonic() >= end:
-            return answer
+    ask = LongPoll(lambda hold: client.get(f"{place}/next", {"timeout_seconds": hold}, hold=HOLD), timeout)
+    return ask.until(lambda answer: bool(rows_of(answer)))
 
 
 def _described(consumer: Mapping[str, Json]) -> str:

@@ -22,13 +22,12 @@ from typing import Literal, TextIO
 
 from engine.commands.client import Client, Json, field_of, is_away
 from engine.commands.dry_run import send
+from engine.commands.long_poll import PATIENCE
 from engine.commands.remote import FAILED, connect, describe, rows_of, say, seconds, warn
 from engine.errors import EngineError
 
 Goal = Literal["running", "finished", "stopped"]
 _PAUSE = 0.5
-_PATIENCE = 30.0
-"""Seconds that the control plane may be away while somebody waits: one that restarts is back within that time."""
 
 
 def add_wait(parser: ArgumentParser, *goals: Goal) -> None:
@@ -150,7 +149,7 @@ class JobWatch:
                 try:
                     [job] = rows_of(self.look())[:1] or [{}]
                 except EngineError as error:
-                    if not is_away(error) or now - answered > _PATIENCE:
+                    if not is_away(error) or now - answered > PATIENCE:
                         raise
                     self.line.show(f"the control plane does not answer: {error.message}")
                 else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Json
+from engine.commands.long_poll import HOLD, LongPoll
 from engine.commands.remote import (
     FAILED,
     add_pipeline,
@@ -20,9 +20,6 @@ from engine.commands.remote import (
     seconds,
     show,
 )
-
-_HOLD = 25.0
-"""Seconds one request is held; proxies tend to cut what is silent for longer than thirty."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -42,20 +39,25 @@ def add_arguments(parser: ArgumentParser) -> None:
 @errors_shown
 def run(args: Namespace) -> int:
     """How far committed output is complete; with --past, 3 when that was not reached."""
-    client, end = connect(args), time.monotonic() + args.timeout
-    query: dict[str, str | int | float] = {}
-    while True:
+    client = connect(args)
+
+    def ask(hold: float) -> Json:
+        query: dict[str, str | int | float] = {}
         if args.past is not None:
-            hold = max(0.0, min(_HOLD, end - time.monotonic()))
             query = {"past": args.past, "timeout_seconds": hold, "by": args.by}
             query |= {} if args.table is None else {"table": args.table}
-        answer = client.get(path_of(args, "watermark"), query, hold=_HOLD)
-        fields = answer if isinstance(answer, dict) else {}
-        rests = fields.get("state") in ("Stopped", "Failed", "Finished") and fields.get("settled") is not False
-        is_over = rests or time.monotonic() >= end
-        if fields.get("passed") is not False or is_over:
-            show(args, answer, _describe)
-            return FAILED if fields.get("passed") is False else 0
+        return client.get(path_of(args, "watermark"), query, hold=HOLD)
+
+    answer = LongPoll(ask, args.timeout).until(_is_last)
+    show(args, answer, _describe)
+    return FAILED if isinstance(answer, dict) and answer.get("passed") is False else 0
+
+
+def _is_last(answer: Json) -> bool:
+    """Whether nothing else will come: it is passed, nobody waits for it, or the job rests."""
+    fields = answer if isinstance(answer, dict) else {}
+    rests = fields.get("state") in ("Stopped", "Failed", "Finished") and fields.get("settled") is not False
+    return fields.get("passed") is not False or rests
 
 
 def _describe(watermark: Mapping[str, Json]) -> str:
