@@ -253,6 +253,18 @@ class Watermark:
 
 
 @dataclass(frozen=True, slots=True)
+class PipelineEvent:
+    """Something that has happened to a pipeline."""
+
+    message: str
+    created_at: Instant
+    level: str = "info"
+    code: str | None = None
+    details: str | None = None
+    who: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Why a request was refused."""
 
@@ -276,6 +288,7 @@ _KINDS = (
     PruneAnswer,
     UpgradePlan,
     Watermark,
+    PipelineEvent,
     Problem,
 )
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in _KINDS}

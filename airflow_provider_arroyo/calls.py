@@ -21,6 +21,7 @@ from airflow_provider_arroyo.answers import (
     Job,
     Ping,
     Pipeline,
+    PipelineEvent,
     Problem,
     PruneAnswer,
     ReprocessedPipeline,
@@ -235,6 +236,14 @@ def get_hand_over(copy: str) -> ApiCall[HandOver]:
 def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:
     """The jobs of a pipeline."""
     return ApiCall("GET", f"{_at(pipeline)}/jobs", partial(read_list, Job))
+
+
+def list_events(
+    pipeline: str, *, since: datetime, severity: Literal["info", "warn", "error"]
+) -> ApiCall[tuple[PipelineEvent, ...]]:
+    """What has happened to a pipeline since an instant and is at least that bad, newest first."""
+    query: dict[str, str | int] = {"since": to_micros(since), "severity": severity}
+    return ApiCall("GET", f"{_at(pipeline)}/events", partial(read_list, PipelineEvent), query=query)
 
 
 def list_checkpoints(pipeline: str, job: str, limit: int | None = None) -> ApiCall[tuple[Checkpoint, ...]]:

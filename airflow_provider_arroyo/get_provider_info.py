@@ -45,6 +45,7 @@ def get_provider_info() -> dict[str, Any]:
             "sensors.watermark",
         ),
         "triggers": _modules("triggers.pipeline", "triggers.sensor"),
+        "notifications": ["airflow_provider_arroyo.notifications.arroyo.ArroyoNotifier"],
         "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
         "task-decorators": [
             {

@@ -41,11 +41,15 @@ class PipelineLink(BaseOperatorLink):
         return str(noted or "")
 
 
-def link_of(url: str, pipeline: object) -> dict[str, str]:
-    """The XComs that say where the pipeline is to be seen: its part of the control plane's page, or for several of
-    them the list of all."""
+def page_of(url: str, pipeline: object) -> str:
+    """The pipeline's part of the control plane's page, or for several of them the list of all."""
     place = f"pipelines/{quote(pipeline.partition('/')[0], safe='')}" if isinstance(pipeline, str) else ""
-    return dict.fromkeys((URL_KEY, LINK_KEY), f"{url.rstrip('/')}/#/{place}")
+    return f"{url.rstrip('/')}/#/{place}"
+
+
+def link_of(url: str, pipeline: object) -> dict[str, str]:
+    """The XComs that say where the pipeline is to be seen."""
+    return dict.fromkeys((URL_KEY, LINK_KEY), page_of(url, pipeline))
 
 
 def note_link(context: Context, url: str, pipeline: object) -> None:

@@ -242,7 +242,7 @@ def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Co
 def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
     pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
     if wait.after_run is not None and (pipeline.state is wait.before or not pipeline.state.is_terminal):
-        job = yield from _newest_job(pipeline)
+        job = yield from newest_job(pipeline)
         if job is None or job.run_id <= wait.after_run:
             return None
     match wait.goal, pipeline.state:
@@ -383,7 +383,7 @@ def end_of(pipeline: Pipeline) -> Conversation[Ended]:
     is_mistake = False
     match pipeline.state:
         case JobState.FAILED:
-            job = yield from _newest_job(pipeline)
+            job = yield from newest_job(pipeline)
             hint = job.failure_hint if job else None
             is_mistake = job is not None and job.failure_cause == "mistake"
             code = (job and job.failure_code) or "pipeline.failed"
@@ -395,7 +395,8 @@ def end_of(pipeline: Pipeline) -> Conversation[Ended]:
     return Ended(pipeline.id, pipeline.state, code, message, hint, is_mistake)
 
 
-def _newest_job(pipeline: Pipeline) -> Conversation[Job | None]:
+def newest_job(pipeline: Pipeline) -> Conversation[Job | None]:
+    """The job that a pipeline has now; None before its first."""
     jobs = yield from ask(calls.list_jobs(pipeline.id))
     current = [job for job in jobs if job.id == pipeline.job_id]
     return max(current or jobs, key=lambda job: job.run_id, default=None)

@@ -67,12 +67,19 @@ class FakePipeline:
         default_factory=lambda: deque([("apart", None), ("waiting", None), ("over", None)])
     )
     """The steps of its hand-over, one at each look, with what it waits for or why it was given up."""
+    events: list[dict[str, Any]] = field(default_factory=list)
+    """What has happened to it, oldest first; `happen` adds to it."""
     taken_back: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The answers to rollbacks and restores, by their keys."""
 
     def become(self, *states: str) -> None:
         """The states it will be seen in from now on."""
         self.states = deque(states)
+
+    def happen(self, at: datetime, code: str, message: str, level: str = "warn") -> None:
+        """Let there be an event."""
+        event = {"id": len(self.events) + 1, "created_at": to_micros(at), "level": level, "details": None, "who": "ann"}
+        self.events.append({**event, "code": code, "message": message})
 
     def to_json(self, state: str) -> dict[str, Any]:
         """What the control plane says of it."""
@@ -355,6 +362,11 @@ class FakeControlPlane:
                 return _list([pipeline.job()])
             case "GET", ["jobs", _, "checkpoints"]:
                 return _list(pipeline.checkpoints)
+            case "GET", ["events"]:
+                worse = {"info": {"info", "warn", "error"}, "warn": {"warn", "error"}, "error": {"error"}}
+                levels, since = worse[request.query.get("severity", "info")], int(request.query.get("since", 0))
+                shown = [event for event in pipeline.events if event["level"] in levels]
+                return _list([event for event in reversed(shown) if event["created_at"] >= since])
             case "POST", ["rollback"]:
                 way = {"version": request.body.get("to", 1), "savepoint_id": "sp_1", "epoch": 7}
                 way["ahead"] = [{"table": "topic", "connector": "kafka", "epochs": 2, "rows": 9}]

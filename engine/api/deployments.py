@@ -44,9 +44,9 @@ from engine.jobs.spec import (
     read_run_settings,
 )
 from engine.jobs.states import State, StopMode
-from engine.jobs.status import Status
+from engine.jobs.status import JobEvent, Status
 from engine.start_positions import StartPosition
-from engine.store import jobs, pipeline_secrets, pipelines, savepoints, targets, versions
+from engine.store import events, jobs, pipeline_secrets, pipelines, savepoints, targets, versions
 from engine.store.records import read_record, read_version
 from engine.store.savepoints import Savepoint
 
@@ -173,6 +173,8 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
         earlier, pipeline = _make(connection, name, intended, context)
         if pipeline != earlier:
             note(connection, context, request, pipeline.job_id, desired.describe_change(earlier, pipeline))
+            if earlier is not None and earlier.version != pipeline.version:
+                _note_accepted_loss(connection, context, pipeline, intended)
         shown = show(connection, pipeline.id, context)
         is_unchanged = earlier is not None and earlier.version == pipeline.version
         content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged)
@@ -184,6 +186,18 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
     context.changed(pipeline.id)
     take_due(context, pipeline.id)  # of a job at rest, which starts when its state is saved
     return response
+
+
+def _note_accepted_loss(connection: Connection, context: Context, pipeline: Pipeline, intended: _Deployment) -> None:
+    """Leave an event where something of the state is lost, which was accepted by the id of its plan."""
+    shown = intended.upgrade
+    if shown is None or shown.loses_nothing:
+        return
+    words = f"version {pipeline.version} loses something of the state, as plan {shown.id} says"
+    event = JobEvent(
+        pipeline.job_id, context.clock(), "warn", words, "state.loss_accepted", shown.text, who=intended.request.who
+    )
+    events.add(connection, event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,15 +63,26 @@ def voided_by_request(connection: Connection, record: JobRecord) -> Sequence[Cer
 def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
     """Forget the epochs of a job whose state is about to become another one, and void what that is known to void."""
     pipeline, generation = before.pipeline, before.status.generation
+    reached, who = before.status.progress.epoch, pipeline.asked_by or CONTROL_PLANE
     checkpoints.forget(connection, pipeline.job_id)
     voided: Sequence[Certificate] = ()
     if pipeline.restore is not None:
         origin = pipeline.restore.of_pipeline or pipeline.id
         epoch = savepoints.get(connection, origin, pipeline.restore.savepoint_id).epoch
+        words = f"the state, which was at epoch {reached}, is that of savepoint {pipeline.restore.savepoint_id} again"
+        hint = f"the savepoint is of epoch {epoch}; what came after it is computed again"
+        events.add(
+            connection, JobEvent(pipeline.job_id, at, "warn", words, "state.taken_back", hint, generation, who=who)
+        )
         voided = certificates.void(connection, pipeline.id, epoch, at)
     elif _gives_up_plan(connection, before):
+        words = f"the state of version {before.status.version}, up to epoch {reached}, is given up"
+        hint = "a copy of it is kept aside; the input that the sources still have is read again"
+        events.add(
+            connection, JobEvent(pipeline.job_id, at, "warn", words, "state.given_up", hint, generation, who=who)
+        )
         voided = certificates.void(connection, pipeline.id, None, at)
-    _tell(connection, pipeline.job_id, generation, voided, pipeline.asked_by or CONTROL_PLANE, at)
+    _tell(connection, pipeline.job_id, generation, voided, who, at)
 
 
 def begun(connection: Connection, run: Run, lineage: str | None, first_epoch: int, at: datetime) -> None:

@@ -68,6 +68,41 @@ def test_a_forced_version_opens_no_gate_on_what_the_one_before_has_reached(plane
     assert gate(plane)[::2] == (True, 1)
 
 
+def state_events(plane: Plane) -> list[tuple[str, str, str]]:
+    events = plane.get("/pipelines/orders/events?severity=warn")["data"]
+    return [(event["code"], event["who"], event["message"]) for event in events if event["code"].startswith("state.")]
+
+
+def test_an_event_says_of_which_version_and_up_to_where_the_state_is_given_up(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 30)
+    plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 2", "force": True})
+    plane.settle()
+    assert state_events(plane) == [], "the run that has it is not over"
+
+    plane.end()
+
+    message = "the state of version 1, up to epoch 25, is given up"
+    assert state_events(plane) == [("state.given_up", "admin", message)]
+
+
+def test_an_event_says_to_which_savepoint_a_state_goes_back(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 12)
+    savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()["id"]
+    plane.settle()
+    reach(plane, 9, 20)
+    body = {"savepoint_id": savepoint, "allow_replay": True}
+    plane.http.post("/api/v1/pipelines/orders/restore", json=body)
+    plane.settle()
+    plane.end()
+
+    [(code, who, message)] = state_events(plane)
+
+    assert (code, who) == ("state.taken_back", "admin")
+    assert message == f"the state, which was at epoch 9, is that of savepoint {savepoint} again"
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

@@ -79,6 +79,19 @@ def test_a_loss_must_be_accepted_by_the_id_of_the_very_plan(running: Plane) -> N
     assert (upgrade.accept_loss, upgrade.reset, upgrade.hold_back) == ("88aa", ("tumble-77",), ("hop-5",))
 
 
+def test_an_event_says_which_plan_was_accepted_that_loses_something(running: Plane) -> None:
+    running.upgrade = KEPT
+    redeploy(running)
+    running.upgrade = LOSES
+    redeploy(running, query="SELECT 3", accept_loss="88aa")
+
+    [event] = running.get("/pipelines/orders/events?severity=warn")["data"]
+
+    assert (event["code"], event["who"]) == ("state.loss_accepted", "admin")
+    assert event["message"] == "version 3 loses something of the state, as plan 88aa says"
+    assert event["details"].startswith(LOSES.text)
+
+
 def test_who_never_wants_an_upgrade_is_refused_as_before(running: Plane) -> None:
     running.upgrade = KEPT
 

@@ -33,6 +33,7 @@ KINDS = (
     answers.ForkedPipeline,
     answers.ReprocessedPipeline,
     answers.HandOver,
+    answers.PipelineEvent,
 )
 CALLS: list[ApiCall[Any]] = [
     calls.ping(),
@@ -63,6 +64,7 @@ CALLS: list[ApiCall[Any]] = [
     calls.get_hand_over("clicks-again"),
     calls.list_jobs("clicks"),
     calls.list_checkpoints("clicks", "job"),
+    calls.list_events("clicks", since=NOON, severity="warn"),
     calls.take_savepoint("clicks", label="x", key="k"),
     calls.get_savepoint("clicks", "sp"),
     calls.drill_savepoint("clicks", "sp"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_arroyo.get_provider_info import get_provider_info
+from airflow_provider_arroyo.notifications.arroyo import ArroyoNotifier
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.savepoint_retention import SavepointRetentionOperator
@@ -34,6 +35,7 @@ TASKS = [
     StreamingJobSensor,
     FreshnessSensor,
     LagSensor,
+    ArroyoNotifier,
 ]
 
 

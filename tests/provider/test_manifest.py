@@ -57,7 +57,8 @@ def test_every_listed_module_can_be_imported(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [*INFO["extra-links"], *(kind["hook-class-name"] for kind in INFO["connection-types"])]
+    "path",
+    [*INFO["extra-links"], *INFO["notifications"], *(kind["hook-class-name"] for kind in INFO["connection-types"])],
 )
 def test_every_listed_class_can_be_imported(path: str) -> None:
     module, _, name = path.rpartition(".")
