@@ -42,6 +42,16 @@ def read_duration(text: str) -> timedelta:
         raise DurationError(f"{shown!r} is too long a time", hint="write a shorter one") from None
 
 
+def spell_duration(length: timedelta) -> str:
+    """A length of time in its largest whole unit, as `read_duration` reads it."""
+    micros = length // timedelta(microseconds=1)
+    for name, size in (("hours", 3_600_000_000), ("minutes", 60_000_000), ("seconds", 1_000_000), ("ms", 1_000)):
+        if micros and micros % size == 0:
+            count = micros // size
+            return f"{count} {name.removesuffix('s') if count == 1 and name != 'ms' else name}"
+    return f"{micros} us"
+
+
 def read_months(text: str) -> tuple[int, timedelta] | None:
     """How many months `text` names and what there is beside them: '1 year 3 days'. None when it names no months, or
     parts of one."""

@@ -459,7 +459,7 @@ def _next(script: deque[Any]) -> Any:
 
 
 def _list(items: list[Any]) -> Answer:
-    return Answer(200, {"data": items, "has_more": False})
+    return Answer(200, {"data": items, "has_more": False, "hasMore": False})
 
 
 def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:

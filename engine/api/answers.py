@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field, computed_field, create_model
 
 from engine.api.savepoint_holds import SavepointTask as DoneTask
 from engine.api.savepoint_holds import TaskKind
@@ -34,6 +34,11 @@ class Page(BaseModel, Generic[T]):
 
     data: list[T]
     has_more: bool = Field(default=False, description="Whether the list goes on.")
+
+    @computed_field(alias="hasMore", description="The same, as clients of Arroyo's API spell it.")
+    def goes_on(self) -> bool:
+        """The second spelling of `has_more`."""
+        return self.has_more
 
 
 class Log(Page[str]):

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 from engine.api import (
     arrivals,
     changes,
+    connectors,
     deletions,
     departures,
     deployments,
@@ -61,6 +62,7 @@ async def ping(context: ContextDep) -> Ping:
 
 ROUTERS = (
     _PING,
+    connectors.ROUTER,
     validate_query.ROUTER,
     deployments.ROUTER,
     pipeline_list.ROUTER,

@@ -65,7 +65,8 @@ def list_all(
         records = read_page(connection, after, limit + 1)
         data = _rows(connection, records[:limit], context, long or ())
     # Made to text here, and not where all other requests would wait for it.
-    return Response(Page(data=data, has_more=len(records) > limit).model_dump_json(), media_type="application/json")
+    content = Page(data=data, has_more=len(records) > limit).model_dump_json(by_alias=True)
+    return Response(content, media_type="application/json")
 
 
 def _rows(

@@ -312,6 +312,9 @@ class Connector:
     """One sentence for the reference page."""
     options: Mapping[Direction, type[Options]]
     """The directions it has, and the options of each. With one direction, `type` need not be given."""
+    connection: type[Options] | None = None
+    """Those options of all directions that say where another system is and who asks it: what a form for a connection
+    asks for, and one for its tables does not. CREATE CONNECTION may hold whatever all directions have."""
     carries: frozenset[RecordKind] = frozenset()
     """The records that it reads and writes; none when the connector brings its own schema or needs none."""
     carries_changes: bool = True

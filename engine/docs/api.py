@@ -13,7 +13,8 @@ from engine.jobs.address import API_PREFIX
 
 _INTRODUCTION = (
     f"Below `{API_PREFIX}`, with `Authorization: Bearer <token>`. Times are microseconds since 1970; lists are "
-    '`{"data": [...], "has_more": bool}`; errors are `application/problem+json` with a `code` of [errors](errors.md). '
+    '`{"data": [...], "has_more": bool}`, with `hasMore` besides, as Arroyo spells it; '
+    "errors are `application/problem+json` with a `code` of [errors](errors.md). "
     f"The whole description is served at `{API_PREFIX}/api-docs/openapi.json`, and `/docs` shows it; both come from "
     "the control plane alone."
 )

@@ -13,6 +13,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from engine.docs.markdown import code, table
+from engine.durations import spell_duration
 
 _WORDS: dict[object, str] = {
     str: "text",
@@ -67,22 +68,12 @@ def spell_default(value: object) -> str:
         case bool():
             return code(str(value).lower())
         case timedelta():
-            return code(spell_interval(value))
+            return code(spell_duration(value))
         case Enum():
             return code(str(value.value))
         case tuple() | list():
             return code(", ".join(map(str, value)))
     return code(str(value))
-
-
-def spell_interval(length: timedelta) -> str:
-    """A length of time in its largest whole unit."""
-    micros = length // timedelta(microseconds=1)
-    for name, size in (("hours", 3_600_000_000), ("minutes", 60_000_000), ("seconds", 1_000_000), ("ms", 1_000)):
-        if micros and micros % size == 0:
-            count = micros // size
-            return f"{count} {name.removesuffix('s') if count == 1 and name != 'ms' else name}"
-    return f"{micros} us"
 
 
 def walk_settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:

@@ -56,6 +56,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
         for path in (
             "/ping",
             "/events",
+            "/connectors",
             "/changes",
             "/changes/stream",
             "/pipelines",

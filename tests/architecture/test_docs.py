@@ -7,8 +7,9 @@ import pytest
 
 from engine.connectors import CONNECTORS
 from engine.docs import FOLDER, PAGES, stale_pages
-from engine.docs.models import spell_default, spell_interval, walk_settings
+from engine.docs.models import spell_default, walk_settings
 from engine.docs.sql_support import read_features, refusal
+from engine.durations import spell_duration
 from engine.environment import VARIABLES
 from engine.settings import PREFIX, Settings
 
@@ -66,7 +67,7 @@ def test_every_setting_has_a_description() -> None:
 def test_intervals_are_written_in_their_largest_whole_unit(seconds: float, text: str) -> None:
     from datetime import timedelta
 
-    assert spell_interval(timedelta(seconds=seconds)) == text
+    assert spell_duration(timedelta(seconds=seconds)) == text
     assert spell_default(timedelta(seconds=seconds)) == f"`{text}`"
 
 

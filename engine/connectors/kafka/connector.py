@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.connectors.base import Connector, Options, Sink, SinkContext, SparkRead, Table
+from engine.connectors.kafka.options import KafkaOptions
 from engine.connectors.kafka.read.options import METADATA, KafkaSourceOptions
 from engine.connectors.kafka.write.options import KafkaSinkOptions, check_columns, needs_event_time
 from engine.connectors.schema_registry import ask_for_columns, registry_complaint
@@ -86,6 +87,7 @@ KAFKA = Connector(
     name="kafka",
     summary="Reads topics of Kafka, and writes rows to a topic, at least once or exactly once.",
     options={"source": KafkaSourceOptions, "sink": KafkaSinkOptions},
+    connection=KafkaOptions,
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.BYTES}),
     metadata=METADATA,
     event_time="event_time",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine import types
 from engine.connectors.base import Connector, Options, SinkContext, Table
-from engine.connectors.redis.options import RedisLookupOptions, RedisSinkOptions
+from engine.connectors.redis.options import RedisLookupOptions, RedisOptions, RedisSinkOptions
 from engine.formats.base import RecordKind
 from engine.schema import Field
 
@@ -50,6 +50,7 @@ REDIS = Connector(
     name="redis",
     summary="Looks up rows in Redis by key, and writes rows as strings, lists or hashes.",
     options={"sink": RedisSinkOptions, "lookup": RedisLookupOptions},
+    connection=RedisOptions,
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     carries_changes=False,
     metadata={"key": Field("key", types.TEXT, nullable=False)},

@@ -151,6 +151,43 @@ export interface Complaint {
   span?: Span | null;
 }
 
+/** What rows come from or go to. Options with a dot in their name are in an object of the word before it. */
+export interface Connector {
+  id: string;
+  /** The same: what `connector = '...'` says. */
+  name: string;
+  /** Empty: there are no icons. */
+  icon?: string;
+  /** What it does. */
+  description: string;
+  /** Whether it may be used. */
+  enabled?: boolean;
+  /** Whether its tables can be read. */
+  source: boolean;
+  /** Whether its tables can be written. */
+  sink: boolean;
+  /** Whether single rows of its tables can be asked for. */
+  lookup: boolean;
+  /** Whether a table can be tried before there is a pipeline. */
+  testing?: boolean;
+  /** Whether it is offered to nobody who does not know of it. */
+  hidden: boolean;
+  /** Whether a table of it may have columns that its owner declares. */
+  custom_schemas: boolean;
+  /** The options that a connection holds, as the text of a JSON Schema; null for none. */
+  connection_config: string | null;
+  /** The options of its tables but for those, in any direction, as the text of a JSON Schema. */
+  table_config: string;
+  /** All options of its tables in each of its directions, as a JSON Schema each. */
+  options: Record<string, Record<string, unknown>>;
+  /** The formats of records that its tables may have. */
+  formats: string[];
+  /** The one that is meant when none is said. */
+  default_format: string | null;
+  /** What holds of every row that is written; null when it writes none. */
+  guarantee: "exactly-once" | "at-least-once" | "best effort" | null;
+}
+
 /** Which buckets a consumer is told of. */
 export interface ConsumerRequest {
   /** The pipeline, by name or id. */
@@ -621,6 +658,8 @@ export interface Log {
   cursor: string;
   /** Whether no more will come: all was read, and the job rests. */
   over: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 /** Something that happened to a job. */
@@ -653,72 +692,104 @@ export interface Output {
   missed: number;
   /** Whether no more will come: all was read, and the job rests. */
   over: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageCertificate {
   data: Certificate[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageCheckpoint {
   data: Checkpoint[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
+export interface PageConnector {
+  data: Connector[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageDeparture {
   data: Departure[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageJob {
   data: Job[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageListedPipeline {
   data: ListedPipeline[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageLogMessage {
   data: LogMessage[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PagePartitionConsumer {
   data: PartitionConsumer[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PagePipelineEvent {
   data: PipelineEvent[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageSavepoint {
   data: Savepoint[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageSecret {
   data: Secret[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PageToken {
   data: Token[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 /** Who is told of the buckets of a pipeline as they become complete, and how far it is. */
