@@ -165,7 +165,8 @@ class SweepSettings(Section):
     )
     history_for: Duration = Field(
         default=timedelta(days=90),
-        description="How long older events are kept, certificates of gates, and records of runs that were never up.",
+        description="How long older events are kept, certificates of gates, acknowledged deliveries of partitions, and "
+        "records of runs that were never up.",
     )
 
 

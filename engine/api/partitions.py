@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
-from pydantic import BaseModel, Field
-from sqlalchemy import Connection
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from engine.api import answers
-from engine.api.answers import Page, micros
+from engine.api.answers import Page
 from engine.api.authentication import who_asks
 from engine.api.bodies import Body
-from engine.api.context import Context, ContextDep
+from engine.api.context import ContextDep
+from engine.api.partition_answers import Deliveries, PartitionConsumer, PartitionDelivery, delivery_shown, shown
+from engine.api.partition_deliveries import find, give, output_reached
 from engine.api.problems import refusals
 from engine.api.query_instants import read_instant
-from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.durations import read_duration
 from engine.errors import AuthError, NotDeliveredError, PartitionConsumerDiffersError
-from engine.instants import EPOCH, FAR_FUTURE, to_micros
+from engine.instants import EPOCH
 from engine.jobs import ids
-from engine.jobs.gates import Gate, GateTime, promised, reached
-from engine.jobs.partitions import Consumer, Told, first_bucket, next_end, next_told
-from engine.jobs.records import JobRecord
-from engine.jobs.states import State
-from engine.jobs.time_buckets import TimeBuckets, check_buckets, check_instant, key_of
-from engine.store import certificates, partitions, pipelines
-from engine.store.certificates import Certificate
-from engine.store.lineages import is_state_given_up
-from engine.store.partitions import Delivery
+from engine.jobs.gates import GateTime
+from engine.jobs.partitions import Consumer, first_bucket
+from engine.jobs.time_buckets import TimeBuckets, check_buckets, check_instant
+from engine.store import partitions, pipelines
 from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/partitions", tags=["partitions"])
-_MICROSECOND = timedelta(microseconds=1)
 NameDep = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="The name of the consumer.")]
 
 
@@ -56,49 +48,6 @@ class ConsumerRequest(Body):
         "that of now.",
     )
     until: int | str | None = Field(default=None, description="Buckets that end later are not told of.")
-
-
-class PartitionConsumer(BaseModel):
-    """Who is told of the buckets of a pipeline as they become complete, and how far it is."""
-
-    id: str
-    name: str = Field(description="What it is called in paths.")
-    pipeline_id: str = Field(description="The pipeline that it follows.")
-    pipeline: str = Field(description="The name of the pipeline.")
-    table: str | None = Field(description="The sink that has to be complete; null for all of them.")
-    by: GateTime = Field(description="Whether by input or by output time.")
-    every_micros: int = Field(description="How long a bucket is.")
-    time_zone: str = Field(description="Where days begin at midnight.")
-    offset_micros: int = Field(description="How much later each bucket begins.")
-    start: int = Field(description="Where the first bucket begins.")
-    until: int | None = Field(description="Buckets that end later are not told of.")
-    created_at: int = Field(description="When the consumer was made.")
-    delivered: int = Field(description="The number of the newest delivery; 0 before there is one.")
-    acked: int = Field(description="The consumer is done with all deliveries up to this number.")
-    closed_until: int = Field(description="Where the first bucket begins that was not closed yet.")
-
-
-class PartitionDelivery(BaseModel):
-    """What a consumer is told of a bucket."""
-
-    id: str = Field(description="Never the same for two deliveries: the key to do things once by.")
-    sequence: int = Field(description="Its number; acknowledge up to it.")
-    kind: Literal["closed", "voided"] = Field(description="The bucket is complete; or what was told is void.")
-    key: str = Field(description="Where the bucket begins, in UTC, as Airflow's partition mappers read it.")
-    start: int = Field(description="Where the bucket begins.")
-    end: int = Field(description="Where it ends.")
-    at: int = Field(description="When it was told first.")
-    certificate: answers.Certificate | None = Field(
-        description="What that stands on, or stood; null once it is not kept any more."
-    )
-
-
-class Deliveries(BaseModel):
-    """What a consumer was told and has not acknowledged, oldest first."""
-
-    consumer: PartitionConsumer = Field(description="The consumer as it is with these.")
-    data: list[PartitionDelivery] = Field(description="The deliveries; the same again until they are acknowledged.")
-    has_more: bool = Field(description="Whether more can be had at once after these.")
 
 
 class Acknowledgement(Body):
@@ -128,15 +77,15 @@ def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> Partiti
             created_at=context.clock(),
             closed_until=EPOCH,
         )
-        until_now = _reached(connection, wanted, record)
+        until_now = output_reached(connection, wanted, record)
         there = partitions.find(connection, name)
         if there is not None:
             _check_same(there, wanted, start)
-            return _shown(there, record)
+            return shown(there, record)
         begin = first_bucket(buckets, start, until_now, context.clock())
         consumer = replace(wanted, start=begin, closed_until=begin)
         partitions.add(connection, consumer)
-    return _shown(consumer, record)
+    return shown(consumer, record)
 
 
 @ROUTER.get("", responses=refusals(404))
@@ -147,8 +96,8 @@ def list_all(
     with context.database.reading() as connection:
         pipeline_id = None if pipeline is None else pipelines.get(connection, pipeline).id
         consumers = partitions.list_all(connection, pipeline_id)
-        shown = [_shown(consumer, read_record(connection, consumer.pipeline_id)) for consumer in consumers]
-    return Page(data=shown)
+        answers = [shown(consumer, read_record(connection, consumer.pipeline_id)) for consumer in consumers]
+    return Page(data=answers)
 
 
 @ROUTER.get("/{name}", responses=refusals(404))
@@ -156,7 +105,7 @@ def show(name: NameDep, context: ContextDep) -> PartitionConsumer:
     """Show a consumer and how far it is."""
     with context.database.reading() as connection:
         consumer = partitions.get(connection, name)
-        return _shown(consumer, read_record(connection, consumer.pipeline_id))
+        return shown(consumer, read_record(connection, consumer.pipeline_id))
 
 
 @ROUTER.get("/{name}/next", responses=refusals(404, 409))
@@ -171,11 +120,11 @@ async def next_deliveries(
     until there is something, or the time is over."""
     loop = asyncio.get_running_loop()
     end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
-    consumer = await run_in_threadpool(_find, context, name)
+    consumer = await run_in_threadpool(find, context, name)
     while True:
         wait = context.changes.watch(consumer.pipeline_id, lambda _: True)
         try:
-            found = await run_in_threadpool(_give, context, name, limit)
+            found = await run_in_threadpool(give, context, name, limit)
             remaining = end - loop.time()
             if found.deliveries.data or remaining <= 0 or context.changes.is_closed:
                 return found.deliveries
@@ -185,6 +134,18 @@ async def next_deliveries(
             context.changes.forget(consumer.pipeline_id, wait)
         if not context.admission.admits(who_asks(request), context.clock):
             raise AuthError("the token has ended while the request was held", hint="ask for another token")
+
+
+@ROUTER.get("/{name}/deliveries", responses=refusals(404))
+def list_deliveries(
+    name: NameDep, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> Page[PartitionDelivery]:
+    """List what a consumer was told, newest first, acknowledged or not, also what was taken back since. What is
+    acknowledged is kept as long as certificates are."""
+    with context.database.reading() as connection:
+        consumer = partitions.get(connection, name)
+        newest = partitions.page(connection, consumer, limit + 1)
+    return Page(data=[delivery_shown(consumer, each) for each in newest[:limit]], has_more=len(newest) > limit)
 
 
 @ROUTER.post("/{name}/ack", responses=refusals(400, 404, 409))
@@ -203,7 +164,7 @@ def acknowledge(name: NameDep, body: Acknowledgement, context: ContextDep) -> Pa
         if body.up_to > consumer.acked:
             consumer = replace(consumer, acked=body.up_to)
             partitions.update(connection, consumer)
-        return _shown(consumer, read_record(connection, consumer.pipeline_id))
+        return shown(consumer, read_record(connection, consumer.pipeline_id))
 
 
 @ROUTER.delete("/{name}", status_code=204, responses=refusals(404))
@@ -213,109 +174,6 @@ def remove(name: NameDep, context: ContextDep) -> None:
         consumer = partitions.get(connection, name)
         partitions.remove(connection, consumer)
     context.changes.notify(consumer.pipeline_id)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What there is for a consumer, and when its next bucket ends."""
-
-    deliveries: Deliveries
-    next_end: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A consumer, its pipeline, and what it is to be told now."""
-
-    consumer: Consumer
-    record: JobRecord
-    reached: datetime | None
-    told: Sequence[Told]
-    closed_until: datetime
-
-
-def _find(context: Context, name: str) -> Consumer:
-    with context.database.reading() as connection:
-        return partitions.get(connection, name)
-
-
-def _give(context: Context, name: str, limit: int) -> _Found:
-    """What a consumer has not acknowledged, with what is to be told now, which is written down before it is given."""
-    with context.database.reading() as connection:
-        look = _look(connection, context, name, limit)
-        if not look.told:
-            return _found(connection, context, look, limit)
-    with context.database.writing() as connection:
-        look = _look(connection, context, name, limit)
-        _tell(connection, context, look)
-        return _found(connection, context, _look(connection, context, name, limit), limit)
-
-
-def _look(connection: Connection, context: Context, name: str, limit: int) -> _Look:
-    consumer = partitions.get(connection, name)
-    record = read_record(connection, consumer.pipeline_id)
-    until = _reached(connection, consumer, record)
-    most = max(0, limit - partitions.count_waiting(connection, consumer))
-    history = partitions.history(connection, consumer)
-    told, closed_until = next_told(consumer, history, until, context.clock(), most)
-    return _Look(consumer, record, until, told, closed_until)
-
-
-def _reached(connection: Connection, consumer: Consumer, record: JobRecord) -> datetime | None:
-    """How far the output is complete that a consumer follows. Refused where that can never be known."""
-    is_given_up = is_state_given_up(connection, record)
-    until = reached(Gate(EPOCH, consumer.table, consumer.by), promised(record.status, is_given_up=is_given_up))
-    is_finished = record.status.state is State.FINISHED and not is_given_up
-    return FAR_FUTURE if is_finished else until
-
-
-def _tell(connection: Connection, context: Context, look: _Look) -> None:
-    """Write down what a consumer is told."""
-    consumer, at = look.consumer, context.clock()
-    status, progress = look.record.status, look.record.status.progress
-    offsets = offsets_of_epoch(context.directory.state(consumer.pipeline_id), progress.lineage, progress.epoch)
-    given: list[Certificate] = []
-    for sequence, told in enumerate(look.told, consumer.delivered + 1):
-        bucket = told.bucket
-        if told.kind == "voided":
-            before = partitions.supersede(connection, consumer, bucket.start, sequence)
-            partitions.deliver(connection, consumer, Delivery(sequence, "voided", bucket, at, before or ""))
-            continue
-        partitions.supersede(connection, consumer, bucket.start, None)
-        certificate = Certificate(
-            id=_delivery_id(consumer, sequence),
-            pipeline_id=consumer.pipeline_id,
-            version=status.version,
-            lineage=progress.lineage,
-            epoch=progress.epoch,
-            past=bucket.end,
-            complete_until=look.reached or bucket.end,
-            sink=consumer.table,
-            by_time=consumer.by,
-            dag_id="partitions",
-            run_id=f"{consumer.name}/{key_of(bucket.start)}",
-            at=at,
-            offsets=offsets,
-        )
-        given.append(certificate)
-        partitions.deliver(connection, consumer, Delivery(sequence, "closed", bucket, at, certificate.id))
-    certificates.add(connection, given)
-    partitions.update(
-        connection,
-        replace(consumer, delivered=consumer.delivered + len(look.told), closed_until=look.closed_until),
-    )
-
-
-def _found(connection: Connection, context: Context, look: _Look, limit: int) -> _Found:
-    waiting = partitions.waiting(connection, look.consumer, limit + 1)
-    history = partitions.history(connection, look.consumer)
-    more, _ = next_told(look.consumer, history, look.reached, context.clock(), 1)
-    deliveries = Deliveries(
-        consumer=_shown(look.consumer, look.record),
-        data=[_delivery(look.consumer, delivery) for delivery in waiting[:limit]],
-        has_more=len(waiting) > limit or bool(more),
-    )
-    return _Found(deliveries, next_end(look.consumer))
 
 
 def _check_same(there: Consumer, wanted: Consumer, start: datetime | None) -> None:
@@ -342,41 +200,3 @@ def _instant(name: str, value: int | str | None) -> datetime | None:
     instant = read_instant(name, str(value))
     check_instant(name, instant)
     return instant
-
-
-def _shown(consumer: Consumer, record: JobRecord) -> PartitionConsumer:
-    return PartitionConsumer(
-        id=consumer.id,
-        name=consumer.name,
-        pipeline_id=consumer.pipeline_id,
-        pipeline=record.pipeline.name,
-        table=consumer.table,
-        by=consumer.by,
-        every_micros=consumer.buckets.every // _MICROSECOND,
-        time_zone=consumer.buckets.time_zone,
-        offset_micros=consumer.buckets.offset // _MICROSECOND,
-        start=to_micros(consumer.start),
-        until=micros(consumer.until),
-        created_at=to_micros(consumer.created_at),
-        delivered=consumer.delivered,
-        acked=consumer.acked,
-        closed_until=to_micros(consumer.closed_until),
-    )
-
-
-def _delivery(consumer: Consumer, delivery: Delivery) -> PartitionDelivery:
-    certificate = delivery.certificate
-    return PartitionDelivery(
-        id=_delivery_id(consumer, delivery.sequence),
-        sequence=delivery.sequence,
-        kind=delivery.kind,
-        key=key_of(delivery.bucket.start),
-        start=to_micros(delivery.bucket.start),
-        end=to_micros(delivery.bucket.end),
-        at=to_micros(delivery.at),
-        certificate=None if certificate is None else answers.certificate(certificate),
-    )
-
-
-def _delivery_id(consumer: Consumer, sequence: int) -> str:
-    return f"{consumer.id}-{sequence}"

@@ -20,8 +20,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     parser.add_argument(
         "action",
-        choices=("create", "list", "show", "next", "ack", "delete"),
-        help="Make a consumer, list all, show one, give what it is told next, acknowledge that, or delete it",
+        choices=("create", "list", "show", "next", "ack", "deliveries", "delete"),
+        help="Make a consumer, list all, show one, give what it is told next, acknowledge that, list what it was told, "
+        "or delete it",
     )
     parser.add_argument("name", nargs="?", help="Name the consumer")
     parser.add_argument("--pipeline", help="Follow this pipeline (create), or list its consumers alone (list)")
@@ -65,6 +66,8 @@ def run(args: Namespace) -> int:
         case "ack":
             body: dict[str, Json] = {"up_to": int(_given(args, "up_to", "--up-to SEQUENCE"))}
             show(args, client.send("POST", f"{place}/ack", body), _described)
+        case "deliveries":
+            show(args, client.get(f"{place}/deliveries"), _told)
         case _:
             client.send("DELETE", place, None)
     return 0

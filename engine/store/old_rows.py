@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from engine.jobs.leaks import Limits
 from engine.start_steps import StartStep
+from engine.store import partitions
 from engine.store.certificates import CERTIFICATES
 from engine.store.events import EVENTS
 from engine.store.keys import KEPT_FOR, KEYS
@@ -42,6 +43,7 @@ def reasons(limits: Limits) -> Mapping[str, str]:
         "idempotency keys": f"older than {KEPT_FOR.days} days",
         "events": f"older than {days} days, and {limits.kept_events} newer ones of the job are there",
         "certificates": f"given more than {days} days ago",
+        "partition deliveries": f"acknowledged, and given more than {days} days ago",
         "runs": f"older than {days} days, never up, and {_KEPT_RUNS} newer ones of the job are there",
         "secrets": "their pipeline is not there",
     }
@@ -77,6 +79,7 @@ def _old(now: datetime, limits: Limits) -> Mapping[str, tuple[Table, Select[Any]
         "idempotency keys": (KEYS, select(_ROW).select_from(KEYS).where(KEYS.c.created_at < now - KEPT_FOR)),
         "events": (EVENTS, select(events.c.row).where(events.c.rank > limits.kept_events, events.c.at < since)),
         "certificates": (CERTIFICATES, select(_ROW).select_from(CERTIFICATES).where(CERTIFICATES.c.at < since)),
+        "partition deliveries": (partitions.DELIVERIES, partitions.old(since)),
         "runs": (RUNS, select(runs.c.row).where(runs.c.rank > _KEPT_RUNS, runs.c.launched_at < since, never_up)),
         "secrets": (
             SECRETS,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnClause,
     Connection,
     Select,
     Table,
@@ -18,6 +20,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal_column,
     select,
 )
 from sqlalchemy import update as update_rows
@@ -150,14 +153,24 @@ def supersede(connection: Connection, consumer: Consumer, start: datetime, void_
 def waiting(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Delivery]:
     """What a consumer was told and has not acknowledged, oldest first, without what was taken back since."""
     is_waiting = and_(DELIVERIES.c.sequence > consumer.acked, DELIVERIES.c.void_since.is_(None))
-    query = (
-        select(DELIVERIES, *(column.label(f"of_{column.name}") for column in CERTIFICATES.columns))
-        .select_from(DELIVERIES.outerjoin(CERTIFICATES, CERTIFICATES.c.id == DELIVERIES.c.certificate_id))
-        .where(DELIVERIES.c.consumer_id == consumer.id, is_waiting)
-        .order_by(DELIVERIES.c.sequence)
-        .limit(limit)
-    )
+    query = _told(consumer).where(is_waiting).order_by(DELIVERIES.c.sequence).limit(limit)
     return [_delivery(row) for row in connection.execute(query).mappings()]
+
+
+def page(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Delivery]:
+    """What a consumer was told, newest first, whatever became of it."""
+    query = _told(consumer).order_by(DELIVERIES.c.sequence.desc()).limit(limit)
+    return [_delivery(row) for row in connection.execute(query).mappings()]
+
+
+def old(until: datetime) -> Select[Any]:
+    """The numbers of the rows of what consumers were told before an instant, and are done with. What is open again
+    stays: it is still to be told."""
+    is_over = and_(DELIVERIES.c.sequence <= CONSUMERS.c.acked, DELIVERIES.c.at < until)
+    is_open = and_(DELIVERIES.c.is_newest, DELIVERIES.c.kind == "voided")
+    of_consumers = DELIVERIES.join(CONSUMERS, CONSUMERS.c.id == DELIVERIES.c.consumer_id)
+    row: ColumnClause[int] = literal_column("partition_deliveries.rowid")
+    return select(row).select_from(of_consumers).where(is_over, ~is_open)
 
 
 def count_waiting(connection: Connection, consumer: Consumer) -> int:
@@ -165,6 +178,15 @@ def count_waiting(connection: Connection, consumer: Consumer) -> int:
     query = select(func.count()).select_from(DELIVERIES)
     mine = DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.sequence > consumer.acked
     return connection.execute(query.where(*mine, DELIVERIES.c.void_since.is_(None))).scalar_one()
+
+
+def _told(consumer: Consumer) -> Select[Any]:
+    """What a consumer was told, with the certificates that are kept."""
+    return (
+        select(DELIVERIES, *(column.label(f"of_{column.name}") for column in CERTIFICATES.columns))
+        .select_from(DELIVERIES.outerjoin(CERTIFICATES, CERTIFICATES.c.id == DELIVERIES.c.certificate_id))
+        .where(DELIVERIES.c.consumer_id == consumer.id)
+    )
 
 
 def _delivery(row: RowValues) -> Delivery:

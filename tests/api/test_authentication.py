@@ -99,6 +99,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/partitions",
             "/partitions/{name}",
             "/partitions/{name}/ack",
+            "/partitions/{name}/deliveries",
             "/partitions/{name}/next",
             "/session",
             "/session/link",

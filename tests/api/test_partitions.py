@@ -240,6 +240,50 @@ def test_certificates_of_partitions_are_not_among_those_of_dag_runs(late: Plane)
     assert [each["run_id"] for each in page] == ["monday"]
 
 
+def test_what_was_told_is_listed_newest_first_acknowledged_too(late: Plane) -> None:
+    follow(late)
+    reach(late, 7, 185)
+    told(late)
+    ack(late, 2)
+
+    page = late.get("/partitions/hours/deliveries?limit=2")
+
+    assert ([each["sequence"] for each in page["data"]], page["has_more"]) == ([3, 2], True)
+    assert page["data"][0] == late.get("/partitions/hours/next")["data"][0]
+    assert len(late.get("/partitions/hours/deliveries")["data"]) == 3
+    assert late.http.get("/api/v1/partitions/nobody/deliveries").json()["code"] == "partition.not_found"
+
+
+def test_old_deliveries_go_once_they_are_acknowledged_and_nothing_is_told_twice_or_never(late: Plane) -> None:
+    follow(late)
+    savepoint = late.http.post("/api/v1/pipelines/orders/savepoints").json()
+    reach(late, 9, 245)
+    assert len(told(late)) == 4
+    ack(late, 3)
+    body = {"savepoint_id": savepoint["id"], "allow_replay": True}
+    assert late.http.post("/api/v1/pipelines/orders/restore", json=body).is_success
+    late.settle()
+    late.end()
+    late.come_up()
+    reach(late, 8, 65, lineage="b")
+    assert [kind for _, kind, _ in told(late)] == ["voided"] * 4 + ["closed"]
+    ack(late, 8)
+    late.now += timedelta(days=91)
+
+    swept = {leak["kind"]: leak["count"] for leak in late.http.post("/api/v1/sweep").json()["leaks"]}
+
+    assert swept["partition deliveries"] == 5
+    left = late.get("/partitions/hours/deliveries")["data"]
+    assert [(each["sequence"], each["kind"]) for each in left] == [
+        (9, "closed"),
+        (8, "voided"),
+        (7, "voided"),
+        (6, "voided"),
+    ]
+    reach(late, 9, 185, lineage="b")
+    assert told(late) == [(9, "closed", "00"), (10, "closed", "01"), (11, "closed", "02")]
+
+
 def _until_held(plane: Plane, times: int) -> None:
     end, pause = time.monotonic() + 60, threading.Event()
     while sum(len(waits) for waits in plane.context.changes._waiting.values()) < times:

@@ -760,6 +760,12 @@ export interface PagePartitionConsumer {
   hasMore: boolean;
 }
 
+export interface PagePartitionDelivery {
+  data: PartitionDelivery[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+}
+
 export interface PagePipelineEvent {
   data: PipelineEvent[];
   /** Whether the list goes on. */

@@ -1,0 +1,103 @@
+"""What is answered of consumers of partitions, and of what they are told."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from engine.api import answers
+from engine.api.answers import micros
+from engine.instants import to_micros
+from engine.jobs.gates import GateTime
+from engine.jobs.partitions import Consumer
+from engine.jobs.records import JobRecord
+from engine.jobs.time_buckets import key_of
+from engine.store.partitions import Delivery
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class PartitionConsumer(BaseModel):
+    """Who is told of the buckets of a pipeline as they become complete, and how far it is."""
+
+    id: str
+    name: str = Field(description="What it is called in paths.")
+    pipeline_id: str = Field(description="The pipeline that it follows.")
+    pipeline: str = Field(description="The name of the pipeline.")
+    table: str | None = Field(description="The sink that has to be complete; null for all of them.")
+    by: GateTime = Field(description="Whether by input or by output time.")
+    every_micros: int = Field(description="How long a bucket is.")
+    time_zone: str = Field(description="Where days begin at midnight.")
+    offset_micros: int = Field(description="How much later each bucket begins.")
+    start: int = Field(description="Where the first bucket begins.")
+    until: int | None = Field(description="Buckets that end later are not told of.")
+    created_at: int = Field(description="When the consumer was made.")
+    delivered: int = Field(description="The number of the newest delivery; 0 before there is one.")
+    acked: int = Field(description="The consumer is done with all deliveries up to this number.")
+    closed_until: int = Field(description="Where the first bucket begins that was not closed yet.")
+
+
+class PartitionDelivery(BaseModel):
+    """What a consumer is told of a bucket."""
+
+    id: str = Field(description="Never the same for two deliveries: the key to do things once by.")
+    sequence: int = Field(description="Its number; acknowledge up to it.")
+    kind: Literal["closed", "voided"] = Field(description="The bucket is complete; or what was told is void.")
+    key: str = Field(description="Where the bucket begins, in UTC, as Airflow's partition mappers read it.")
+    start: int = Field(description="Where the bucket begins.")
+    end: int = Field(description="Where it ends.")
+    at: int = Field(description="When it was told first.")
+    certificate: answers.Certificate | None = Field(
+        description="What that stands on, or stood; null once it is not kept any more."
+    )
+
+
+class Deliveries(BaseModel):
+    """What a consumer was told and has not acknowledged, oldest first."""
+
+    consumer: PartitionConsumer = Field(description="The consumer as it is with these.")
+    data: list[PartitionDelivery] = Field(description="The deliveries; the same again until they are acknowledged.")
+    has_more: bool = Field(description="Whether more can be had at once after these.")
+
+
+def shown(consumer: Consumer, record: JobRecord) -> PartitionConsumer:
+    """A consumer as it is answered."""
+    return PartitionConsumer(
+        id=consumer.id,
+        name=consumer.name,
+        pipeline_id=consumer.pipeline_id,
+        pipeline=record.pipeline.name,
+        table=consumer.table,
+        by=consumer.by,
+        every_micros=consumer.buckets.every // _MICROSECOND,
+        time_zone=consumer.buckets.time_zone,
+        offset_micros=consumer.buckets.offset // _MICROSECOND,
+        start=to_micros(consumer.start),
+        until=micros(consumer.until),
+        created_at=to_micros(consumer.created_at),
+        delivered=consumer.delivered,
+        acked=consumer.acked,
+        closed_until=to_micros(consumer.closed_until),
+    )
+
+
+def delivery_shown(consumer: Consumer, delivery: Delivery) -> PartitionDelivery:
+    """A delivery as it is answered."""
+    certificate = delivery.certificate
+    return PartitionDelivery(
+        id=delivery_id(consumer, delivery.sequence),
+        sequence=delivery.sequence,
+        kind=delivery.kind,
+        key=key_of(delivery.bucket.start),
+        start=to_micros(delivery.bucket.start),
+        end=to_micros(delivery.bucket.end),
+        at=to_micros(delivery.at),
+        certificate=None if certificate is None else answers.certificate(certificate),
+    )
+
+
+def delivery_id(consumer: Consumer, sequence: int) -> str:
+    """What a delivery is called, which no other one ever is: also that of its certificate."""
+    return f"{consumer.id}-{sequence}"

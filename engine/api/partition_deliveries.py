@@ -1,0 +1,128 @@
+"""What a consumer of partitions is told now: worked out when it is asked for, and written down before it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from engine.api.context import Context
+from engine.api.partition_answers import Deliveries, delivery_id, delivery_shown, shown
+from engine.checkpoints.input_offsets import offsets_of_epoch
+from engine.instants import EPOCH, FAR_FUTURE
+from engine.jobs.gates import Gate, promised, reached
+from engine.jobs.partitions import Consumer, Told, next_end, next_told
+from engine.jobs.records import JobRecord
+from engine.jobs.states import State
+from engine.jobs.time_buckets import key_of
+from engine.store import certificates, partitions
+from engine.store.certificates import Certificate
+from engine.store.lineages import is_state_given_up
+from engine.store.partitions import Delivery
+from engine.store.records import read_record
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is for a consumer, and when its next bucket ends."""
+
+    deliveries: Deliveries
+    next_end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A consumer, its pipeline, and what it is to be told now."""
+
+    consumer: Consumer
+    record: JobRecord
+    reached: datetime | None
+    told: Sequence[Told]
+    closed_until: datetime
+
+
+def find(context: Context, name: str) -> Consumer:
+    """The consumer of that name."""
+    with context.database.reading() as connection:
+        return partitions.get(connection, name)
+
+
+def give(context: Context, name: str, limit: int) -> Found:
+    """What a consumer has not acknowledged, with what is to be told now, which is written down before it is given."""
+    with context.database.reading() as connection:
+        look = _look(connection, context, name, limit)
+        if not look.told:
+            return _found(connection, context, look, limit)
+    with context.database.writing() as connection:
+        look = _look(connection, context, name, limit)
+        _tell(connection, context, look)
+        return _found(connection, context, _look(connection, context, name, limit), limit)
+
+
+def _look(connection: Connection, context: Context, name: str, limit: int) -> _Look:
+    consumer = partitions.get(connection, name)
+    record = read_record(connection, consumer.pipeline_id)
+    until = output_reached(connection, consumer, record)
+    most = max(0, limit - partitions.count_waiting(connection, consumer))
+    history = partitions.history(connection, consumer)
+    told, closed_until = next_told(consumer, history, until, context.clock(), most)
+    return _Look(consumer, record, until, told, closed_until)
+
+
+def output_reached(connection: Connection, consumer: Consumer, record: JobRecord) -> datetime | None:
+    """How far the output is complete that a consumer follows. Refused where that can never be known."""
+    is_given_up = is_state_given_up(connection, record)
+    until = reached(Gate(EPOCH, consumer.table, consumer.by), promised(record.status, is_given_up=is_given_up))
+    is_finished = record.status.state is State.FINISHED and not is_given_up
+    return FAR_FUTURE if is_finished else until
+
+
+def _tell(connection: Connection, context: Context, look: _Look) -> None:
+    """Write down what a consumer is told."""
+    consumer, at = look.consumer, context.clock()
+    status, progress = look.record.status, look.record.status.progress
+    offsets = offsets_of_epoch(context.directory.state(consumer.pipeline_id), progress.lineage, progress.epoch)
+    given: list[Certificate] = []
+    for sequence, told in enumerate(look.told, consumer.delivered + 1):
+        bucket = told.bucket
+        if told.kind == "voided":
+            before = partitions.supersede(connection, consumer, bucket.start, sequence)
+            partitions.deliver(connection, consumer, Delivery(sequence, "voided", bucket, at, before or ""))
+            continue
+        partitions.supersede(connection, consumer, bucket.start, None)
+        certificate = Certificate(
+            id=delivery_id(consumer, sequence),
+            pipeline_id=consumer.pipeline_id,
+            version=status.version,
+            lineage=progress.lineage,
+            epoch=progress.epoch,
+            past=bucket.end,
+            complete_until=look.reached or bucket.end,
+            sink=consumer.table,
+            by_time=consumer.by,
+            dag_id="partitions",
+            run_id=f"{consumer.name}/{key_of(bucket.start)}",
+            at=at,
+            offsets=offsets,
+        )
+        given.append(certificate)
+        partitions.deliver(connection, consumer, Delivery(sequence, "closed", bucket, at, certificate.id))
+    certificates.add(connection, given)
+    partitions.update(
+        connection,
+        replace(consumer, delivered=consumer.delivered + len(look.told), closed_until=look.closed_until),
+    )
+
+
+def _found(connection: Connection, context: Context, look: _Look, limit: int) -> Found:
+    waiting = partitions.waiting(connection, look.consumer, limit + 1)
+    history = partitions.history(connection, look.consumer)
+    more, _ = next_told(look.consumer, history, look.reached, context.clock(), 1)
+    deliveries = Deliveries(
+        consumer=shown(look.consumer, look.record),
+        data=[delivery_shown(look.consumer, delivery) for delivery in waiting[:limit]],
+        has_more=len(waiting) > limit or bool(more),
+    )
+    return Found(deliveries, next_end(look.consumer))
