@@ -13,7 +13,9 @@ from airflow.serialization.serialized_objects import DagSerialization
 import dags_examples
 
 FOLDER = Path(dags_examples.__file__).parent
-EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if "DAG(" in path.read_text())
+EXAMPLES = sorted(
+    path.stem for path in FOLDER.glob("*.py") if "DAG(" in path.read_text() or "streaming_dag(" in path.read_text()
+)
 
 
 def read(example: str) -> DAG:
