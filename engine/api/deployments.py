@@ -20,14 +20,14 @@ from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.expectations import with_expectations
 from engine.api.pipelines import Interval, Parallelism, show
-from engine.api.problems import refusals
+from engine.api.problems import RefusedPlanError, refusals
 from engine.api.savepoints import take_due
 from engine.api.traces.asked_starts import asks_for_start
 from engine.api.traces.spans import SpanId, watch
 from engine.changes.accepted import Wording, why_not
 from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
-from engine.errors import PipelineIncompatibleError, RequestError, RequestTooLargeError, StaleWriteError
+from engine.errors import RequestError, RequestTooLargeError, StaleWriteError
 from engine.inspection.reading_again import history_of
 from engine.jobs import desired, ids
 from engine.jobs.address import LONGEST_NAME, NAME
@@ -288,7 +288,7 @@ def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
     if shown is None:
         return None
     if (refused := why_not(shown, body.accept_loss, shown.text, _WORDING)) is not None:
-        raise PipelineIncompatibleError(refused.message, hint=refused.hint)
+        raise RefusedPlanError(refused, shown)
     return Upgrade(body.keep_state, body.reset, shown.id, repeated=shown.repeated, hold_back=body.hold_back)
 
 

@@ -25,14 +25,10 @@ from engine.api.deployments import Name, Names, Secrets, Udf, check_starts, plan
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
 from engine.api.plan_restore import read_checked
-from engine.api.problems import refusals
+from engine.api.problems import RefusedPlanError, refusals
 from engine.changes.accepted import Wording, why_not
 from engine.delivery.faults import reach
-from engine.errors import (
-    PipelineExistsError,
-    PipelineIncompatibleError,
-    SharedForkError,
-)
+from engine.errors import PipelineExistsError, SharedForkError
 from engine.jobs import ids
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.spec import (
@@ -212,5 +208,5 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
             hint="let its tables write elsewhere, and give its sources other consumer groups",
         )
     if (refused := why_not(found.upgrade, body.accept_loss, found.upgrade.text, _WORDING)) is not None:
-        raise PipelineIncompatibleError(refused.message, hint=refused.hint)
+        raise RefusedPlanError(refused, found.upgrade)
     return _Fork(body, request, origin, stored, parallelism, spec, planned, found.upgrade)

@@ -13,8 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
+from engine.api import answers
 from engine.api.invalid_requests import describe_fault
-from engine.errors import EngineError, ScriptRefused, StoreUnavailableError
+from engine.changes.accepted import RefusedChange
+from engine.errors import EngineError, PipelineIncompatibleError, ScriptRefused, StoreUnavailableError
+from engine.jobs.spec import ShownUpgrade
 
 LOG = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
@@ -99,6 +102,17 @@ class Problem(BaseModel):
     detail: str = Field(description="What is wrong.")
     hint: str | None = Field(default=None, description="What to do next.")
     errors: list[Complaint] = Field(default=[], description="Each thing that is wrong, when there are several.")
+    plan: answers.UpgradePlan | None = Field(
+        default=None, description="What would become of the state, where that is why another query is refused."
+    )
+
+
+class RefusedPlanError(PipelineIncompatibleError):
+    """The plan of a change cannot be done, or loses what nobody has accepted; its problem shows the plan."""
+
+    def __init__(self, refused: RefusedChange, plan: ShownUpgrade) -> None:
+        super().__init__(refused.message, hint=refused.hint)
+        self.plan = plan
 
 
 def complaints_of(error: EngineError) -> list[Complaint]:
@@ -111,7 +125,10 @@ def complaints_of(error: EngineError) -> list[Complaint]:
 def problem_of(error: EngineError) -> Problem:
     """An error of the engine as a problem; its status follows from its code."""
     status = _BY_CODE.get(error.code) or _BY_FAMILY.get(error.code.partition(".")[0], HTTPStatus.INTERNAL_SERVER_ERROR)
-    return _problem(status, error.code, error.message, error.hint, complaints_of(error))
+    problem = _problem(status, error.code, error.message, error.hint, complaints_of(error))
+    if isinstance(error, RefusedPlanError):
+        problem.plan = answers.upgrade_plan(error.plan)
+    return problem
 
 
 def answer(problem: Problem) -> JSONResponse:

@@ -65,6 +65,20 @@ def test_one_that_cannot_take_it_over_is_refused_with_the_plan_and_changes_nothi
     assert running.get("/pipelines/orders/savepoints")["data"] == []
 
 
+@pytest.mark.parametrize("shown", [LOSES, REFUSED])
+def test_a_refusal_carries_the_plan_for_programs_also_when_it_was_only_asked_about(
+    running: Plane, shown: ShownUpgrade
+) -> None:
+    running.upgrade = shown
+
+    for dry_run in ("true", "false"):
+        body = {"query": "SELECT 2"}
+        answer = running.http.put(f"/api/v1/pipelines/by-name/orders?dry_run={dry_run}", json=body)
+        plan = answer.json()["plan"]
+        assert (answer.status_code, plan["id"], plan["is_refused"]) == (409, shown.id, shown.is_refused)
+        assert plan["plan"]["verdicts"] == []
+
+
 def test_a_loss_must_be_accepted_by_the_id_of_the_very_plan(running: Plane) -> None:
     running.upgrade = LOSES
 

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from engine.checkpoints.layout import StatePaths, write_json
+from engine.checkpoints.lineage import Lineage, write_lineage
+from engine.compile import compile_script
 from tests.system.conftest import ROOT, Served, until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -26,6 +29,12 @@ HOSTILE = (
 )
 SCRIPT = "</script><script>window.broken=3</script>"
 AXE = ROOT / "engine" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+COUNTS = """CREATE TABLE bids WITH (connector = 'nexmark', event_rate = '10');
+CREATE TABLE out (at TIMESTAMP, auction BIGINT, bids BIGINT) WITH (connector = 'blackhole', type = 'sink');
+INSERT INTO out SELECT w.end, auction, bids FROM (
+  SELECT tumble(INTERVAL '1 minute') AS w, bid.auction AS auction, count(*) AS bids
+  FROM bids WHERE bid IS NOT NULL GROUP BY 1, 2);
+"""
 LOOKS = [(1400, 900, "light"), (800, 900, "dark"), (380, 800, "light")]
 
 
@@ -169,6 +178,53 @@ def test_each_action_says_what_it_does_before_it_is_done(visit: Visit, shared: S
 
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     until(lambda: str(shared.client.get("/pipelines")), lambda listed: "acted-on" not in listed)
+
+
+def keep_as_state_of(served: Served, name: str, query: str) -> None:
+    """Have what the drivers count in be the state of a query, as far as an upgrade looks at it."""
+    pipeline: Any = served.client.get(f"/pipelines/{name}")
+    paths = StatePaths(Path(pipeline["state_dir"]))
+    fingerprint = compile_script(query).fingerprint
+    write_json(paths.pipeline, {"name": name, "sql": query, "fingerprint": fingerprint, "parallelism": 1})
+    write_lineage(paths.lineage, Lineage("a"))
+
+
+def test_an_upgrade_is_seen_beside_what_runs_and_done_once_what_it_loses_is_accepted(
+    visit: Visit, shared: Served
+) -> None:
+    shared.deploy("sales", query=COUNTS)
+    shared.until_epoch(1, "sales")
+    keep_as_state_of(shared, "sales", COUNTS)
+    page = visit.enter()
+    visit.go("#/editor/sales")
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    page.get_by_label("SQL").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(COUNTS.replace("'1 minute'", "'5 minutes'"))
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    page.get_by_role("button", name="Deploy").click()
+
+    dialog = page.get_by_role("dialog")
+    deploy = dialog.get_by_role("button", name="Deploy")
+    expect(dialog.locator(".diff del")).to_have_text("1 minute")
+    expect(dialog.locator(".diff ins")).to_have_text("5 minutes")
+    expect(dialog.get_by_role("row").filter(has_text="Refused")).to_contain_text("tumble-")
+    expect(dialog.get_by_role("alert")).to_contain_text("pipeline.incompatible")
+    dialog.get_by_label("Give up what tumble-").check()
+    expect(dialog.get_by_role("row").filter(has_text="State given up: lost")).to_be_visible()
+    expect(dialog.get_by_role("alert")).to_contain_text("nobody has accepted")
+    expect(deploy).to_be_disabled()
+    dialog.get_by_label("What the plan says is lost may be lost").check()
+    expect(dialog.locator(".effects")).to_contain_text("A run starts.")
+    deploy.click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("sales")
+    assert [text for text in visit.wrong if "409" not in text] == []
+    visit.wrong.clear()
+    until(
+        lambda: str(shared.client.get("/pipelines/sales")),
+        lambda text: "'5 minutes'" in text and "'version': 2" in text,
+    )
 
 
 def test_what_is_refused_is_refused_before_it_is_asked_for(visit: Visit, shared: Served) -> None:

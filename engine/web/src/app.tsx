@@ -9,6 +9,7 @@ import { Login } from "./pages/login";
 import { useRoute } from "./router";
 
 const Editor = later(() => import("./pages/editor").then((module) => module.Editor));
+const Fork = later(() => import("./pages/fork").then((module) => module.Fork));
 const Pipeline = later(() => import("./pages/pipeline").then((module) => module.Pipeline));
 
 type Entry = "asking" | "outside" | Session | Error;
@@ -61,7 +62,11 @@ export function App() {
       {route.page === "pipeline" ? (
         <Pipeline key={route.name} name={route.name} shownPart={route.part} />
       ) : route.page === "editor" ? (
-        <Editor key={route.pipeline} pipeline={route.pipeline} />
+        route.pipeline !== null && route.isFork ? (
+          <Fork key={`fork of ${route.pipeline}`} pipeline={route.pipeline} />
+        ) : (
+          <Editor key={route.pipeline} pipeline={route.pipeline} />
+        )
       ) : (
         <Jobs />
       )}

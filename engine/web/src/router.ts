@@ -4,13 +4,13 @@ import { useEffect, useState } from "preact/hooks";
 export type Route =
   | { page: "jobs" }
   | { page: "pipeline"; name: string; part: string }
-  | { page: "editor"; pipeline: string | null }
+  | { page: "editor"; pipeline: string | null; isFork: boolean }
   | { page: "login"; code: string };
 
 export function readRoute(hash: string): Route {
   const [kind = "", first = "", second = ""] = hash.replace(/^#\/?/, "").split("/").map(decode);
   if (kind === "pipelines" && first) return { page: "pipeline", name: first, part: second || "overview" };
-  if (kind === "editor") return { page: "editor", pipeline: first || null };
+  if (kind === "editor") return { page: "editor", pipeline: first || null, isFork: first !== "" && second === "fork" };
   if (kind === "login") return { page: "login", code: first };
   return { page: "jobs" };
 }
@@ -22,6 +22,10 @@ export function pipelinePath(name: string, part = "overview"): string {
 
 export function editorPath(pipeline: string | null = null): string {
   return pipeline === null ? "#/editor" : `#/editor/${encodeURIComponent(pipeline)}`;
+}
+
+export function forkPath(pipeline: string): string {
+  return `${editorPath(pipeline)}/fork`;
 }
 
 export function go(path: string): void {

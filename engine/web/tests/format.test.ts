@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { rest } from "../src/api/polled";
 import { ago, bytes, count, duration, instant, rate } from "../src/format";
 import { linePath } from "../src/parts/sparkline";
-import { editorPath, pipelinePath, readRoute } from "../src/router";
+import { editorPath, forkPath, pipelinePath, readRoute } from "../src/router";
 
 test.each([
   [null, "–"],
@@ -34,7 +34,8 @@ test("figures are short", () => {
 test.each(["orders", "a/b", "ä & ö", "<img src=x>", "100%", "%41", "#"])("the path of %s leads to it", (name) => {
   expect(readRoute(pipelinePath(name))).toEqual({ page: "pipeline", name, part: "overview" });
   expect(readRoute(pipelinePath(name, "logs"))).toEqual({ page: "pipeline", name, part: "logs" });
-  expect(readRoute(editorPath(name))).toEqual({ page: "editor", pipeline: name });
+  expect(readRoute(editorPath(name))).toEqual({ page: "editor", pipeline: name, isFork: false });
+  expect(readRoute(forkPath(name))).toEqual({ page: "editor", pipeline: name, isFork: true });
 });
 
 test("whatever else stands in the address leads to the jobs", () => {

@@ -1,5 +1,5 @@
 /** Requests to the control plane that serves the page. */
-import type { Complaint, ListedPipeline, Problem } from "./types";
+import type { Complaint, ListedPipeline, Problem, UpgradePlan } from "./types";
 
 /** What the control plane has refused, in its own words. */
 export class Refused extends Error {
@@ -9,6 +9,8 @@ export class Refused extends Error {
     message: string,
     readonly hint: string | null,
     readonly complaints: Complaint[],
+    /** What would become of a state, where that is why. */
+    readonly plan: UpgradePlan | null = null,
   ) {
     super(message);
   }
@@ -92,5 +94,6 @@ async function refusal(answer: Response): Promise<Refused> {
     problem.detail ?? `The answer has the status ${answer.status}.`,
     problem.hint ?? null,
     problem.errors ?? [],
+    problem.plan ?? null,
   );
 }

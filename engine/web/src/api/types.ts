@@ -1011,6 +1011,8 @@ export interface Problem {
   hint?: string | null;
   /** Each thing that is wrong, when there are several. */
   errors?: Complaint[];
+  /** What would become of the state, where that is why another query is refused. */
+  plan?: UpgradePlan | null;
 }
 
 /** What a policy makes, or has made, of the savepoints of a pipeline. */

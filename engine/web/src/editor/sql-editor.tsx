@@ -73,6 +73,7 @@ export function SqlEditor({ loaded, complaints, changed, submit }: Props) {
           sql({ dialect: PostgreSQL, upperCaseKeywords: true }),
           syntaxHighlighting(COLOURS),
           THEME,
+          EditorView.domEventHandlers({ beforeinput: typeOverSelection }),
           placeholder("CREATE TABLE ... WITH (connector = ...); INSERT INTO ... SELECT ..."),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ "aria-label": "SQL" }),
@@ -98,4 +99,13 @@ export function SqlEditor({ loaded, complaints, changed, submit }: Props) {
   }, [complaints]);
 
   return <div ref={place} class="sql-editor" />;
+}
+
+/** What is typed over a selection takes its place here: the browser would give it the style of what was there, by markup
+ * that the policy of the page refuses. */
+function typeOverSelection(event: InputEvent, view: EditorView): boolean {
+  if (event.inputType !== "insertText" || event.data === null || event.isComposing || view.state.selection.main.empty) return false;
+  event.preventDefault();
+  view.dispatch(view.state.update(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true }));
+  return true;
 }

@@ -12,7 +12,7 @@ import { History } from "../pipeline/history";
 import { Logs } from "../pipeline/logs";
 import { Output } from "../pipeline/output";
 import { Overview } from "../pipeline/overview";
-import { editorPath, go, pipelinePath } from "../router";
+import { editorPath, forkPath, go, pipelinePath } from "../router";
 import { useTitle } from "../title";
 
 const EVERY = 2_000;
@@ -59,6 +59,11 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
               {each.name}
             </button>
           ))}
+          {savepoints.some(({ state }) => state === "completed") && (
+            <a class="button" href={forkPath(name)}>
+              Fork
+            </a>
+          )}
         </div>
       </header>
       {error && <ProblemBox error={error} />}
@@ -80,7 +85,9 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         <section class="panel">
           <div class="row">
             <h2>Query of version {pipeline.version}</h2>
-            <a href={editorPath(name)}>Edit</a>
+            <span>
+              <a href={editorPath(name)}>Edit</a> · <a href={forkPath(name)}>Fork</a>
+            </span>
           </div>
           <pre class="sql" tabIndex={0}>
             {pipeline.query}

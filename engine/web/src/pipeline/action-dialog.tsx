@@ -1,9 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused } from "../api/client";
-import type { Effects } from "../api/types";
+import type { Effects, UpgradePlan } from "../api/types";
 import { duration } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { type Action, type Values, spell } from "./actions";
+import { type Consent, NOTHING_SAID } from "./consent";
+import { PlanTable } from "./plan-table";
+import { SqlDiff } from "./sql-diff";
 
 const PAUSE = 250;
 
@@ -17,9 +20,12 @@ interface Props {
 export function ActionDialog({ action, close, done }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [values, setValues] = useState<Values>(() => Object.fromEntries(action.fields.map(({ name, value }) => [name, value])));
+  const [consent, setConsent] = useState<Consent>(NOTHING_SAID);
   const [effects, setEffects] = useState<Effects | null>(null);
+  const [plan, setPlan] = useState<UpgradePlan | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const before = useScript(action, plan !== null);
 
   useEffect(() => {
     dialog.current?.showModal();
@@ -29,34 +35,42 @@ export function ActionDialog({ action, close, done }: Props) {
     let isOld = false;
     setEffects(null);
     const timer = setTimeout(() => {
-      action.send(values, true).then(
+      action.send(values, true, consent).then(
         (answer) => {
           if (isOld) return;
           setEffects(answer as Effects);
+          setPlan((answer as Effects).upgrade ?? null);
           setError(null);
         },
-        (problem: Error) => isOld || setError(problem),
+        (problem: Error) => isOld || refused(problem),
       );
     }, PAUSE);
     return () => {
       isOld = true;
       clearTimeout(timer);
     };
-  }, [values]);
+  }, [values, consent]);
+
+  /** What was accepted may have become another plan meanwhile, and is shown anew. */
+  function refused(problem: Error): void {
+    setError(problem);
+    if (problem instanceof Refused && problem.plan !== null) setPlan(problem.plan);
+  }
 
   async function doIt(): Promise<void> {
     setBusy(true);
     try {
-      await action.send(values, false);
+      await action.send(values, false, consent);
       done(action);
     } catch (problem) {
-      setError(problem as Error);
+      setEffects(null);
+      refused(problem as Error);
       setBusy(false);
     }
   }
 
   return (
-    <dialog ref={dialog} class="action" aria-labelledby="action-title" onClose={close}>
+    <dialog ref={dialog} class={plan ? "action wide" : "action"} aria-labelledby="action-title" onClose={close}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -93,9 +107,12 @@ export function ActionDialog({ action, close, done }: Props) {
             </p>
           );
         })}
+        {plan && action.change && before !== null && <SqlDiff before={before} after={action.change.after} />}
+        {plan && <PlanTable plan={plan} consent={action.change ? consent : null} changed={setConsent} />}
+        {plan && action.change && <Acceptance plan={plan} consent={consent} changed={setConsent} />}
         <div class="effects" aria-live="polite" aria-busy={effects === null && error === null}>
           {effects && <EffectList effects={effects} />}
-          {error && <ProblemBox error={error} />}
+          {error && <Complaint error={error} plan={plan} />}
           {!effects && !error && <p class="hint">Asking what it would do.</p>}
         </div>
         <p class="buttons">
@@ -123,14 +140,47 @@ export function EffectList({ effects }: { effects: Effects }) {
           ))}
         </div>
       ))}
-      {effects.upgrade && (
-        <div>
-          <dt>What becomes of the state</dt>
-          <dd>
-            <pre>{effects.upgrade.text}</pre>
-          </dd>
-        </div>
-      )}
     </dl>
   );
+}
+
+/** Whether what the plan says is lost may be lost. Another plan is accepted anew. */
+function Acceptance({ plan, consent, changed }: { plan: UpgradePlan; consent: Consent; changed: (consent: Consent) => void }) {
+  if (plan.is_refused || plan.loses_nothing || plan.id === null) return null;
+  return (
+    <label class="choice bad">
+      <input type="checkbox" checked={consent.accept_loss === plan.id} onChange={(event) => changed({ ...consent, accept_loss: event.currentTarget.checked ? plan.id : null })} /> What the plan
+      says is lost may be lost
+    </label>
+  );
+}
+
+/** Why it is not done. A plan that is shown needs no words again. */
+function Complaint({ error, plan }: { error: Error; plan: UpgradePlan | null }) {
+  if (plan === null || !(error instanceof Refused) || error.plan === null) return <ProblemBox error={error} />;
+  return (
+    <div class="problem" role="alert">
+      <p>
+        <code>{error.code}</code>{" "}
+        {plan.is_refused ? "The query cannot take over the state that is there: say above what may be given up, or change the query." : "Something would be lost that nobody has accepted."}
+      </p>
+    </div>
+  );
+}
+
+/** The script that another one is to take the place of, once somebody wants to see both. */
+function useScript({ change }: Action, isWanted: boolean): string | null {
+  const [text, setText] = useState<string | null>(null);
+  useEffect(() => {
+    if (!isWanted || !change) return;
+    let isOld = false;
+    change.before().then(
+      (found) => isOld || setText(found),
+      () => undefined, // the plan says what matters
+    );
+    return () => {
+      isOld = true;
+    };
+  }, [isWanted]);
+  return text;
 }

@@ -1,6 +1,7 @@
 /** What can be done with a pipeline, and the requests that do it. Each can be asked first what it would do. */
 import { ask, part } from "../api/client";
 import type { Effects, Pipeline, Savepoint } from "../api/types";
+import type { Consent } from "./consent";
 
 export interface Field {
   name: string;
@@ -17,7 +18,15 @@ export interface Action {
   confirm: string;
   isDangerous?: boolean;
   fields: readonly Field[];
-  send: (values: Values, isDryRun: boolean) => Promise<unknown>;
+  /** Another script in the place of one, which may lose something that has to be accepted. */
+  change?: Change;
+  send: (values: Values, isDryRun: boolean, consent: Consent) => Promise<unknown>;
+}
+
+export interface Change {
+  /** Asked for once there is a state that the script is to take over. */
+  before: () => Promise<string>;
+  after: string;
 }
 
 export type Values = Record<string, string>;

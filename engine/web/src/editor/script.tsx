@@ -1,0 +1,86 @@
+import { useEffect, useState } from "preact/hooks";
+import { Refused, ask } from "../api/client";
+import type { Complaint, Verdict } from "../api/types";
+import { readPlan } from "../pipeline/graph";
+import { PlanGraph } from "../pipeline/plan-graph";
+import { SqlEditor } from "./sql-editor";
+
+const PAUSE = 400;
+
+interface Props {
+  /** What the text begins with. */
+  loaded: { text: string };
+  text: string;
+  verdict: Verdict | null;
+  changed: (text: string) => void;
+  submit: () => void;
+}
+
+/** A script that is written, what is wrong with it, and its plan. */
+export function Script({ loaded, text, verdict, changed, submit }: Props) {
+  return (
+    <div class="halves">
+      <div class="written">
+        <SqlEditor loaded={loaded} complaints={verdict?.errors ?? NONE} changed={changed} submit={submit} />
+        <Complaints verdict={verdict} isEmpty={text.trim() === ""} />
+      </div>
+      <section class="panel">
+        <h2>Plan</h2>
+        {verdict?.graph ? <PlanGraph plan={readPlan(verdict.graph)} isUpright /> : <p class="hint">The plan of the script is drawn here once nothing is wrong with it.</p>}
+      </section>
+    </div>
+  );
+}
+
+export function isFaultless(verdict: Verdict | null): boolean {
+  return verdict !== null && (verdict.errors ?? []).length === 0;
+}
+
+const NONE: readonly Complaint[] = [];
+
+function Complaints({ verdict, isEmpty }: { verdict: Verdict | null; isEmpty: boolean }) {
+  const errors = verdict?.errors ?? [];
+  return (
+    <div class="complaints" aria-live="polite">
+      {isEmpty ? (
+        <p class="hint">Write a script, or choose an example.</p>
+      ) : verdict === null ? (
+        <p class="hint">Asking the control plane.</p>
+      ) : errors.length === 0 ? (
+        <p class="good">Nothing is wrong with the script. Control and Enter deploy it.</p>
+      ) : (
+        <ul>
+          {errors.map((complaint, at) => (
+            <li key={at}>
+              {complaint.span && <span class="hint">{`${complaint.span.start.line}:${complaint.span.start.column} `}</span>}
+              <code>{complaint.code}</code> {complaint.message}
+              {complaint.hint && <span class="hint"> {complaint.hint}</span>}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** What the control plane says of a script, once nobody has typed for a moment. */
+export function useVerdict(text: string): Verdict | null {
+  const [verdict, setVerdict] = useState<Verdict | null>(null);
+  useEffect(() => {
+    setVerdict(null);
+    if (text.trim() === "") return;
+    const ending = new AbortController();
+    const timer = setTimeout(() => {
+      ask<Verdict>("POST", "/pipelines/validate_query", { body: { query: text }, signal: ending.signal }).then(setVerdict, (problem: Error) => {
+        if (ending.signal.aborted) return;
+        const code = problem instanceof Refused ? problem.code : "server.unreachable";
+        setVerdict({ errors: [{ code, message: problem.message }] });
+      });
+    }, PAUSE);
+    return () => {
+      clearTimeout(timer);
+      ending.abort();
+    };
+  }, [text]);
+  return verdict;
+}

@@ -1,0 +1,102 @@
+/** What may become of a state that nothing keeps by itself: whoever changes a query says so, thing by thing. */
+import type { UpgradePlan } from "../api/types";
+
+export interface Consent {
+  reset: readonly string[];
+  keep_state: readonly string[];
+  hold_back: readonly string[];
+  /** The id of the plan whose losses are accepted. */
+  accept_loss: string | null;
+}
+
+export type Way = "reset" | "keep_state" | "hold_back";
+
+export interface Verdict {
+  subject: string;
+  name: string;
+  change: string;
+  reason: string;
+  shown: string;
+  loses: boolean;
+  rows: number | null;
+  bytes: number | null;
+}
+
+/** Something that can be said about what has a name. */
+export interface Choice {
+  way: Way;
+  name: string;
+}
+
+export const NOTHING_SAID: Consent = { reset: [], keep_state: [], hold_back: [], accept_loss: null };
+
+const OPTIONS: readonly [Way, string][] = [
+  ["reset", "--reset "],
+  ["keep_state", "--keep-state "],
+  ["hold_back", "--hold-back "],
+];
+
+/** The verdicts of a plan, as far as it has any. */
+export function verdictsOf(plan: UpgradePlan): Verdict[] {
+  const found = (plan.plan as { verdicts?: unknown }).verdicts;
+  return Array.isArray(found) ? (found as Verdict[]) : [];
+}
+
+/** What can be said at each verdict, and what was said that belongs to none of them. */
+export function choicesOf(verdicts: readonly Verdict[], consent: Consent): { at: Choice[][]; others: Choice[] } {
+  const at = verdicts.map((): Choice[] => []);
+  const others: Choice[] = [];
+  const seen = new Set<string>();
+  const names = verdicts.map(({ name }) => name).sort((a, b) => b.length - a.length);
+  function offer(choice: Choice, mentioned: number | null): void {
+    const key = `${choice.way} ${choice.name}`;
+    if (seen.has(key)) return;
+    seen.add(key);
+    const own = verdicts.findIndex(({ name }) => name === choice.name);
+    const place = own >= 0 ? own : mentioned;
+    (place === null ? others : at[place]!).push(choice);
+  }
+  verdicts.forEach((verdict, index) => {
+    for (const [way, option] of OPTIONS) for (const rest of verdict.reason.split(option).slice(1)) offer({ way, name: nameAt(rest, names) }, index);
+    if (verdict.change === "STATE_MIGRATED" && /windows that are open show NULL/.test(verdict.shown)) offer({ way: "hold_back", name: verdict.name }, index);
+  });
+  for (const [way] of OPTIONS) for (const name of consent[way]) offer({ way, name }, null);
+  return { at, others };
+}
+
+/** The name that a text begins with: a known one, which may have any signs, or a word. */
+function nameAt(text: string, names: readonly string[]): string {
+  return names.find((name) => text.startsWith(name) && !/^[\w-]/.test(text.slice(name.length))) ?? /^[^\s,;:]*/.exec(text)![0];
+}
+
+export function isChosen(consent: Consent, { way, name }: Choice): boolean {
+  return consent[way].includes(name);
+}
+
+/** What was said, with one thing more or less. Who says anything else has accepted no plan. */
+export function choose(consent: Consent, { way, name }: Choice, isWanted: boolean): Consent {
+  const rest = consent[way].filter((each) => each !== name);
+  return { ...consent, [way]: isWanted ? [...rest, name] : rest, accept_loss: null };
+}
+
+export function spellChoice({ way, name }: Choice): string {
+  if (way === "reset") return `Give up what ${name} has`;
+  if (way === "keep_state") return `Keep what ${name} has, though its rows come to mean something else`;
+  return `Hold back the open windows of ${name}: none of them is given out`;
+}
+
+const WORDS: Record<string, string> = {
+  SAME: "Same",
+  LIVE: "Changes while it runs",
+  RESTART: "Changes at the start",
+  RESCALE: "Laid out anew",
+  STATE_KEPT: "State kept",
+  STATE_MIGRATED: "State migrated",
+  STATE_DROPPED: "State given up",
+  STATE_NEW: "Begins empty",
+  REFUSED: "Refused",
+};
+
+export function changeWord(change: string): string {
+  return WORDS[change] ?? change;
+}

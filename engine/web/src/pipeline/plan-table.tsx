@@ -1,0 +1,70 @@
+import type { UpgradePlan } from "../api/types";
+import { bytes, count } from "../format";
+import { type Choice, type Consent, type Verdict, changeWord, choicesOf, choose, isChosen, spellChoice, verdictsOf } from "./consent";
+
+interface Props {
+  plan: UpgradePlan;
+  /** What was said so far; null where there is nothing to choose. */
+  consent: Consent | null;
+  changed: (consent: Consent) => void;
+}
+
+/** What becomes of each source, operator and sink, and what can be said about it. */
+export function PlanTable({ plan, consent, changed }: Props) {
+  const verdicts = verdictsOf(plan);
+  if (verdicts.length === 0) return null;
+  const choices = consent && choicesOf(verdicts, consent);
+  const box = (choice: Choice) =>
+    consent && (
+      <label key={`${choice.way} ${choice.name}`} class="choice">
+        <input type="checkbox" checked={isChosen(consent, choice)} onChange={(event) => changed(choose(consent, choice, event.currentTarget.checked))} /> {spellChoice(choice)}
+      </label>
+    );
+  return (
+    <section class="plan">
+      <h3>What becomes of the state</h3>
+      <div class="overflow" tabIndex={0} role="group" aria-label="What becomes of the state">
+        <table role="table">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th role="columnheader" scope="col">
+                What
+              </th>
+              <th role="columnheader" scope="col">
+                Becomes
+              </th>
+              <th role="columnheader" scope="col">
+                Why
+              </th>
+            </tr>
+          </thead>
+          <tbody role="rowgroup">
+            {verdicts.map((verdict, at) => (
+              <tr role="row" key={at} class={verdict.change === "REFUSED" || verdict.loses ? "bad" : verdict.change === "SAME" ? "same" : ""}>
+                <td role="cell">
+                  <span class="hint">{verdict.subject}</span> <bdi class="mono">{verdict.name}</bdi>
+                </td>
+                <td role="cell" class="becomes">
+                  {changeWord(verdict.change)}
+                  {verdict.loses && <strong>: lost</strong>}
+                </td>
+                <td role="cell">
+                  {[kept(verdict), verdict.reason, verdict.shown].filter(Boolean).map((text) => (
+                    <p key={text}>{text}</p>
+                  ))}
+                  {choices?.at[at]?.map(box)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {choices?.others.map(box)}
+    </section>
+  );
+}
+
+function kept({ rows, bytes: size }: Verdict): string {
+  if (size === null || size === undefined) return "";
+  return `${rows === null ? "An unknown number of" : count(rows)} rows in ${bytes(size)} of state`;
+}

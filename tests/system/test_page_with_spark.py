@@ -1,0 +1,72 @@
+"""The page before pipelines that really compute, with a state, savepoints and versions of the engine's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.system.conftest import Served, until
+from tests.system.test_page import Visit, chromium, confirm
+
+__all__ = ["chromium"]
+
+LONG = 400.0
+QUERY = """CREATE TABLE bids WITH (connector = 'nexmark', event_rate = '1000');
+CREATE TABLE sales (at TIMESTAMP, auction BIGINT, bids BIGINT)
+WITH (connector = 'filesystem', path = '{folder}', format = 'json', type = 'sink');
+
+-- how often each auction is bid for
+INSERT INTO sales SELECT w.end, auction, bids FROM (
+  SELECT tumble(INTERVAL '1 second') AS w, bid.auction AS auction, count(*) AS bids
+  FROM bids WHERE bid IS NOT NULL GROUP BY 1, 2);
+"""
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A control plane whose drivers compute."""
+    served = Served(tmp_path_factory.mktemp("real"), driver=None).start()
+    yield served
+    served.close()
+
+
+def savepoint(served: Served, name: str, label: str) -> None:
+    """Have a savepoint taken."""
+    served.client.send("POST", f"/pipelines/{name}/savepoints", {"label": label})
+    until(lambda: str(served.client.get(f"/pipelines/{name}/savepoints")), lambda text: "'completed'" in text, LONG)
+
+
+def test_a_pipeline_is_forked_from_a_savepoint_and_writes_elsewhere(
+    chromium: Browser, real: Served, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("written")
+    real.deploy("sales", query=QUERY.format(folder=folder / "sales"))
+    real.until_epoch(2, "sales", within=LONG)
+    savepoint(real, "sales", "monday")
+    visit = Visit(chromium, real, viewport={"width": 1400, "height": 900})
+    page = visit.enter()
+    page.get_by_role("link", name="sales", exact=True).click()
+    page.get_by_role("link", name="Fork").click()
+    expect(page.get_by_label("Savepoint")).to_contain_text("monday, epoch")
+    page.get_by_label("Name").fill("sales-copy")
+    page.get_by_role("button", name="Fork").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("pipeline.shared_with_original")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_label("SQL").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(QUERY.format(folder=folder / "copy"))
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+
+    confirm(page, "Fork", "A run starts.")
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("sales-copy")
+    real.until("sales-copy", within=LONG, state="Running")
+    first: Any = until(lambda: list((folder / "copy").glob("**/*.json")), bool, LONG)
+    assert first
+    assert real.job("sales")["state"] == "Running"
+    assert [text for text in visit.wrong if "409" not in text] == []
+    visit.wrong.clear()
+    visit.close()
