@@ -764,6 +764,8 @@ export interface PagePartitionDelivery {
   data: PartitionDelivery[];
   /** Whether the list goes on. */
   has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
 }
 
 export interface PagePipelineEvent {
