@@ -108,8 +108,8 @@ bench-latency: $(READY) ## From an event that is produced to its row before a re
 bench-startup: $(READY) ## From a command to its first epoch: ours and spark-submit: ROUNDS=3
 	$(BIN)/python -m benchmarks.startup $(or $(ROUNDS),3)
 
-bench-state: $(READY) ## Throughput and memory by the number of keys in state: KEYS=10000,100000,1000000,10000000
-	$(BIN)/python -m benchmarks.state $(or $(KEYS),10000,100000,1000000,10000000)
+bench-state: $(READY) ## What state costs: KEYS=10000,1000000, or KIND=savepoint or rescale, or all; WITH='--megabytes 100'
+	$(BIN)/python -m benchmarks.state $(or $(KIND),$(KEYS)) $(WITH)
 
 bench-scale: $(READY) ## Time against events, start not counted: ROWS=500000, times 1, 4 and 16
 	$(BIN)/python -m benchmarks.scale $(or $(ROWS),500000)

@@ -26,6 +26,8 @@ COUNTS = pytest.StashKey[tuple[int, int]]()
 
 LONG = (
     "benchmarks/test_nexmark_queries.py::test_ours_gives_the_answer_of_duckdb",
+    "benchmarks/test_state.py::test_a_rescale_is_measured_beside_a_copy",
+    "benchmarks/test_state.py::test_savepoints_are_measured_beside_a_run",
     "chaos/test_chaos.py::test_five_kills_and_two_zombies_change_nothing",
     "chaos/test_chaos.py::test_without_a_ledger_the_loop_fails",
     "chaos/test_points.py",

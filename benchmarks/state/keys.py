@@ -1,7 +1,7 @@
-"""`make bench-state`: throughput and memory by the number of keys in state.
+"""`python -m benchmarks.state [KEYS,KEYS,...]`: throughput and memory by the number of keys in state.
 
-`python -m benchmarks.state [KEYS,KEYS,...]`: an updating aggregate and windows by key. First comes every key once, then
-epochs of rows of random keys, the last ten of which are measured; each size in a process of its own.
+An updating aggregate and windows by key. First comes every key once, then epochs of rows of random keys, the last ten
+of which are measured; each size in a process of its own.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main(sizes: list[int]) -> int:
     for shape in SHAPES:
         rates: list[float] = []
         for keys in sizes:
-            command = [sys.executable, "-m", "benchmarks.state", "side", shape, str(keys)]
+            command = [sys.executable, "-m", "benchmarks.state.keys", shape, str(keys)]
             line = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1]
             print(line, flush=True)
             rates.append(json.loads(line)["rows per cpu second"])
@@ -62,7 +62,4 @@ def main(sizes: list[int]) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["side"]:
-        side(sys.argv[2], int(sys.argv[3]))
-    else:
-        sys.exit(main([int(text) for text in (sys.argv[1:] or ["10000,100000,1000000,10000000"])[0].split(",")]))
+    side(sys.argv[1], int(sys.argv[2]))
