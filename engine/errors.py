@@ -765,6 +765,44 @@ class CompletenessUnknownError(PipelineError):
     code = "pipeline.completeness_unknown"
 
 
+class NoSuchRehearsalError(EngineError):
+    """The pipeline has no rehearsal with this id."""
+
+    code = "rehearsal.not_found"
+
+
+class RehearsalBusyError(EngineError):
+    """A rehearsal of the pipeline is being played, or waits for its turn: there is one at a time."""
+
+    code = "rehearsal.busy"
+
+
+class RehearsalRoomError(EngineError):
+    """The disk has no room for a rehearsal beside what the pipelines need."""
+
+    code = "rehearsal.no_room"
+    retryable = True
+
+
+class RehearsalTimeError(EngineError):
+    """A rehearsal is not over within its limit, and was ended."""
+
+    code = "rehearsal.too_long"
+
+
+class RehearsalStoppedError(EngineError):
+    """Somebody has called the rehearsal off."""
+
+    code = "rehearsal.stopped"
+
+
+class RehearsalLostError(EngineError):
+    """The process that played a rehearsal has ended without a word, so nothing is known of its rows."""
+
+    code = "rehearsal.lost"
+    retryable = True
+
+
 class PartitionError(EngineError):
     """A consumer of partitions is described in a way that makes no sense."""
 

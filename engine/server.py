@@ -33,9 +33,12 @@ from engine.api.drill_savepoint import Drills
 from engine.api.hand_over_steps import HandOverWatch
 from engine.api.meetings import StateMeetings
 from engine.api.plan_query import plan_query
+from engine.api.plan_rehearsal import check_rehearsal
 from engine.api.plan_reprocess import plan_reprocess
 from engine.api.plan_starts import check_redone, check_starts
 from engine.api.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
+from engine.api.rehearsal_room import free_bytes
+from engine.api.rehearsal_watch import RehearsalWatch
 from engine.api.sessions import Sessions
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
@@ -49,6 +52,8 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.leaks import Limits
+from engine.jobs.rehearsal import RehearsalLimits
+from engine.jobs.rehearsal_processes import LocalRehearsers
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
 from engine.jobs.spares import SpareDrivers
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
@@ -63,7 +68,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 SECRETS_KEY = "ARROYO_SECRETS_KEY"
 OTEL_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-KindT = TypeVar("KindT", Limits, Policy)
+KindT = TypeVar("KindT", Limits, Policy, RehearsalLimits)
 _UNREAD_LIMIT = timedelta(minutes=2)
 """So long somebody may take no byte of what was sent: then the connection is given up, and what it holds with it."""
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -189,6 +194,9 @@ def _serve(
         plan_fork=partial(plan_fork, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_reprocess=partial(plan_reprocess, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_hand_over=partial(plan_hand_over, connections=connections, may_hold_secrets=settings.literal_secrets),
+        check_rehearsal=partial(check_rehearsal, connections=connections, may_hold_secrets=settings.literal_secrets),
+        rehearsals=read_section(RehearsalLimits, settings.rehearsal),
+        free_bytes=partial(free_bytes, directory.root),
         meetings=StateMeetings(connections),
         take=take_savepoint,
         drill=Drills(directory, settings.pipeline.driver_environment).play,
@@ -214,6 +222,7 @@ def _serve(
     sweeper = Sweeper(context, settings.sweep.interval)
     caretaker = Caretaker(context)
     hand_overs = HandOverWatch(context)
+    rehearsal_watch = RehearsalWatch(context, LocalRehearsers(directory, settings.pipeline.driver_environment))
     threads = [
         threading.Thread(target=work, name=name)
         for name, work in (
@@ -221,6 +230,7 @@ def _serve(
             ("sweeper", sweeper.run),
             ("caretaker", caretaker.run),
             ("hand-overs", hand_overs.run),
+            ("rehearsals", rehearsal_watch.run),
             ("spares", spares.run),
         )
     ]
@@ -233,6 +243,7 @@ def _serve(
         sweeper.close()
         caretaker.close()
         hand_overs.close()
+        rehearsal_watch.close()
         spares.close()
         for thread in threads:
             thread.join()

@@ -148,6 +148,22 @@ class PipelineSettings(Section):
     )
 
 
+class RehearsalSettings(Section):
+    """How rehearsals are played, and what they may take."""
+
+    at_once: int = Field(
+        default=1, ge=1, le=16, description="How many are played at the same time; the others wait for their turn."
+    )
+    limit: Duration = Field(default=timedelta(hours=1), description="How long one may take before it is ended.")
+    free_bytes: int = Field(
+        default=1024**3,
+        ge=0,
+        description="So much room on the disk is left to the pipelines: none is begun that would take of it, and one "
+        "is ended that has taken half of it.",
+    )
+    kept: int = Field(default=50, ge=1, description="How many of a pipeline that are over stay in the list.")
+
+
 class SweepSettings(Section):
     """What of the past is kept, and how often the rest is removed."""
 
@@ -191,6 +207,7 @@ class Settings(Section):
     api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
     traces: TraceSettings = Field(default=TraceSettings(), description="Where traces go.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
+    rehearsal: RehearsalSettings = Field(default=RehearsalSettings(), description="How rehearsals are played.")
     sweep: SweepSettings = Field(default=SweepSettings(), description="What of the past is kept.")
 
 

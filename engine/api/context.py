@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from fastapi import Depends, Request
 
 from engine.api.admission import Admission
 from engine.api.meetings import Meetings, StateMeetings
+from engine.api.plan_rehearsal import RehearsalCheck
 from engine.api.savepoint_holds import Holds
 from engine.api.sessions import Sessions
 from engine.api.traces.asked_starts import AskedStarts
@@ -23,6 +25,7 @@ from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.leaks import Limits
 from engine.jobs.process_usage import RunUsage
+from engine.jobs.rehearsal import RehearsalLimits, RehearsedChange
 from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
 from engine.start_positions import StartPosition
 from engine.store.database import Database
@@ -62,6 +65,9 @@ history. Raises EngineError."""
 CheckStarts = Callable[[Path | None, str, Sequence[str], Starts, Upgrade], None]
 """Refuses start positions that a run of a query with its UDFs would refuse which goes on from the state or savepoint in
 a directory, or begins with nothing. Raises EngineError."""
+CheckRehearsal = Callable[[Path, RehearsedChange, Starts], RehearsalCheck]
+"""Says whether a change can be rehearsed from the state or savepoint in a directory. Raises EngineError when it cannot
+be."""
 PlanHandOver = Callable[[Path, Path, str, Sequence[str]], tuple[ShownUpgrade, Sequence[str]]]
 """Says what it comes to when a query with its UDFs goes on with the state in the second directory and the sinks of that
 in the first, and what there is to say of rows that change. Raises EngineError when it cannot be."""
@@ -180,6 +186,12 @@ class Context:
     check_redone: CheckRedone = lambda *_: None
     check_sinks: CheckSinks = lambda *_: None
     plan_hand_over: PlanHandOver = lambda *_: (ShownUpgrade("", "", False, True, "", "", "{}"), ())
+    check_rehearsal: CheckRehearsal = lambda *_: RehearsalCheck("", 0)
+    rehearsals: RehearsalLimits = field(default_factory=RehearsalLimits)
+    rehearsals_changed: threading.Event = field(default_factory=threading.Event)
+    """Set when one was asked for or called off: has them looked at now."""
+    free_bytes: Callable[[], int] = lambda: 2**60
+    """The room on the disk of the data directory."""
     meetings: Meetings = field(default_factory=StateMeetings)
     connections: str = field(default="", repr=False)
     """The administrator's CREATE CONNECTION statements."""

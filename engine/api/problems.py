@@ -34,6 +34,7 @@ _BY_CODE = {
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
     "token.not_found": HTTPStatus.NOT_FOUND,
     "partition.not_found": HTTPStatus.NOT_FOUND,
+    "rehearsal.not_found": HTTPStatus.NOT_FOUND,
     "partition.invalid": HTTPStatus.BAD_REQUEST,
     "pipeline.changed": HTTPStatus.PRECONDITION_FAILED,
     "server.store_unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
@@ -51,6 +52,7 @@ _BY_FAMILY = {
     "state": HTTPStatus.CONFLICT,
     "token": HTTPStatus.CONFLICT,
     "partition": HTTPStatus.CONFLICT,
+    "rehearsal": HTTPStatus.CONFLICT,
 }
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from engine.api.context import Context
 from engine.errors import SavepointError
 from engine.jobs.records import JobRecord
-from engine.store import pipelines, savepoints, versions
+from engine.store import pipelines, rehearsals, savepoints, versions
 from engine.store.savepoints import Savepoint
 
 
@@ -42,6 +42,8 @@ def use_of(context: Context, connection: Connection, record: JobRecord, savepoin
         return "the pipeline is going back to it"
     if (fork := pipelines.forking_from(connection, pipeline.id, savepoint.id)) is not None:
         return f"pipeline {fork!r} is to begin with it"
+    if rehearsals.reading(connection, savepoint.id):
+        return "a rehearsal goes on from it"
     has_committed = epoch is not None and savepoint.epoch is not None and epoch > savepoint.epoch
     if savepoint.before_version is not None and not has_committed:
         upgrade = versions.get(connection, pipeline.id, pipeline.version).upgrade

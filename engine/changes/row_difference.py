@@ -8,7 +8,7 @@ counts    old 100,000 rows, new 100,000 rows; 1 row is only in the old one, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,25 @@ class SinkDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayedRange:
+    """What of a table was read: behind the positions of its partitions in the savepoint, up to those where they ended;
+    None where it ends by itself."""
+
+    begin: object
+    end: object
+
+
+@dataclass(frozen=True, slots=True)
 class RehearsalReport:
     """What came of a rehearsal that was played to its end. `plan` is the id of the plan by which the state was carried
-    over, and `rows_in` how many rows of each table the queries have read."""
+    over, `rows_in` how many rows of each table the queries have read, and `ranges` between which positions."""
 
     plan: str
     epoch: int
     rows_in: Mapping[str, int]
     sinks: tuple[SinkDifference, ...]
     remarks: tuple[str, ...] = ()
+    ranges: Mapping[str, PlayedRange] = field(default_factory=dict)
 
     @property
     def differs(self) -> bool:
@@ -67,6 +77,7 @@ def to_json(report: RehearsalReport) -> dict[str, object]:
         "plan": report.plan,
         "epoch": report.epoch,
         "rows_in": dict(report.rows_in),
+        "ranges": {table: {"from": played.begin, "to": played.end} for table, played in report.ranges.items()},
         "sinks": [_sink_to_json(sink) for sink in report.sinks],
         "remarks": list(report.remarks),
     }

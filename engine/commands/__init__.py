@@ -11,6 +11,7 @@ from engine.commands.logs import LOGS
 from engine.commands.move import MOVE
 from engine.commands.partitions import PARTITIONS
 from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
+from engine.commands.rehearsals import REHEARSALS
 from engine.commands.reprocess import REPROCESS
 from engine.commands.restore import RESTORE
 from engine.commands.rollback import ROLLBACK
@@ -40,6 +41,7 @@ REMOTE: tuple[Command, ...] = (
     ROLLBACK,
     FORK,
     MOVE,
+    REHEARSALS,
     REPROCESS,
     RESCALE,
     LOGS,

@@ -14,29 +14,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.commands.base import Command, path
-from engine.commands.client import field_of
 from engine.commands.compared_arguments import add_compared_arguments
 from engine.commands.connection_file import connections_text
-from engine.commands.remote import add_connection, connect, path_of
+from engine.commands.rehearsals import DIFFERENT, INTERRUPTED, rehearse_there
+from engine.commands.remote import add_connection
 from engine.commands.terminal import complain, dim, read_script, say
 from engine.commands.udf_files import read_udf_files
 from engine.errors import EngineError, RequestError, ScriptRefused
-from engine.jobs.data_directory import DataDirectory
 from engine.jobs.spec import read_run_settings
-from engine.settings import load
 from engine.start_positions import read_starts
 
 if TYPE_CHECKING:
     from engine.spark.stop_control import Control
 
-DIFFERENT, INTERRUPTED = 2, 130
 _EXAMPLES = 10
+_MEMORY = "2g"
+_THERE = ("from_savepoint", "limit", "no_wait")
+"""What only a control plane is told."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    add_compared_arguments(
-        parser, "Compare with what this pipeline of a control plane runs, whose data directory is on this machine"
-    )
+    add_compared_arguments(parser, "Have the control plane of this pipeline play it, in the place of what that runs")
     parser.add_argument(
         "--parallelism",
         metavar="P",
@@ -44,7 +42,8 @@ def _arguments(parser: ArgumentParser) -> None:
         default=None,
         help="Run this many tasks side by side (default: those of the state)",
     )
-    parser.add_argument("--memory", metavar="M", default="2g", help="Give Java this much memory (default: 2g)")
+    memory = f"Give Java this much memory (default: {_MEMORY}, or that of the pipeline)"
+    parser.add_argument("--memory", metavar="M", help=memory)
     parser.add_argument(
         "--scratch",
         metavar="DIR",
@@ -61,6 +60,12 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="Show the report in this form (default: text)"
     )
+    savepoint = "With --pipeline, go on from this savepoint of it (default: its newest epoch)"
+    parser.add_argument("--from-savepoint", metavar="ID", help=savepoint)
+    limit = "With --pipeline, end it after this many seconds (default: the setting rehearsal.limit)"
+    parser.add_argument("--limit", metavar="SECONDS", type=_positive, help=limit)
+    no_wait = "With --pipeline, only ask for it; `arroyo rehearsals` shows what comes of it"
+    parser.add_argument("--no-wait", action="store_true", help=no_wait)
     add_connection(parser)
 
 
@@ -77,19 +82,31 @@ def _positive(text: str) -> int:
 
 
 def _run(arguments: Namespace) -> int:
+    if arguments.pipeline is not None:
+        return rehearse_there(arguments)
+    if told := [name for name in _THERE if getattr(arguments, name)]:
+        raise RequestError(
+            f"--{told[0].replace('_', '-')} is for a control plane", hint="name a pipeline of it with --pipeline"
+        )
+    return _rehearse_here(arguments)
+
+
+def _rehearse_here(arguments: Namespace) -> int:
     from engine.changes.row_difference import to_json, to_text  # noqa: PLC0415 - `--help` must not pay for the parser
     from engine.checkpoints.held_directories import scratch_directory  # noqa: PLC0415
     from engine.checkpoints.running_query import query_of_state  # noqa: PLC0415
     from engine.checkpoints.savepoints import take_aside  # noqa: PLC0415
     from engine.instants import now  # noqa: PLC0415
-    from engine.spark.rehearse import RehearsalSpec, plan_rehearsal, rehearse_in_new_session  # noqa: PLC0415
+    from engine.spark.rehearsal_plan import RehearsalSpec, plan_rehearsal  # noqa: PLC0415
+    from engine.spark.rehearse import rehearse_in_new_session  # noqa: PLC0415
     from engine.spark.stop_control import Control  # noqa: PLC0415
 
     script, udfs, connections = read_script(arguments.file), read_udf_files(arguments.udf), connections_text(arguments)
     old_udfs = read_udf_files(arguments.old_udf)
-    read_run_settings({"memory": arguments.memory})
+    memory = arguments.memory or _MEMORY
+    read_run_settings({"memory": memory})
     starts = read_starts(arguments.start_from, "--start-from")
-    state = arguments.state_dir if arguments.pipeline is None else _state_of_pipeline(arguments)
+    state = arguments.state_dir
     if state is not None:
         query_of_state(state)
     with ExitStack() as opened:
@@ -118,9 +135,7 @@ def _run(arguments: Namespace) -> int:
             return DIFFERENT
         control = opened.enter_context(_stopped_by_signals(Control()))
         try:
-            report = rehearse_in_new_session(
-                planned, scratch, control, lambda step: say(dim(step)), memory=arguments.memory
-            )
+            report = rehearse_in_new_session(planned, scratch, control, lambda step: say(dim(step)), memory=memory)
         except EngineError:
             if control.mode is None:
                 raise
@@ -129,21 +144,6 @@ def _run(arguments: Namespace) -> int:
     shown = json.dumps(to_json(report), indent=2) + "\n" if as_json else to_text(report)
     print(shown, end="")  # noqa: T201 - the command's answer
     return DIFFERENT if report.differs else 0
-
-
-def _state_of_pipeline(arguments: Namespace) -> Path:
-    """Where a control plane of this machine keeps the state of a pipeline. It is only read."""
-    overrides = {"data_dir": arguments.data_dir} if arguments.data_dir else {}
-    directory = DataDirectory(load(os.environ, overrides=overrides).data_dir)
-    found = connect(arguments).get(path_of(arguments))
-    assert isinstance(found, dict), "a pipeline is an object"
-    state = directory.state(field_of(found, "id"))
-    if not state.is_dir():
-        raise RequestError(
-            f"{directory.root} has no state of the pipeline {arguments.pipeline}",
-            hint="rehearse on the machine of its control plane, and name its data directory with --data-dir",
-        )
-    return state
 
 
 def _usual_scratch() -> Path:

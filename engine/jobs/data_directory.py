@@ -59,6 +59,17 @@ class DataDirectory:
         """Scratch space of the drill that is being played."""
         return self.root / "drills"
 
+    @property
+    def rehearsals(self) -> Path:
+        """What rehearsals work with that are being played, a directory each."""
+        return self.root / "rehearsals"
+
+    def rehearsal(self, rehearsal_id: str) -> Path:
+        """What one rehearsal works with; it goes once that is over."""
+        if not is_id(rehearsal_id, "reh"):
+            raise ValueError(f"{rehearsal_id!r} is not a rehearsal id")
+        return self.rehearsals / rehearsal_id
+
     def state(self, pipeline_id: str) -> Path:
         """A pipeline's state directory."""
         return self.root / "state" / _checked(pipeline_id)

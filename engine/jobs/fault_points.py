@@ -82,6 +82,19 @@ class HandOverPoint(StrEnum):
     """A step is written down, and nothing is done of it. The detail is its name."""
 
 
+class RehearsalPoint(StrEnum):
+    """A place in the life of a rehearsal at which the control plane may die, in their order."""
+
+    BEFORE_PROCESS = "before_process"
+    """It is written down that it is played, and nobody plays it."""
+    AFTER_PROCESS = "after_process"
+    """Its process lives."""
+    AFTER_END = "after_end"
+    """It is over, and no process is left; nobody has written down what came of it."""
+    AFTER_OUTCOME = "after_outcome"
+    """That is written down, and what it has worked with is there."""
+
+
 class DriverPoint(StrEnum):
     """A place in the life of a driver, or of work on a state between two runs."""
 

@@ -16,95 +16,30 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine.changes.fork import plan_fork
-from engine.changes.rehearsal import refuse_unrepeatable, remarks, with_kept_rows
-from engine.changes.row_difference import RehearsalReport, SinkDifference
-from engine.changes.show import show
-from engine.changes.verdict import UpgradePlan
-from engine.checkpoints.layout import StatePaths, read_json
+from engine.changes.rehearsal import remarks, with_kept_rows
+from engine.changes.row_difference import PlayedRange, RehearsalReport, SinkDifference
+from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.restore import restore
-from engine.checkpoints.running_query import RunningQuery, compile_running, query_of_savepoint
-from engine.compile import Program, compile_script
+from engine.compile import Program
 from engine.connectors.rehearsal import rows_directory
 from engine.connectors.secret_values import fill_in
 from engine.epoch_report import EpochReport
-from engine.errors import EngineError, RehearsalError, RehearsalFailedError, UpgradeRefusedError
+from engine.errors import EngineError, RehearsalError, RehearsalFailedError
 from engine.spark.compare_rows import KeptTable, compare_tables
 from engine.spark.fixed_ends import FixedEnd, ends_now, fix_ends
+from engine.spark.rehearsal_plan import PlannedRehearsal
 from engine.spark.run import run_in
 from engine.spark.run_spec import RunSpec, StateUpgrade
 from engine.spark.session import close_session, open_session
-from engine.spark.starts import begun_for, counting_starts
 from engine.spark.stop_control import Control
 from engine.spark.targets import sink_directory
-from engine.start_positions import StartPosition
-from engine.udf.declared import UdfFile
-
-
-@dataclass(frozen=True, slots=True)
-class RehearsalSpec:
-    """What is rehearsed: a new script, with its files of functions, in the place of that of a savepoint. `keep_state`
-    and `reset` are what the plan of the change is told. So many `examples` of rows that differ are shown of a sink."""
-
-    savepoint: Path
-    sql: str
-    udfs: tuple[UdfFile, ...] = ()
-    old_udfs: tuple[UdfFile, ...] = ()
-    connections: str = ""
-    keep_state: tuple[str, ...] = ()
-    reset: tuple[str, ...] = ()
-    hold_back: tuple[str, ...] = ()
-    start_from: Mapping[str, StartPosition] = field(default_factory=dict)
-    """Where tables begin for the new script of which the savepoint has no place."""
-    default_sink: str = "stdout"
-    tasks: int | None = None
-    fuse: bool = False
-    examples: int = 10
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRehearsal:
-    """A rehearsal that can be played: both programs, and the plan by which the state is carried over."""
-
-    spec: RehearsalSpec
-    name: str
-    running: RunningQuery
-    before: Program
-    after: Program
-    plan: UpgradePlan
-
-
-def plan_rehearsal(spec: RehearsalSpec) -> PlannedRehearsal:
-    """Compile both queries and see whether it can be played. Nothing is written, and nothing of Spark is needed. Raises
-    ScriptRefused, UpgradeRefusedError or RehearsalError."""
-    running = query_of_savepoint(spec.savepoint)
-    before = compile_running(running, udfs=spec.old_udfs or spec.udfs, connections=spec.connections)
-    after = compile_script(
-        spec.sql, default_sink=spec.default_sink, udfs=spec.udfs or running.udfs, connections=spec.connections
-    )
-    plan = plan_fork(before, after, keep_state=spec.keep_state, reset=spec.reset, hold_back=spec.hold_back)
-    plan = plan.with_starts(spec.start_from)
-    if plan.is_refused:
-        raise UpgradeRefusedError(
-            f"the query cannot take over the state of the savepoint\n{show(plan)}",
-            hint="name with --reset what may be given up, or change the query",
-        )
-    if spec.start_from:
-        old_udfs = spec.old_udfs or spec.udfs
-        begun = begun_for(spec.savepoint, after, spec.reset, old_udfs, spec.connections)
-        counting_starts(after, spec.start_from, begun)
-    for program in (before, after):
-        refuse_unrepeatable(program)
-    # a table that is new may begin where the pipeline's consumer group stands
-    name = (read_json(StatePaths(spec.savepoint).pipeline) or {}).get("name", "rehearsal")
-    return PlannedRehearsal(spec, str(name), running, before, after, plan)
 
 
 def rehearse_in_new_session(
@@ -170,6 +105,10 @@ def rehearse(
         {**rows["new"], **rows["old"]},
         tuple(differences),
         tuple(sorted({*remarks(planned.before), *remarks(planned.after)})),
+        {
+            table: PlayedRange(manifest.offsets.get(table), None if end.ends is None else dict(end.ends))
+            for table, end in ends.items()
+        },
     )
 
 

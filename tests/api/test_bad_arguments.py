@@ -41,6 +41,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "rollback": ["orders"],
     "fork": ["sp_1", "copies", "--sql", "{script}"],
     "move": ["orders", "--to", "http://127.0.0.1:1"],
+    "rehearsals": ["orders"],
     "reprocess": ["orders", "--into", "copies"],
     "rescale": ["orders", "2"],
     "logs": ["orders"],

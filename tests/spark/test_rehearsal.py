@@ -16,7 +16,8 @@ from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
 from engine.compile import compile_script
 from engine.errors import RehearsalError, RehearsalFailedError, StartPositionError
-from engine.spark.rehearse import RehearsalSpec, plan_rehearsal, rehearse
+from engine.spark.rehearsal_plan import RehearsalSpec, plan_rehearsal
+from engine.spark.rehearse import rehearse
 from engine.spark.run import RunSpec
 from engine.spark.stop_control import Control
 from engine.start_positions import EARLIEST

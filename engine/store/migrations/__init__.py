@@ -31,6 +31,7 @@ from engine.store.migrations import (
     m0026_reprocessings,
     m0027_left_sessions,
     m0028_partitions,
+    m0029_rehearsals,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -62,4 +63,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0026_reprocessings.STATEMENTS,
     m0027_left_sessions.STATEMENTS,
     m0028_partitions.STATEMENTS,
+    m0029_rehearsals.STATEMENTS,
 )

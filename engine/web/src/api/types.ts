@@ -776,6 +776,14 @@ export interface PagePipelineEvent {
   hasMore: boolean;
 }
 
+export interface PageRehearsal {
+  data: Rehearsal[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
 export interface PageSavepoint {
   data: Savepoint[];
   /** Whether the list goes on. */
@@ -1033,6 +1041,73 @@ export interface Question {
   query: string;
   /** Files of Python functions that the query may use. */
   udfs?: (string | Udf)[];
+}
+
+/** A new query that is tried in the place of the one that runs. */
+export interface Rehearsal {
+  id: string;
+  /** Its pipeline, which is only read. */
+  pipeline_id: string;
+  /** `waiting` for its turn, `running`, `done` once the rows are compared, `failed` when nothing was compared, `stopped` when it was called off. */
+  state: "waiting" | "running" | "done" | "failed" | "stopped";
+  /** What it is at while it runs. */
+  step: string | null;
+  /** The version of the pipeline that ran when it was asked for. */
+  version: number | null;
+  /** The savepoint that it goes on from; null is the newest epoch. */
+  savepoint_id: string | null;
+  /** The plan by which the state is carried over. */
+  plan_id: string;
+  /** Who has asked for it. */
+  creator: string | null;
+  /** When it was asked for. */
+  created_at: number;
+  /** When it began to be played. */
+  started_at: number | null;
+  /** When it was over. */
+  ended_at: number | null;
+  /** How long it may be played. */
+  limit_micros: number;
+  /** Whether any row differs; null when that is not known. */
+  differs: boolean | null;
+  /** What was found: the rows that differ by sink, with examples, and between which positions of each table both queries have read. */
+  report: Record<string, unknown> | null;
+  /** The report for people. */
+  text: string | null;
+  /** Why nothing was compared. */
+  failure: RehearsalFailure | null;
+}
+
+/** Why nothing was compared. */
+export interface RehearsalFailure {
+  /** The code of the error. */
+  code: string;
+  /** What is wrong. */
+  message: string;
+  /** What to do next. */
+  hint: string | null;
+}
+
+/** Another query for a pipeline; what may be given up of its state is said as in a deployment. */
+export interface RehearsalRequest {
+  /** The SQL text. */
+  query: string;
+  /** Files of Python functions that the query may use; those of the pipeline by default. */
+  udfs?: (string | Udf)[] | null;
+  /** Operators whose state stays although the rows before it have changed their meaning. */
+  keep_state?: string[];
+  /** Operators, sources and sinks that may lose their state or place. */
+  reset?: string[];
+  /** Operators to which an aggregate is added: their windows that are open are not given out, instead of with NULL. */
+  hold_back?: string[];
+  /** Of these `memory` and `start_from` count; those of the pipeline by default. */
+  settings?: Record<string, string> | null;
+  /** The savepoint that both queries go on from; else the newest epoch. */
+  savepoint_id?: string | null;
+  /** How many rows are shown of each sink that differs. */
+  examples?: number;
+  /** How long it may take; at most, and by default, the setting rehearsal.limit. */
+  limit_micros?: number | null;
 }
 
 /** From where on the input is read again, and where what comes of it is written. */

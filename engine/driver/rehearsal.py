@@ -1,0 +1,101 @@
+"""The process that plays a rehearsal: `python -m engine.driver.rehearsal ORDER`.
+
+Beside the order it says what it is at, and in the end what it has found, or why it could not be played. Whoever is
+killed says nothing. Drivers go before it: it takes the processor that they leave, and when memory is short it is ended
+before them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import sys
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from engine.changes.row_difference import RehearsalReport, to_json, to_text
+from engine.checkpoints.layout import write_json
+from engine.checkpoints.savepoints import take_aside
+from engine.errors import EngineError
+from engine.jobs.rehearsal import RehearsalFolder, RehearsalOrder
+from engine.jobs.spec import read_run_settings
+from engine.spark.rehearsal_plan import RehearsalSpec, plan_rehearsal
+from engine.spark.rehearse import rehearse_in_new_session
+from engine.spark.stop_control import Control
+from engine.udf.declared import name_files
+
+LOG = logging.getLogger(__name__)
+_NICENESS = 10
+_ENDED_SOONER = "500"
+"""On the kernel's scale from -1,000 to 1,000, on which drivers are at 0."""
+
+
+def main(path: Path) -> int:
+    """Play it; the exit code is 0 when there is a result, whatever it is."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    order, folder = RehearsalOrder.read(path), RehearsalFolder(path.parent)
+    _give_way()
+    _end_after(order.limit_seconds)
+    try:
+        report = _play(order, folder)
+        write_json(folder.result, {"report": to_json(report), "text": to_text(report)})
+    except EngineError as error:
+        LOG.error("%s", error)
+        write_json(folder.result, {"code": error.code, "message": error.message, "hint": error.hint})
+    finally:
+        shutil.rmtree(folder.work, ignore_errors=True)
+    return 0
+
+
+def _play(order: RehearsalOrder, folder: RehearsalFolder) -> RehearsalReport:
+    def tell(step: str) -> None:
+        LOG.info("%s", step)
+        folder.step.write_text(step)
+
+    folder.work.mkdir()
+    savepoint = order.savepoint
+    if savepoint is None:
+        tell("saving the state aside")
+        savepoint = folder.work / "savepoint"
+        take_aside(order.state_dir, savepoint, lambda: datetime.now(UTC))
+    change, settings = order.change, read_run_settings(order.change.settings)
+    spec = RehearsalSpec(
+        savepoint,
+        change.query,
+        udfs=name_files(change.udfs),
+        old_udfs=name_files(change.old_udfs),
+        connections=order.connections,
+        keep_state=change.keep_state,
+        reset=change.reset,
+        hold_back=change.hold_back,
+        start_from=settings.start_from,
+        examples=change.examples,
+    )
+    planned = plan_rehearsal(spec)
+    return rehearse_in_new_session(planned, folder.work, Control(), tell, memory=settings.memory)
+
+
+def _give_way() -> None:
+    with suppress(OSError):
+        os.nice(_NICENESS)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(_ENDED_SOONER)
+
+
+def _end_after(seconds: float) -> None:
+    """Nobody else may be there to end it, and all that it has started."""
+
+    def end() -> None:
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
