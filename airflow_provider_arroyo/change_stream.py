@@ -32,6 +32,8 @@ LOG = logging.getLogger(__name__)
 
 _PATIENCE = timedelta(seconds=60)
 """How long a wait believes that nothing has happened of which the stream does not tell."""
+_PATIENCE_WITH_CLOCKS = timedelta(seconds=30)
+"""The same of a wait for what may come by the clock alone: a bucket that is complete before it has ended."""
 _LOOKS_AT_ONCE = 4
 _FIRST_ANSWER = 10.0
 _SILENCE = 45.0
@@ -159,6 +161,7 @@ class SharedConnection:
     ) -> None:
         self._limits = limits
         self._by_clock = wait.kind in {"lag", "proven"}
+        self._patience = _PATIENCE_WITH_CLOCKS if wait.kind == "partition" else _PATIENCE
         self._find_endpoint = find_endpoint
         self._sleep = sleep
         self._watcher = Watcher(wait)
@@ -175,7 +178,8 @@ class SharedConnection:
         """Whether the control plane tells what changes; it is asked once for all waits."""
         stream = await self._join()
         with suppress(TimeoutError):
-            await asyncio.wait_for(stream.answered.wait(), _FIRST_ANSWER)
+            async with asyncio.timeout(_FIRST_ANSWER):  # wait_for of Python 3.11 may swallow that it is cancelled
+                await stream.answered.wait()
         return stream.is_live
 
     async def send(self, call: ApiCall[T]) -> T:
@@ -193,11 +197,12 @@ class SharedConnection:
         if self._stream is None or not self._stream.is_live:
             await self._sleep(length)
         else:
-            patience = _PATIENCE if length == self._limits.poll and not self._by_clock else length
+            patience = self._patience if length == self._limits.poll and not self._by_clock else length
             if self._limits.deadline is not None:
                 patience = max(timedelta(0), min(patience, self._limits.deadline - utc_now()))
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._watcher.rung.wait(), patience.total_seconds())
+                async with asyncio.timeout(patience.total_seconds()):
+                    await self._watcher.rung.wait()
         self._watcher.rung.clear()
 
     async def _join(self) -> ChangeStream:
@@ -215,4 +220,4 @@ class SharedConnection:
         if stream is not None and stream.leave(self._watcher):
             streams: dict[Any, ChangeStream] = _STREAMS.get(asyncio.get_running_loop(), {})
             streams.pop(self._endpoint, None)
-            await stream.close()
+            await asyncio.shield(stream.close())  # who waits may be ended a second time meanwhile

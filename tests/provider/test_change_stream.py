@@ -227,3 +227,30 @@ def test_only_what_surely_is_not_enough_is_passed_over(wait: Wait, job: dict[str
 
     assert may_end(wait, change, now=lambda: FIVE) is expected
     assert may_end(wait, {"job": None}) is True
+
+
+@pytest.mark.parametrize("ticks", range(5))
+def test_a_wait_that_is_ended_just_when_the_stream_answers_ends(ticks: int) -> None:
+    async def story(plane: StreamingPlane) -> None:
+        async def find() -> Endpoint:
+            return Endpoint(f"http://127.0.0.1:{plane.port}", "t")
+
+        async with SharedConnection(find, gate("clicks"), Limits(timedelta(seconds=5)), no_sleep) as connection:
+            asking = asyncio.ensure_future(connection.has_stream())
+            await until(lambda: len(plane.streams) == 1)
+            stream = connection._stream
+            assert stream is not None
+            await until(stream.answered.is_set)
+            await asking
+            stream.answered.clear()
+            asking = asyncio.ensure_future(connection.has_stream())
+            await asyncio.sleep(0)
+            stream.answered.set()
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+            was_over = asking.done()
+            asking.cancel()
+            await asyncio.wait([asking])
+            assert asking.cancelled() != was_over
+
+    play(story)
