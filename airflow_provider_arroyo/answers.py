@@ -239,6 +239,40 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionConsumer:
+    """Who is told of the buckets of a pipeline as they become complete, and how far it is."""
+
+    id: str
+    name: str
+    pipeline_id: str
+    pipeline: str
+    delivered: int
+    acked: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDelivery:
+    """What a consumer is told of a bucket of event time: that it is complete (`closed`), or that what it was told is
+    void (`voided`). A control plane of a later version may tell other things."""
+
+    id: str
+    sequence: int
+    kind: str
+    key: str
+    start: Instant
+    end: Instant
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """What a consumer was told and has not acknowledged, oldest first."""
+
+    consumer: PartitionConsumer
+    data: tuple[PartitionDelivery, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Watermark:
     """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
 
@@ -287,6 +321,9 @@ _KINDS = (
     Savepoint,
     PruneAnswer,
     UpgradePlan,
+    PartitionConsumer,
+    PartitionDelivery,
+    Deliveries,
     Watermark,
     PipelineEvent,
     Problem,

@@ -16,9 +16,11 @@ from uuid import uuid4
 
 from airflow_provider_arroyo.answers import (
     Checkpoint,
+    Deliveries,
     ForkedPipeline,
     HandOver,
     Job,
+    PartitionConsumer,
     Ping,
     Pipeline,
     PipelineEvent,
@@ -110,6 +112,34 @@ class RetentionRules:
         micros = {name: None if age is None else age // timedelta(microseconds=1) for name, age in ages.items()}
         rules = {name: rule for name, rule in {**counts, **micros}.items() if rule is not None}
         return {**rules, "time_zone": self.time_zone} if rules else {}
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSpec:
+    """Which buckets of event time of a pipeline a consumer of partitions is told of."""
+
+    pipeline: str
+    every: str
+    table: str | None = None
+    by: GateTime = "input"
+    time_zone: str = "UTC"
+    offset: str | None = None
+    start: str | None = None
+    until: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The body that makes it; nothing where all is as by default."""
+        parts: dict[str, Json] = {
+            "pipeline": self.pipeline,
+            "every": self.every,
+            "table": self.table,
+            "by": self.by,
+            "time_zone": self.time_zone,
+            "offset": self.offset,
+            "start": self.start,
+            "until": self.until,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +329,23 @@ def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = tim
     return ApiCall("GET", f"{_at(pipeline)}/watermark", partial(read, Watermark), query=query, hold=hold)
 
 
+def put_consumer(name: str, spec: ConsumerSpec) -> ApiCall[PartitionConsumer]:
+    """Let there be a consumer of partitions; one that is there already goes on from where it is."""
+    return ApiCall("PUT", _consumer(name), partial(read, PartitionConsumer), body=spec.to_json())
+
+
+def next_deliveries(name: str, limit: int, hold: timedelta = timedelta(0)) -> ApiCall[Deliveries]:
+    """What a consumer was not told yet, or has not acknowledged; kept back until there is something, or for `hold`."""
+    query: dict[str, str | int] = {"limit": limit, "timeout_seconds": int(hold.total_seconds())}
+    return ApiCall("GET", f"{_consumer(name)}/next", partial(read, Deliveries), query=query, hold=hold)
+
+
+def acknowledge(consumer: PartitionConsumer, up_to: int) -> ApiCall[PartitionConsumer]:
+    """Be done with all deliveries of this consumer, and of no other of its name, up to a number."""
+    body: dict[str, Json] = {"up_to": up_to, "id": consumer.id}
+    return ApiCall("POST", f"{_consumer(consumer.name)}/ack", partial(read, PartitionConsumer), body=body)
+
+
 def refusal(status: int, body: object) -> ArroyoError:
     """The error that an answer other than a success stands for."""
     problem = Problem(status, detail=None)
@@ -322,6 +369,10 @@ def _fresh_key() -> str:
 
 def _at(pipeline: str) -> str:
     return f"/pipelines/{_segment(pipeline)}"
+
+
+def _consumer(name: str) -> str:
+    return f"/partitions/{_segment(name)}"
 
 
 def _segment(name: str) -> str:

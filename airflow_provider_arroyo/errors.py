@@ -171,3 +171,10 @@ class DetachedError(ArroyoError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="wait.detached")
+
+
+class NotHandedOnError(ArroyoError):
+    """Airflow has not stored the event of a watcher; what it tells of was not acknowledged, and comes again."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="watcher.not_stored")

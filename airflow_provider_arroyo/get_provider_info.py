@@ -44,7 +44,7 @@ def get_provider_info() -> dict[str, Any]:
             "sensors.lag",
             "sensors.watermark",
         ),
-        "triggers": _modules("triggers.pipeline", "triggers.sensor"),
+        "triggers": _modules("triggers.partition", "triggers.pipeline", "triggers.sensor"),
         "notifications": ["airflow_provider_arroyo.notifications.arroyo.ArroyoNotifier"],
         "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
         "task-decorators": [

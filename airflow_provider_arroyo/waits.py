@@ -127,6 +127,16 @@ class UntilHandedOver:
     kind: Literal["hand_over"] = "hand_over"
 
 
+@dataclass(frozen=True, slots=True)
+class UntilPartition:
+    """There is something that a consumer of partitions of the pipeline was not told, or has not acknowledged. A job
+    that rests tells nothing more until it goes on, and is waited for."""
+
+    pipeline: str
+    consumer: str
+    kind: Literal["partition"] = "partition"
+
+
 Wait: TypeAlias = (
     UntilState
     | UntilWatermark
@@ -137,6 +147,7 @@ Wait: TypeAlias = (
     | UntilSavepoint
     | UntilProven
     | UntilHandedOver
+    | UntilPartition
 )
 
 _WAITS: TypeAdapter[Wait] = TypeAdapter(Annotated[Wait, Discriminator("kind")])
@@ -178,6 +189,8 @@ def describe(wait: Wait) -> str:
             return f"the drill of savepoint {savepoint} of pipeline {pipeline}"
         case UntilHandedOver(pipeline):
             return f"pipeline {pipeline} to take over"
+        case UntilPartition(pipeline, consumer):
+            return f"the next bucket of pipeline {pipeline} to be complete, for {consumer}"
         case never:
             assert_never(never)
 
@@ -235,6 +248,8 @@ def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Co
             return (yield from _look_at_drill(wait))
         case UntilHandedOver():
             return (yield from _look_at_hand_over(wait))
+        case UntilPartition():
+            return (yield from _look_at_partitions(wait, hold))
         case never:
             assert_never(never)
 
@@ -360,6 +375,14 @@ def _look_at_hand_over(wait: UntilHandedOver) -> Conversation[Event | None]:
     why = hand_over.waits_for or "it was taken back"
     text = f"{hand_over.copy_name} does not take over from {hand_over.pipeline}: {why}"
     return Ended(wait.pipeline, pipeline.state, "pipeline.hand_over", text)
+
+
+def _look_at_partitions(wait: UntilPartition, hold: timedelta) -> Conversation[Event | None]:
+    deliveries = yield from ask(calls.next_deliveries(wait.consumer, 1, hold))
+    if not deliveries.data:
+        return None
+    pipeline = yield from ask(calls.get_pipeline(deliveries.consumer.pipeline_id))
+    return Reached(pipeline.id, pipeline.state)
 
 
 def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:

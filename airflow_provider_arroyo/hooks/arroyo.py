@@ -86,10 +86,14 @@ class ArroyoHook(BaseHook):
 
     async def await_event(self, wait: Wait, *, poll: timedelta, deadline: datetime | None = None) -> Event:
         """Wait in an event loop as `waits.watch` does, over what all waits of the process share."""
-        async with SharedConnection(self.aget_conn, wait, Limits(poll, deadline), _asleep) as connection:
+        async with self.share(wait, Limits(poll, deadline)) as connection:
             hold = timedelta(0) if await connection.has_stream() else HOLD
             conversation = waits.watch(wait, now=conversations.utc_now, deadline=deadline, poll=poll, hold=hold)
             return await conversations.arun(self._log_failures(conversation), connection.send, connection.pause)
+
+    def share(self, wait: Wait, limits: Limits) -> SharedConnection:
+        """What all waits of this process share, for one that sends its requests itself."""
+        return SharedConnection(self.aget_conn, wait, limits, _asleep)
 
     def send(self, call: calls.ApiCall[T]) -> T:
         """Send one request."""

@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.testing.clock import TurnableClock
+from airflow_provider_arroyo.testing.partitions import FakeConsumer, differs, new_consumer
 
 TOKEN = "the-token-of-the-fake"  # noqa: S105 - it opens nothing else
 
@@ -161,6 +162,8 @@ class FakeControlPlane:
         self.per_request = timedelta(0)
         """How much time passes with each request, for tasks that look and look again."""
         self.pipelines: dict[str, FakePipeline] = {}
+        self.consumers: dict[str, FakeConsumer] = {}
+        """Those of partitions, by their names."""
         self.requests: list[Request] = []
         self.faults: list[tuple[str, str, Fault]] = []
         self.refusals: dict[tuple[str, str], Answer] = {}
@@ -173,6 +176,7 @@ class FakeControlPlane:
         self.lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
+        self._made = 0
 
     @property
     def url(self) -> str:
@@ -220,6 +224,18 @@ class FakeControlPlane:
         self.pipelines[pipeline.id] = pipeline
         return pipeline
 
+    def consume(self, name: str, pipeline: str, **body: Any) -> FakeConsumer:
+        """Let there be a consumer of partitions, as a request with this body makes it."""
+        followed = self._find(pipeline)
+        if followed is None:
+            raise ValueError(f"there is no pipeline {pipeline!r}")
+        self._made += 1
+        complete = self._complete_until(followed, {})
+        wanted, names = {"pipeline": pipeline, **body}, (followed.id, followed.name)
+        made = new_consumer(self._made, name, names, wanted, complete_until=complete, now=self.clock.now)
+        self.consumers[name] = made
+        return made
+
     def fail(self, method: str, path: str, *faults: Fault) -> None:
         """What happens to the next requests of this kind. A lost answer is lost after the request was taken."""
         self.faults += [(method, path, fault) for fault in faults]
@@ -263,11 +279,57 @@ class FakeControlPlane:
                 return _list([pipeline.to_json(pipeline.states[0]) for pipeline in self.pipelines.values()])
             case "POST", ["savepoints", savepoint, "fork"]:
                 return self._fork(savepoint, request)
+            case "PUT", ["partitions", name]:
+                return self._put_consumer(name, request)
+            case "GET", ["partitions"]:
+                return _list([consumer.to_json() for consumer in self.consumers.values()])
+            case method, ["partitions", name, *segments]:
+                if name not in self.consumers:
+                    return problem(404, "partition.not_found", f"there is no consumer of partitions {name!r}")
+                return self._of_consumer(method, self.consumers[name], segments, request)
             case method, ["pipelines", name, *segments]:
                 pipeline = self._find(name)
                 if pipeline is None:
                     return problem(404, "pipeline.not_found", f"there is no pipeline {name!r}")
                 return self._of_pipeline(method, pipeline, segments, request)
+        return problem(404, "http.unknown_path", request.path)
+
+    def _put_consumer(self, name: str, request: Request) -> Answer:
+        if self._find(request.body["pipeline"]) is None:
+            return problem(404, "pipeline.not_found", f"there is no pipeline {request.body['pipeline']!r}")
+        if name not in self.consumers:
+            self.consume(name, **request.body)
+        if differs(self.consumers[name], request.body):
+            return problem(409, "partition.differs", f"the consumer of partitions {name!r} follows other buckets")
+        return Answer(200, self.consumers[name].to_json())
+
+    def _of_consumer(self, method: str, consumer: FakeConsumer, segments: list[str], request: Request) -> Answer:
+        match method, segments:
+            case "GET", []:
+                return Answer(200, consumer.to_json())
+            case "DELETE", []:
+                del self.consumers[consumer.name]
+                return Answer(204, None)
+            case "GET", ["next"]:
+                pipeline = self.pipelines[consumer.pipeline_id]
+                if (
+                    int(request.query.get("timeout_seconds", 0))
+                    and not consumer.waiting
+                    and pipeline.behind is not None
+                ):
+                    self.clock.turn_towards(consumer.due + pipeline.behind)
+                consumer.close(self._complete_until(pipeline, {}), self.clock.now)
+                limit = int(request.query.get("limit", 100))
+                given = [consumer.told(delivery) for delivery in consumer.waiting]
+                body = {"consumer": consumer.to_json(), "data": given[:limit], "has_more": len(given) > limit}
+                return Answer(200, body)
+            case "POST", ["ack"]:
+                if request.body.get("id") not in (None, consumer.id):
+                    return problem(409, "partition.differs", f"{consumer.name!r} is another consumer now")
+                if request.body["up_to"] > len(consumer.deliveries):
+                    return problem(409, "partition.not_delivered", f"{consumer.name!r} was not given that delivery")
+                consumer.acked = max(consumer.acked, request.body["up_to"])
+                return Answer(200, consumer.to_json())
         return problem(404, "http.unknown_path", request.path)
 
     def _find(self, name: str) -> FakePipeline | None:

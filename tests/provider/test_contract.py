@@ -10,6 +10,7 @@ import pytest
 
 import engine.api.answers as engine_answers
 import engine.api.hand_overs as hand_overs
+import engine.api.partitions as partitions
 import engine.api.reprocessing as reprocessing
 import engine.api.savepoint_rules as savepoint_rules
 import engine.jobs.states as engine_states
@@ -34,6 +35,9 @@ KINDS = (
     answers.ReprocessedPipeline,
     answers.HandOver,
     answers.PipelineEvent,
+    answers.PartitionConsumer,
+    answers.PartitionDelivery,
+    answers.Deliveries,
 )
 CALLS: list[ApiCall[Any]] = [
     calls.ping(),
@@ -71,6 +75,9 @@ CALLS: list[ApiCall[Any]] = [
     calls.set_retention("clicks", calls.RetentionRules(1, 2, 3, timedelta(days=4), timedelta(days=5), "Asia/Tokyo")),
     calls.prune_savepoints("clicks", calls.RetentionRules(1), dry_run=True),
     calls.prune_savepoints("clicks"),
+    calls.put_consumer("hours", calls.ConsumerSpec("clicks", "1 day", "t", "output", "UTC", "1 hour", "2026", "2027")),
+    calls.next_deliveries("hours", 50, timedelta(seconds=30)),
+    calls.acknowledge(answers.PartitionConsumer("part_1", "hours", "pl_1", "clicks", 3, 1), 2),
     calls.get_watermark("clicks", calls.Gate(NOON, "counts", "output", "a_dag", "a_run"), timedelta(seconds=30)),
 ]
 
@@ -86,7 +93,7 @@ def test_both_mean_the_same_by_an_end(state: JobState) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_field_that_is_read_is_sent(kind: type) -> None:
-    homes = (engine_answers, savepoint_rules, reprocessing, hand_overs)
+    homes = (engine_answers, savepoint_rules, reprocessing, hand_overs, partitions)
     home = next(home for home in homes if hasattr(home, kind.__name__))
     sent = getattr(home, kind.__name__).model_fields
 

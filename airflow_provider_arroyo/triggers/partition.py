@@ -1,0 +1,191 @@
+"""The trigger of watchers: each bucket of event time that is complete becomes an event of the watched asset."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import Deliveries, PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.calls import ConsumerSpec, GateTime
+from airflow_provider_arroyo.change_stream import Limits, SharedConnection
+from airflow_provider_arroyo.conversations import Backoff, ask_until_answered, utc_now
+from airflow_provider_arroyo.errors import ArroyoError, NotHandedOnError
+from airflow_provider_arroyo.hooks.arroyo import HOLD, ArroyoHook
+from airflow_provider_arroyo.partitions import to_edge, to_length, to_payload
+from airflow_provider_arroyo.waits import UntilPartition
+
+LOG = logging.getLogger(__name__)
+
+BACKOFF = Backoff(timedelta(seconds=1), timedelta(minutes=1))
+AT_ONCE = 50
+"""How many deliveries are handed on before they are acknowledged."""
+
+
+@dataclass(slots=True, eq=False)
+class Handed:
+    """A delivery on its way to Airflow, and whether Airflow has taken its event. A trigger that is ended while it
+    hands one on counts as done with it in Airflow's books, though nobody has the event."""
+
+    consumer: PartitionConsumer
+    delivery: PartitionDelivery
+    is_taken: bool = False
+
+
+class WatermarkEventTrigger(BaseEventTrigger):
+    """For an `AssetWatcher`: one event of the asset for each bucket of event time that becomes complete, in order.
+
+    The control plane keeps how far it is, as a consumer of partitions, which is made when there is none. A delivery is
+    acknowledged once Airflow has stored its event. If the triggerer dies in between it comes again, with the same
+    `delivery` in its payload. After a restore there is an event of `kind` `voided` for each bucket that was told too
+    early, and a second one of `closed` when it is complete again.
+
+    Events of watchers carry no partition key.
+
+    :param pipeline: name or id of the pipeline.
+    :param every: how long a bucket is: `1 hour`, `15 minutes`, or a timedelta of whole seconds.
+    :param consumer: the name of the consumer. Whoever names the same one shares its deliveries.
+    :param arroyo_conn_id: the connection; secrets stay in it.
+    :param table: the sink that has to be complete; without it, all of them.
+    :param by: `input` or `output` time, as at a `WatermarkSensor`.
+    :param time_zone: whole days begin at midnight there.
+    :param offset: how much later each bucket begins.
+    :param start: an instant of the first bucket; without it, the oldest one that is not complete when the consumer is
+        made.
+    :param until: buckets that end later are left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        every: timedelta | str,
+        consumer: str,
+        arroyo_conn_id: str = ArroyoHook.default_conn_name,
+        table: str | None = None,
+        by: GateTime = "input",
+        time_zone: str = "UTC",
+        offset: timedelta | str | None = None,
+        start: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
+        self.arroyo_conn_id = arroyo_conn_id
+        self.consumer = consumer
+        self.spec = ConsumerSpec(
+            pipeline,
+            to_length(every),
+            table,
+            by,
+            time_zone,
+            None if offset is None else to_length(offset),
+            to_edge(start, "start"),
+            to_edge(until, "until"),
+        )
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """How the trigger is made again elsewhere; the same for two that are told of the same."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "arroyo_conn_id": self.arroyo_conn_id,
+            "consumer": self.consumer,
+            **self.spec.to_json(),
+        }
+
+    def shared_stream_key(self) -> Hashable:
+        """Two that share a consumer share what it is given."""
+        return ("arroyo-partitions", *sorted(self.serialize()[1].items()))
+
+    @classmethod
+    def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
+        """What takes the deliveries, and acknowledges those whose events Airflow has stored."""
+        return DeliveryProducer(cls(**kwargs))
+
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[Handed]) -> AsyncIterator[TriggerEvent]:
+        """One event for each delivery."""
+        async for handed in shared_stream:
+            yield _event(handed)
+            handed.is_taken = True
+
+    async def run(self) -> AsyncGenerator[TriggerEvent, None]:
+        """The same where nobody shares: what was yielded is acknowledged once the next one is asked for."""
+        producer = DeliveryProducer(self)
+        async with aclosing(producer.open_stream()) as stream:
+            async for _, handed in stream:
+                yield _event(handed)
+                await producer.acknowledge(handed)
+
+
+def _event(handed: Handed) -> TriggerEvent:
+    payload = to_payload(handed.consumer, handed.delivery)
+    return TriggerEvent(payload)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
+
+
+class DeliveryProducer(SharedStreamProducer):
+    """Takes the deliveries of one consumer, page by page: the next page is asked for once the one before it is done
+    with, so that what is given again is never handed on twice by the same process."""
+
+    def __init__(self, trigger: WatermarkEventTrigger) -> None:
+        self._hook = ArroyoHook(trigger.arroyo_conn_id)
+        self._name = trigger.consumer
+        self._spec = trigger.spec
+        self._acked = 0
+        self._moved = asyncio.Event()
+
+    async def open_stream(self) -> AsyncGenerator[tuple[Handed, Handed], None]:
+        """Deliveries for ever. A control plane that is away or refuses is asked again."""
+        wait = UntilPartition(self._spec.pipeline, self._name)
+        limits, failures, is_there = Limits(timedelta(seconds=5)), 0, False
+        async with self._hook.share(wait, limits) as connection:
+            while True:
+                try:
+                    if not is_there:
+                        await connection.send(calls.put_consumer(self._name, self._spec))
+                    given, is_there, failures = await self._take(connection), True, 0
+                except ArroyoError as error:
+                    failures, is_there = failures + 1, False
+                    LOG.warning("%s is not told of partitions now; trying again: %s", self._name, error)
+                    await asyncio.sleep(BACKOFF.pause(failures).length.total_seconds())
+                    continue
+                for delivery in given.data:
+                    handed = Handed(given.consumer, delivery)
+                    yield handed, handed
+                if given.data:
+                    await self._until_acked(given.data[-1].sequence)
+                else:
+                    await connection.pause(limits.poll)
+
+    async def advance(self, batch: Sequence[AdvanceItem]) -> None:
+        """Acknowledge those whose events Airflow has stored, up to the first that it has not."""
+        done: Handed | None = None
+        for item in batch:
+            if item.outcome.failed or not item.broker_payload.is_taken:
+                break
+            done = item.broker_payload
+        if done is not None:
+            await self.acknowledge(done)
+        if done is not batch[-1].broker_payload:
+            raise NotHandedOnError(f"an event of consumer {self._name} was not stored")
+
+    async def acknowledge(self, handed: Handed) -> None:
+        """Be done with all up to this one."""
+        sequence = handed.delivery.sequence
+        await self._hook.arun(ask_until_answered(calls.acknowledge(handed.consumer, sequence), utc_now))
+        self._acked = sequence
+        self._moved.set()
+
+    async def _take(self, connection: SharedConnection) -> Deliveries:
+        hold = timedelta(0) if await connection.has_stream() else HOLD
+        return await connection.send(calls.next_deliveries(self._name, AT_ONCE, hold))
+
+    async def _until_acked(self, sequence: int) -> None:
+        while self._acked < sequence:
+            self._moved.clear()
+            await self._moved.wait()
