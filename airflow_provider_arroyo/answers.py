@@ -299,6 +299,56 @@ class PipelineEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveTask:
+    """What a control plane is doing for a move, until it ends."""
+
+    state: Literal["running", "done", "failed"]
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A move, as the control plane sees it that the pipeline leaves."""
+
+    step: Literal["leaving", "exported", "released", "over"]
+    to: str
+    place: str
+    passport: dict[str, Any]
+    key: str | None = field(default=None, repr=False)
+    """What lets the other control plane start it; None before it is released."""
+    task: MoveTask | None = None
+
+    @property
+    def pipeline_id(self) -> str:
+        """The pipeline, which keeps its id."""
+        return str(self.passport["pipeline_id"])
+
+    @property
+    def name(self) -> str:
+        """What it is called, here and there."""
+        return str(self.passport["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A move, as the control plane sees it that the pipeline comes to."""
+
+    pipeline_id: str
+    name: str
+    step: str | None = None
+    task: MoveTask | None = None
+    state: str | None = None
+    is_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """That a pipeline would be let in."""
+
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Why a request was refused."""
 
@@ -326,6 +376,9 @@ _KINDS = (
     Deliveries,
     Watermark,
     PipelineEvent,
+    Departure,
+    Arrival,
+    Welcome,
     Problem,
 )
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in _KINDS}

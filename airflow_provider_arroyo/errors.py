@@ -152,6 +152,13 @@ class UpgradeRefusedError(ArroyoError, AirflowFailException):
     """The script cannot take over the state of the pipeline, or something would be lost; the hint is the plan."""
 
 
+class MoveError(ArroyoError):
+    """A pipeline cannot go to the other control plane as it is; `message` says why."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, code="pipeline.move", hint=hint)
+
+
 class StoppedMeanwhileError(ArroyoError, AirflowFailException):
     """A person has stopped or deleted what this task has deployed; a retry does not undo that."""
 

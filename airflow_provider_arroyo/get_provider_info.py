@@ -25,6 +25,7 @@ def get_provider_info() -> dict[str, Any]:
         "operators": _modules(
             "operators.base",
             "operators.fork",
+            "operators.move",
             "operators.reprocess",
             "operators.rescale",
             "operators.restore",

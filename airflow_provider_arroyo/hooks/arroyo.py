@@ -66,6 +66,11 @@ class ArroyoHook(BaseHook):
             mask_secret(endpoint.token)
         return endpoint
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the connection leads to a control plane that is started on this machine when there is none."""
+        return _is_true(self.get_connection(self.arroyo_conn_id).extra_dejson.get("embedded"))
+
     async def aget_conn(self) -> Endpoint:
         """The same in an event loop, which is not held up meanwhile."""
         connection = await self.aget_connection(self.arroyo_conn_id)

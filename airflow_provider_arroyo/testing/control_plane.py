@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.testing.clock import TurnableClock
+from airflow_provider_arroyo.testing.moves import FakeMoves
 from airflow_provider_arroyo.testing.partitions import FakeConsumer, differs, new_consumer
 
 TOKEN = "the-token-of-the-fake"  # noqa: S105 - it opens nothing else
@@ -170,6 +171,7 @@ class FakeControlPlane:
         self.on_patch: Callable[[FakePipeline, dict[str, Any]], None] = _patch
         self.answered: dict[str, Answer] = {}
         self.forks: dict[str, FakePipeline] = {}
+        self.moves = FakeMoves()
         self.hand_over_steps: deque[tuple[str, str | None]] | None = None
         self.gate: threading.Event | None = None
         self.waiting = threading.Event()
@@ -287,6 +289,8 @@ class FakeControlPlane:
                 if name not in self.consumers:
                     return problem(404, "partition.not_found", f"there is no consumer of partitions {name!r}")
                 return self._of_consumer(method, self.consumers[name], segments, request)
+            case method, ["arrivals", *rest]:
+                return _found(self.moves.arrive(method, rest, request.body), request)
             case method, ["pipelines", name, *segments]:
                 pipeline = self._find(name)
                 if pipeline is None:
@@ -439,6 +443,9 @@ class FakeControlPlane:
                 return self._hand_over(method, pipeline)
             case "POST", ["restore"]:
                 return self._take_back(pipeline, request, {})
+            case _, ["departure", *action]:
+                is_dry = request.query.get("dry_run") == "true"
+                return _found(self.moves.depart(method, action, pipeline, request.body, is_dry=is_dry), request)
             case "POST", ["plan"]:
                 return Answer(200, pipeline.plan)
             case "POST", ["savepoints"]:
@@ -518,6 +525,10 @@ def _savepoint_script(savepoint: str, label: str | None) -> deque[dict[str, Any]
 
 def _next(script: deque[Any]) -> Any:
     return script.popleft() if len(script) > 1 else script[0]
+
+
+def _found(body: dict[str, Any] | None, request: Request) -> Answer:
+    return problem(404, "http.unknown_path", request.path) if body is None else Answer(200, body)
 
 
 def _list(items: list[Any]) -> Answer:

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 import engine.api.answers as engine_answers
+import engine.api.arrivals as arrivals
+import engine.api.departures as departures
 import engine.api.hand_overs as hand_overs
 import engine.api.partitions as partitions
 import engine.api.reprocessing as reprocessing
 import engine.api.savepoint_rules as savepoint_rules
 import engine.jobs.states as engine_states
-from airflow_provider_arroyo import answers, calls
-from airflow_provider_arroyo.calls import ApiCall, PipelineSpec
+from airflow_provider_arroyo import answers, calls, moves
+from airflow_provider_arroyo.calls import ApiCall, Json, PipelineSpec
 from airflow_provider_arroyo.states import JobState
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -38,7 +40,11 @@ KINDS = (
     answers.PartitionConsumer,
     answers.PartitionDelivery,
     answers.Deliveries,
+    answers.Departure,
+    answers.Arrival,
+    answers.Welcome,
 )
+COMES: dict[str, Json] = {"passport": {}, "place": "s3://a/b", "origin": "http://here", "secrets": {}}
 CALLS: list[ApiCall[Any]] = [
     calls.ping(),
     calls.deploy(
@@ -78,6 +84,17 @@ CALLS: list[ApiCall[Any]] = [
     calls.put_consumer("hours", calls.ConsumerSpec("clicks", "1 day", "t", "output", "UTC", "1 hour", "2026", "2027")),
     calls.next_deliveries("hours", 50, timedelta(seconds=30)),
     calls.acknowledge(answers.PartitionConsumer("part_1", "hours", "pl_1", "clicks", 3, 1), 2),
+    moves.list_departures("clicks"),
+    moves.begin_departure("clicks", "http://there", "s3://a/b", dry_run=True),
+    moves.go_on("clicks", "export"),
+    moves.go_on("clicks", "release"),
+    moves.go_on("clicks", "over"),
+    moves.stay("clicks"),
+    moves.would_welcome(COMES),
+    moves.arrive(COMES),
+    moves.get_arrival("pl_1"),
+    moves.start_arrived("pl_1", "k"),
+    moves.send_back("pl_1"),
     calls.get_watermark("clicks", calls.Gate(NOON, "counts", "output", "a_dag", "a_run"), timedelta(seconds=30)),
 ]
 
@@ -93,7 +110,7 @@ def test_both_mean_the_same_by_an_end(state: JobState) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_field_that_is_read_is_sent(kind: type) -> None:
-    homes = (engine_answers, savepoint_rules, reprocessing, hand_overs, partitions)
+    homes = (engine_answers, savepoint_rules, reprocessing, hand_overs, partitions, departures, arrivals)
     home = next(home for home in homes if hasattr(home, kind.__name__))
     sent = getattr(home, kind.__name__).model_fields
 

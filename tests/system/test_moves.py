@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 from engine.cli import main
 from engine.commands.client import Json
+from engine.commands.remote import rows_of
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.jobs import processes
 from engine.jobs.fault_points import TransferPoint
+from tests.dag_runs import play
 from tests.system.conftest import Served, until
 
 HERE = (
@@ -154,3 +157,25 @@ def test_what_is_refused_there_stops_nothing_here_and_a_move_is_taken_back(
     there.until(state="Running", run_id=4)
     # it has begun to work there, so its sinks may have rows that nobody knows of here
     assert move(here, there, tmp_path / "place", "--take-back") == 2
+
+
+def test_the_example_moves_a_pipeline_from_one_control_plane_to_the_other(
+    planes: tuple[Served, Served], tmp_path: Path
+) -> None:
+    here, there = (plane.start() for plane in planes)
+    names = {"AIRFLOW_CONN_ARROYO_DEFAULT": here, "AIRFLOW_CONN_ARROYO_OTHER": there}
+    connections = {
+        name: json.dumps({"conn_type": "arroyo", "host": plane.client.url, "password": plane.client.token})
+        for name, plane in names.items()
+    }
+
+    run = play("move_to_another_control_plane", tmp_path / "home", connections, {"via": (tmp_path / "place").as_uri()})
+
+    assert set(run.states.values()) == {"success"}
+    moved = run.returned["move"]
+    assert (moved["name"], moved["to"]) == ("moving_clicks", there.client.url)
+    [pipeline] = rows_of(there.client.get("/pipelines"))
+    assert (pipeline["id"], pipeline["state"]) == (moved["pipeline_id"], "Stopped")
+    [departure] = rows_of(here.client.get("/pipelines/moving_clicks/departure"))
+    assert departure["step"] == "over"
+    assert there.client.token not in run.output

@@ -1,0 +1,73 @@
+"""The requests of a move from one control plane to another, and their answers.
+
+    here                    there                   after a retry behind it
+    dry run                 check                   nothing has happened
+    begin                                           it stands; the task goes on
+    export                  arrive                  the same
+    release                                         it runs nowhere, and only there it can
+                            start                   it runs there
+    over                                            all is done
+
+Both control planes write down how far a move is, so a task keeps nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import Arrival, Departure, Welcome, read, read_list
+from airflow_provider_arroyo.calls import ApiCall, Json
+
+
+def list_departures(pipeline: str) -> ApiCall[tuple[Departure, ...]]:
+    """The move that a pipeline is in or has been in; nothing where it stays."""
+    return ApiCall("GET", _departure(pipeline), partial(read_list, Departure))
+
+
+def begin_departure(pipeline: str, to: str, place: str, *, dry_run: bool = False) -> ApiCall[Departure]:
+    """Stop a pipeline that is to go; nobody can start it here from now on. A dry run only says what would be."""
+    query: dict[str, str | int] = {"dry_run": "true"} if dry_run else {}
+    body: dict[str, Json] = {"to": to, "place": place}
+    return ApiCall("POST", _departure(pipeline), partial(read, Departure), query=query, body=body)
+
+
+def go_on(pipeline: str, action: Literal["export", "release", "over"]) -> ApiCall[Departure]:
+    """Do one more step where it leaves; done once, however often it is asked for."""
+    return ApiCall("POST", f"{_departure(pipeline)}/{action}", partial(read, Departure))
+
+
+def stay(pipeline: str) -> ApiCall[None]:
+    """Let a pipeline stay that was not released."""
+    return ApiCall("DELETE", _departure(pipeline), lambda _: None)
+
+
+def would_welcome(introduced: Mapping[str, Json]) -> ApiCall[Welcome]:
+    """Whether it would be let in there."""
+    return ApiCall("POST", "/arrivals/check", partial(read, Welcome), body=introduced)
+
+
+def arrive(introduced: Mapping[str, Json]) -> ApiCall[Arrival]:
+    """Fetch its state; it is there then, and does not run."""
+    return ApiCall("POST", "/arrivals", partial(read, Arrival), body=introduced)
+
+
+def start_arrived(pipeline_id: str, key: str | None) -> ApiCall[Arrival]:
+    """Let it run there as it did here, since it was released here."""
+    return ApiCall("POST", f"/arrivals/{pipeline_id}/start", partial(read, Arrival), body={"key": key})
+
+
+def get_arrival(pipeline_id: str) -> ApiCall[Arrival]:
+    """How it is coming in."""
+    return ApiCall("GET", f"/arrivals/{pipeline_id}", partial(read, Arrival))
+
+
+def send_back(pipeline_id: str) -> ApiCall[None]:
+    """Have nothing of it there, as long as it has done nothing there."""
+    return ApiCall("DELETE", f"/arrivals/{pipeline_id}", lambda _: None)
+
+
+def _departure(pipeline: str) -> str:
+    return f"{calls.get_pipeline(pipeline).path}/departure"
