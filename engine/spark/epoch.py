@@ -108,16 +108,19 @@ class EpochPart:
     @property
     def is_plain(self) -> bool:
         """Whether every branch is one sink's rows as they are, so that nothing is left to do but to write them."""
-        plain = tuple(write.input for write in self.parts.writes) == tuple(
-            Branch(index, branch.schema) for index, branch in enumerate(self.parts.branches)
-        )
-        return plain and not self.carries_time and not any(target.drops_all for target in self.targets)
+        return self._only_writes and not self.carries_time and not any(target.drops_all for target in self.targets)
+
+    @property
+    def _only_writes(self) -> bool:
+        """Whether nothing is computed here: every branch is what one sink gets."""
+        branches = (Branch(index, branch.schema) for index, branch in enumerate(self.parts.branches))
+        return tuple(write.input for write in self.parts.writes) == tuple(branches)
 
     def run(self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None = None) -> TakenEpoch:
         """Write an epoch into all sinks; with `whole`, tasks make the rows themselves of the slices that they get."""
         reads = sum(isinstance(node, Branch) for write in self.parts.writes for node in walk(write))
-        drops_all = all(target.drops_all for target in self.targets)
-        if whole is not None or reads <= 1 or self.is_plain or drops_all:
+        goes_nowhere = self._only_writes and all(target.drops_all for target in self.targets)
+        if whole is not None or reads <= 1 or self.is_plain or goes_nowhere:
             return self._write(frame, epoch, whole)
         # Spark runs what is read twice twice, and with it what keeps state
         frame = frame.persist()
@@ -152,9 +155,17 @@ class EpochPart:
             reads_all = len(written) == len(self.targets) or len(self.parts.branches) == 1
             is_computed = reads_all and self._is_read(for_sinks)
         if not is_computed:
-            # what nobody wants must be computed all the same: it may hold state
-            frame.write.format("noop").mode("append").save()
+            # what nobody wants must be computed all the same: it may hold state, or fail
+            rows = frame if written else self._for_nobody(frame)
+            rows.write.format("noop").mode("append").save()
         return messages
+
+    def _for_nobody(self, frame: DataFrame) -> DataFrame:
+        """What has to be computed where every sink drops its rows: all that they would get."""
+        if self._only_writes:
+            return frame
+        for_sinks = self._for_sinks(frame, range(len(self.targets)))
+        return for_sinks if self._is_read(for_sinks) else frame
 
     def _is_read(self, for_sinks: DataFrame) -> bool:
         """Whether Spark reads what was released: it does not, where it can tell that no row of it goes out. What it can
