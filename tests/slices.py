@@ -109,6 +109,8 @@ LONG = (
     "system/test_outages.py",
     "system/test_lag_example.py",
     "system/test_nightly_example.py",
+    "system/test_page.py::test_a_page_is_told_of_changes_and_asks_for_nothing_in_between",
+    "system/test_page.py::test_a_page_without_the_stream_asks_by_itself_and_one_whose_session_is_left_elsewhere_closes",
     "system/test_page.py::test_an_upgrade_is_seen_beside_what_runs_and_done_once_what_it_loses_is_accepted",
     "system/test_page.py::test_each_action_says_what_it_does_before_it_is_done",
     "system/test_page.py::test_everybody_can_use_every_page",

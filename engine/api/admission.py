@@ -32,12 +32,6 @@ class Admission:
         """Let these in and no others; safe from any thread."""
         self._named = {token.hash: token for token in tokens}
 
-    def admits(self, who: str | None, clock: Clock) -> bool:
-        """Whether who was let in under a name would be let in again; a request that is held outlives some tokens."""
-        return who in {None, ADMIN} or any(
-            token.name == who and token.is_valid(clock()) for token in self._named.values()
-        )
-
     def caller(self, token: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:
         """Whom a token lets in; None when it does not."""
         return self.caller_of(hash_key(token), admin_hashes, clock) if token else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -31,6 +33,7 @@ PAGE_HEADER = "X-Arroyo-Page"
 """What the page sends with whatever changes something. A page from elsewhere would have to ask first, and nobody says
 yes."""
 _CALLER = "caller"
+_STILL = "still"
 OWN_KEY = f"{API_PREFIX}/runs/"
 """Paths that drivers ask with the secret of their run, which the handlers check."""
 
@@ -60,9 +63,10 @@ class Authentication:
         """Pass a request on, or answer it with a problem."""
         if scope["type"] == "http":
             try:
-                scope.setdefault("state", {})[_CALLER] = self._check(
-                    scope["method"], scope["path"], Headers(scope=scope)
-                )
+                headers = Headers(scope=scope)
+                state = scope.setdefault("state", {})
+                state[_CALLER] = found = self._check(scope["method"], scope["path"], headers)
+                state[_STILL] = partial(self._is_let_in, found, headers)
             except EngineError as error:
                 await answer(problem_of(error))(scope, receive, send)
                 return
@@ -77,6 +81,10 @@ class Authentication:
         if caller is None:
             raise AuthError("the request has no valid token", hint="send `Authorization: Bearer <token>`")
         return caller
+
+    def _is_let_in(self, found: Caller | None, headers: Headers) -> bool:
+        """Whether who was let in would be let in again, by the same token and in the same session."""
+        return found is None or self._caller("GET", headers) == found
 
     def _caller(self, method: str, headers: Headers) -> Caller | None:
         """Whom the token of a request lets in, or the cookie of one without a token."""
@@ -104,6 +112,12 @@ def who_asks(request: Request) -> str | None:
     """The name of the token that a request was let in with; None where nobody needs one."""
     found: Caller | None = request.scope["state"][_CALLER]
     return None if found is None else found.name
+
+
+def is_let_in(request: Request) -> bool:
+    """Whether who has sent a request would be let in again: one that is held outlives some tokens and sessions."""
+    still: Callable[[], bool] = request.scope["state"][_STILL]
+    return still()
 
 
 def caller(request: Request) -> Caller:

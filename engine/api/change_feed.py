@@ -71,6 +71,11 @@ class ChangeFeed:
         self._grown.set()
         self._rung.set()
 
+    def rouse(self) -> None:
+        """Wake all readers, to see what has changed or whether they are let in any more."""
+        self._grown.set()
+        self._grown = asyncio.Event()
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Have changes kept for as long as somebody reads."""
@@ -94,8 +99,7 @@ class ChangeFeed:
                 self._newest = item.number
         self.log, self.forgotten = news.log, news.forgotten
         if news.items:
-            self._grown.set()
-            self._grown = asyncio.Event()
+            self.rouse()
         if self._tending is None and self._readers > 0:
             self._tending = asyncio.get_running_loop().create_task(self._tend())
 
@@ -113,7 +117,7 @@ class ChangeFeed:
         return self.forgotten <= number <= self._newest
 
     async def wait(self, number: int, seconds: float) -> bool:
-        """Wait until there is something after a number; False when there is none after so long."""
+        """Wait until there is something after a number, or readers are roused; False when neither is after so long."""
         if self._newest > number or self.is_closed:
             return not self.is_closed
         grown = self._grown

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from engine.api import answers
-from engine.api.authentication import who_asks
+from engine.api.authentication import is_let_in
 from engine.api.change_feed import ChangeFeed, FeedItem, News
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
@@ -89,8 +89,7 @@ async def list_changes(
         await feed.look()
         start, is_reset = _start(feed, asked)
         if asked is not None and not is_reset:
-            await feed.wait(start.number, min(timeout_seconds, context.long_poll_max.total_seconds()))
-            _check(request, context)
+            await _wait(feed, start.number, min(timeout_seconds, context.long_poll_max.total_seconds()), request)
         items = feed.after(start.number)
     end = items[-1].number if items else start.number
     data = [Change.model_validate_json(item.text) for item in items]
@@ -170,8 +169,9 @@ async def _pieces(request: Request, context: Context, asked: Cursor | None, seco
         yield "retry: 1000\n\n" + ("event: reset\ndata: {}\n\n" if is_reset else "")
         yield _events(start.log, items) + f"id: {Cursor(start.log, number)}\nevent: ready\ndata: {{}}\n\n"
         while (remaining := end - loop.time()) > 0 and not feed.is_closed:
-            has_grown = await feed.wait(number, min(_HEARTBEAT_SECONDS, remaining))
-            if not context.admission.admits(who_asks(request), context.clock):
+            # asked before the wait, too: who has left while something was sent is not roused any more
+            has_grown = is_let_in(request) and await feed.wait(number, min(_HEARTBEAT_SECONDS, remaining))
+            if not is_let_in(request):
                 return
             items = feed.after(number)
             number = items[-1].number if items else number
@@ -208,8 +208,13 @@ def _start(feed: ChangeFeed, asked: Cursor | None) -> tuple[Cursor, bool]:
     return Cursor(feed.log, 0), True
 
 
-def _check(request: Request, context: Context) -> None:
-    if not context.admission.admits(who_asks(request), context.clock):
+async def _wait(feed: ChangeFeed, number: int, seconds: float, request: Request) -> None:
+    """Wait for a change after a number, for so long at most, and for as long as who asks is let in."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while await feed.wait(number, end - loop.time()) and not feed.after(number) and is_let_in(request):
+        pass  # somebody else has left
+    if not is_let_in(request):
         raise AuthError("the token has ended while the request was held", hint="ask for another token")
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from engine.api.answers import Page
-from engine.api.authentication import who_asks
+from engine.api.authentication import is_let_in
 from engine.api.bodies import Body
 from engine.api.context import ContextDep
 from engine.api.partition_answers import Deliveries, PartitionConsumer, PartitionDelivery, delivery_shown, shown
@@ -132,7 +132,7 @@ async def next_deliveries(
             await asyncio.wait([wait.answer], timeout=min(remaining, until_end) if until_end > 0 else remaining)
         finally:
             context.changes.forget(consumer.pipeline_id, wait)
-        if not context.admission.admits(who_asks(request), context.clock):
+        if not is_let_in(request):
             raise AuthError("the token has ended while the request was held", hint="ask for another token")
 
 

@@ -73,6 +73,7 @@ def end(request: Request, context: ContextDep) -> Response:
     if ended is not None:
         with context.database.writing() as connection:
             left_sessions.add(connection, *ended, now)
+        context.changes.somebody_has_left()
     response = Response(status_code=204)
     response.delete_cookie(cookie_name(request.headers), path="/", httponly=True, samesite="strict")
     return response

@@ -98,6 +98,7 @@ def revoke(name: str, who: AdminDep, context: ContextDep) -> None:
     with context.database.writing() as connection:
         tokens.revoke(connection, name, context.clock())
         _load(connection, context)
+    context.changes.somebody_has_left()
     LOG.info("token %s was revoked by %s", name, who)
 
 

@@ -72,6 +72,11 @@ class Changes:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ring, pipeline_id)
 
+    def somebody_has_left(self) -> None:
+        """Have those who read the changes of all pipelines see whether they are let in any more."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.feed.rouse)
+
     def close(self) -> None:
         """Let everybody go, and let nobody wait any more."""
         self.is_closed = True

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.authentication import who_asks
+from engine.api.authentication import is_let_in
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.api.query_instants import read_instant
@@ -56,7 +56,7 @@ async def get(
     reading = await run_in_threadpool(read, context.database, pipeline)
     if not is_final(reading, gate) and loop.time() < end:
         reading = await _held(context, reading.record.pipeline.id, gate, end)
-        if not context.admission.admits(who_asks(request), context.clock):
+        if not is_let_in(request):
             raise AuthError("the token has ended while the request was held", hint="ask for another token")
     answer = answers.watermark(reading.record, gate, is_given_up=reading.is_state_given_up)
     pipeline_id = reading.record.pipeline.id

@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from fastapi.testclient import TestClient
 
 from engine import server
 from engine.api import change_feed, changes
@@ -186,6 +188,53 @@ def test_a_request_without_a_token_is_refused_and_one_whose_token_is_revoked_end
 
     assert not reader.is_alive()
     assert '"epoch":3' not in texts[0]
+
+
+@pytest.mark.parametrize("way", ["the session is left", "its token is revoked"])
+def test_a_stream_ends_at_once_when_who_reads_it_has_left_and_those_of_others_go_on(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(changes, "_HEARTBEAT_SECONDS", 3600.0)
+    token = plane.http.post("/api/v1/tokens", json={"name": "page"}).json()["token"]
+    browsers = [TestClient(plane.http.app, headers={"X-Arroyo-Page": "1"}) for _ in range(2)]
+    readers = [_follow(plane, browser, token) for browser in browsers]
+    while plane.context.changes.feed._readers < 2:
+        pass
+    if way == "the session is left":
+        assert browsers[0].delete("/api/v1/session").is_success
+        readers[0].join(30)
+        assert [reader.is_alive() for reader in readers] == [False, True]
+    assert plane.http.delete("/api/v1/tokens/page").is_success
+    for reader in readers:
+        reader.join(30)
+
+    assert [reader.is_alive() for reader in readers] == [False, False]
+
+
+def test_who_waits_for_a_change_goes_on_waiting_when_somebody_else_leaves(plane: Plane) -> None:
+    plane.run("orders")
+    cursor = read(plane)["cursor"]
+    pages: list[dict[str, Any]] = []
+    reader = threading.Thread(target=lambda: pages.append(read(plane, cursor, timeout_seconds=30)))
+    reader.start()
+    while plane.context.changes.feed._readers == 0:
+        pass
+    plane.http.post("/api/v1/tokens", json={"name": "other"})
+    assert plane.http.delete("/api/v1/tokens/other").is_success
+    plane.call("heartbeat", {"state": "running", "reports": [report(3, 30)]})
+    reader.join(30)
+
+    assert names(pages[0]) == ["orders"]
+
+
+def _follow(plane: Plane, browser: TestClient, token: str) -> threading.Thread:
+    """Read a stream as a page that was let in by a token does."""
+    browser.portal = plane.http.portal  # the same event loop
+    assert browser.post("/api/v1/session", json={"token": token}).is_success
+    ask = partial(browser.get, "/api/v1/changes/stream", params={"timeout_seconds": 3600})
+    reader = threading.Thread(target=ask, daemon=True)
+    reader.start()
+    return reader
 
 
 @dataclass

@@ -133,6 +133,57 @@ def test_a_token_lets_in_and_what_happens_is_seen_at_once(visit: Visit, shared: 
     expect(page.get_by_label("Token")).to_be_visible()
 
 
+def asked_within(page: Page, milliseconds: int) -> list[str]:
+    """What a page asks for in a stretch of time, which passes at once, and is answered."""
+    asked: list[Any] = []
+
+    def note(request: Any) -> None:
+        asked.append(request)
+
+    page.on("request", note)
+    page.clock.fast_forward(milliseconds)
+    page.evaluate("fetch('api/v1/ping')")  # comes behind what is asked for
+    page.remove_listener("request", note)
+    for request in asked:
+        request.response()
+    return [request.url for request in asked if not request.url.endswith("/ping")]
+
+
+def test_a_page_is_told_of_changes_and_asks_for_nothing_in_between(visit: Visit, shared: Served) -> None:
+    shared.deploy("told-of", stop="immediate")
+    shared.until("told-of", state="Stopped")
+    visit.page.clock.install()
+    page = visit.enter()
+    visit.go("#/pipelines/told-of")
+    expect(page.get_by_role("heading", level=1)).to_have_text("told-of")
+
+    until(lambda: asked_within(page, 10_000), lambda asked: asked == [], within=30)
+    shared.patch("told-of", stop="none")
+
+    expect(page.get_by_text("Running")).to_be_visible()
+
+
+def test_a_page_without_the_stream_asks_by_itself_and_one_whose_session_is_left_elsewhere_closes(
+    visit: Visit, shared: Served
+) -> None:
+    page = visit.page
+    page.route("**/changes/stream*", lambda route: route.abort())
+    visit.enter()
+    shared.deploy("asked-for")
+    expect(row(page, "asked-for").get_by_text("Running")).to_be_visible()
+    page.unroute("**/changes/stream*")
+    with page.expect_response("**/changes/stream*"):
+        page.reload()
+    expect(row(page, "asked-for")).to_be_visible()
+    second = page.context.new_page()
+    second.goto(shared.client.url)
+    second.get_by_role("button", name="Leave").click()
+
+    expect(page.get_by_label("Token")).to_be_visible(timeout=8_000)
+    assert [text for text in visit.wrong if "ERR_FAILED" not in text and "401" not in text] == []
+    visit.wrong.clear()
+
+
 def test_the_list_is_searched_and_walked_through_with_keys_alone(visit: Visit, shared: Served) -> None:
     for name in ("keys-1", "keys-2", "keys-3"):
         shared.deploy(name, stop="immediate")

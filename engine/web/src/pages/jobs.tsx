@@ -13,7 +13,7 @@ import { editorPath, go, pipelinePath } from "../router";
 import type { Tone } from "../states";
 import { useTitle } from "../title";
 
-const EVERY = 2_000;
+const PACE = { every: 2_000, idle: 10_000, of: null };
 const REMEMBERED = 30;
 const WIDE_ROW = 41;
 const NARROW_ROW = 97;
@@ -41,7 +41,7 @@ export function Jobs() {
   useTitle("Jobs");
   const [filter, setFilter] = useState<Filter>({ text: "", tone: null });
   const [order, setOrder] = useState<Order>({ column: "state", down: false });
-  const { data, error } = usePolled(allPipelines, EVERY, []);
+  const { data, error } = usePolled(allPipelines, PACE, []);
   const rates = useRates(data);
   const rows = useMemo(() => (data === null ? [] : shownRows(data, filter, order)), [data, filter, order]);
   const counts = useMemo(() => countTones(data ?? []), [data]);

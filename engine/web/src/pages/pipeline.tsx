@@ -15,7 +15,9 @@ import { Overview } from "../pipeline/overview";
 import { editorPath, forkPath, go, pipelinePath } from "../router";
 import { useTitle } from "../title";
 
-const EVERY = 2_000;
+const EVERY = 1_000;
+const IDLE = 15_000;
+const IDLE_LOGS = 3_000; // a driver prints also where nothing changes
 const PARTS: readonly [string, string][] = [
   ["overview", "Overview"],
   ["output", "Output"],
@@ -33,10 +35,11 @@ interface Shown {
 
 export function Pipeline({ name, shownPart }: { name: string; shownPart: string }) {
   useTitle(name);
-  const { data, error, again } = usePolled((signal) => load(name, signal), EVERY, [name]);
+  const { data, error, again } = usePolled((signal) => load(name, signal), { every: EVERY, idle: IDLE, of: name }, [name]);
   const [action, setAction] = useState<Action | null>(null);
   if (data === null) return error ? <ProblemBox error={error} /> : <p class="empty">Asking the control plane.</p>;
   const { pipeline, job, savepoints } = data;
+  const pace = { every: EVERY, idle: IDLE, of: pipeline.id };
 
   function done(finished: Action): void {
     setAction(null);
@@ -76,11 +79,11 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
           </a>
         ))}
       </nav>
-      {shownPart === "overview" && job && <Overview pipeline={pipeline} job={job} every={EVERY} />}
-      {shownPart === "output" && job && <Output pipeline={pipeline} job={job} every={EVERY} />}
-      {shownPart === "history" && job && <History pipeline={pipeline} job={job} every={EVERY} />}
-      {shownPart === "events" && <Events pipeline={pipeline} every={EVERY} />}
-      {shownPart === "logs" && <Logs pipeline={pipeline} every={EVERY} />}
+      {shownPart === "overview" && job && <Overview pipeline={pipeline} job={job} pace={pace} />}
+      {shownPart === "output" && job && <Output pipeline={pipeline} job={job} pace={pace} />}
+      {shownPart === "history" && job && <History pipeline={pipeline} job={job} pace={pace} />}
+      {shownPart === "events" && <Events pipeline={pipeline} pace={pace} />}
+      {shownPart === "logs" && <Logs pipeline={pipeline} pace={{ ...pace, idle: IDLE_LOGS }} />}
       {shownPart === "query" && (
         <section class="panel">
           <div class="row">

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { changes } from "../api/changes";
 import type { Session } from "../api/types";
 import { type Route, editorPath } from "../router";
 import { type Theme, chooseTheme, theme } from "../theme";
@@ -17,6 +18,7 @@ interface Props {
 /** What is around every page. */
 export function Shell({ session, route, leave, children }: Props) {
   const [chosen, setChosen] = useState(theme);
+  useChanges();
   return (
     <div class="shell">
       <a class="skip" href="#main" onClick={skip}>
@@ -61,6 +63,19 @@ export function Shell({ session, route, leave, children }: Props) {
       </main>
     </div>
   );
+}
+
+/** Keeps the stream of changes open from page to page, as long as somebody looks. */
+function useChanges(): void {
+  useEffect(() => {
+    const leave = changes.subscribe(() => undefined);
+    const look = () => changes.look();
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      document.removeEventListener("visibilitychange", look);
+      leave();
+    };
+  }, []);
 }
 
 function skip(event: Event): void {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { ask, part } from "../api/client";
-import { usePolled } from "../api/polled";
+import { type Pace, usePolled } from "../api/polled";
 import type { Pipeline, PipelineEvent } from "../api/types";
 import { instant } from "../format";
 import { ProblemBox } from "../parts/problem";
@@ -8,11 +8,11 @@ import { ProblemBox } from "../parts/problem";
 const SEVERITIES = ["info", "warn", "error"] as const;
 
 /** What has happened, and who asked for it. */
-export function Events({ pipeline, every }: { pipeline: Pipeline; every: number }) {
+export function Events({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
   const [severity, setSeverity] = useState<string>("info");
   const { data, error } = usePolled(
     (signal) => ask<{ data: PipelineEvent[] }>("GET", `/pipelines/${part(pipeline.name)}/events`, { query: { limit: 500, severity }, signal }),
-    every,
+    pace,
     [pipeline.id, severity],
   );
   return (

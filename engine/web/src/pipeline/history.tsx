@@ -1,5 +1,5 @@
 import { ask, part } from "../api/client";
-import { usePolled } from "../api/polled";
+import { type Pace, usePolled } from "../api/polled";
 import type { Certificate, Checkpoint, Job, Pipeline, PipelineEvent, Savepoint } from "../api/types";
 import { bytes, duration, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
@@ -19,7 +19,7 @@ interface Loaded {
 }
 
 /** What has happened to a pipeline, as a line of time with its savepoints, and as lists. */
-export function History({ pipeline, job, every }: { pipeline: Pipeline; job: Job; every: number }) {
+export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job; pace: Pace }) {
   const path = `/pipelines/${part(pipeline.name)}`;
   const { data, error } = usePolled<Loaded>(
     async (signal) => {
@@ -32,7 +32,7 @@ export function History({ pipeline, job, every }: { pipeline: Pipeline; job: Job
       ]);
       return { savepoints, events, epochs, certificates };
     },
-    every,
+    pace,
     [pipeline.id, job.id],
   );
   if (data === null) return error ? <ProblemBox error={error} /> : <p class="empty">Asking the control plane.</p>;

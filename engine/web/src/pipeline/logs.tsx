@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, part } from "../api/client";
-import { usePolled } from "../api/polled";
+import { type Pace, usePolled } from "../api/polled";
 import type { Log, Pipeline } from "../api/types";
 import { ProblemBox } from "../parts/problem";
 import { type LogLine, matches, readLine } from "./log-lines";
@@ -9,7 +9,7 @@ const FIRST = 1_000;
 const MOST = 10_000;
 
 /** What the drivers print, as it comes. */
-export function Logs({ pipeline, every }: { pipeline: Pipeline; every: number }) {
+export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
   const [words, setWords] = useState("");
   const read = useRef<{ lines: LogLine[]; cursor: string | null }>({ lines: [], cursor: null });
   const box = useRef<HTMLDivElement>(null);
@@ -23,7 +23,7 @@ export function Logs({ pipeline, every }: { pipeline: Pipeline; every: number })
       read.current = { lines: [...before.lines, ...piece.data.map(readLine)].slice(-MOST), cursor: piece.cursor };
       return read.current.lines;
     },
-    every,
+    pace,
     [pipeline.id],
   );
   const shown = useMemo(() => (data ?? []).filter((line) => matches(line, words)).slice(-2_000), [data, words]);

@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import { Refused, ask, part } from "../api/client";
-import { usePolled } from "../api/polled";
+import { type Pace, usePolled } from "../api/polled";
 import type { Job, Output as Piece, Pipeline } from "../api/types";
 import { ProblemBox } from "../parts/problem";
 import { List } from "./history";
@@ -8,7 +8,7 @@ import { List } from "./history";
 const MOST = 200;
 
 /** The newest rows of a table with the connector preview, as they come; the newest first. */
-export function Output({ pipeline, job, every }: { pipeline: Pipeline; job: Job; every: number }) {
+export function Output({ pipeline, job, pace }: { pipeline: Pipeline; job: Job; pace: Pace }) {
   const tables = Object.keys(job.sinks);
   const [table, setTable] = useState("");
   const read = useRef<{ of: string; rows: Record<string, unknown>[]; cursor: string | null }>({ of: "", rows: [], cursor: null });
@@ -21,7 +21,7 @@ export function Output({ pipeline, job, every }: { pipeline: Pipeline; job: Job;
       read.current = { of: table, rows: [...rows, ...piece.data].slice(-MOST), cursor: piece.cursor };
       return read.current.rows;
     },
-    every,
+    pace,
     [pipeline.id, table],
   );
   const heads = [...new Set((data ?? []).flatMap((row) => Object.keys(row)))];

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { ask, part } from "../api/client";
-import { usePolled } from "../api/polled";
+import { type Pace, usePolled } from "../api/polled";
 import type { Checkpoint, Job, Pipeline, StateSummary } from "../api/types";
 import { bytes, count, rate } from "../format";
 import { Chart } from "./chart";
@@ -14,21 +14,21 @@ const STATE_EVERY = 10_000;
 interface Props {
   pipeline: Pipeline;
   job: Job;
-  every: number;
+  pace: Pace;
 }
 
 /** The dataflow, and how it goes. */
-export function Overview({ pipeline, job, every }: Props) {
+export function Overview({ pipeline, job, pace }: Props) {
   const path = `/pipelines/${part(pipeline.name)}`;
   const epochs = usePolled(
     (signal) => ask<{ data: Checkpoint[] }>("GET", `${path}/jobs/${part(job.id)}/checkpoints`, { query: { limit: EPOCHS }, signal }),
-    every,
+    pace,
     [pipeline.id, job.id],
   );
   const hasState = job.epoch !== null;
   const state = usePolled(
     async (signal) => (hasState ? ask<StateSummary>("GET", `${path}/state`, { signal }).catch(() => null) : null),
-    STATE_EVERY,
+    { ...pace, every: STATE_EVERY },
     [pipeline.id, hasState],
   );
   const graph = JSON.stringify(pipeline.graph);
