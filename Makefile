@@ -108,7 +108,7 @@ bench-latency: $(READY) ## From an event that is produced to its row before a re
 bench-startup: $(READY) ## From a command to its first epoch: ours and spark-submit: ROUNDS=3
 	$(BIN)/python -m benchmarks.startup $(or $(ROUNDS),3)
 
-bench-state: $(READY) ## What state costs: KEYS=10000,1000000, or KIND=savepoint or rescale, or all; WITH='--megabytes 100'
+bench-state: $(READY) ## What state costs: KEYS=10000,1000000, or KIND=savepoint, rescale or pause, or all; WITH='--megabytes 100'
 	$(BIN)/python -m benchmarks.state $(or $(KIND),$(KEYS)) $(WITH)
 
 bench-scale: $(READY) ## Time against events, start not counted: ROWS=500000, times 1, 4 and 16

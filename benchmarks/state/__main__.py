@@ -1,7 +1,8 @@
 """`make bench-state`: what state costs.
 
 `python -m benchmarks.state KEYS,KEYS,...` is throughput and memory by the number of keys, `savepoint` what epochs
-take beside a savepoint, `rescale` what another number of tasks for a large state takes; without arguments all of them.
+take beside a savepoint, `rescale` what another number of tasks for a large state takes, `pause` for how long an upgrade
+commits nothing; without arguments all of them.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.state import keys, rescale, savepoint
+from benchmarks.state import keys, pause, rescale, savepoint
 from benchmarks.state.measured import RESULTS, Measured
 
-KINDS = ("savepoint", "rescale")
+KINDS = ("savepoint", "rescale", "pause")
 _KEYS = "10000,100000,1000000,10000000"
 
 
@@ -57,6 +58,8 @@ def _side(kind: str, shape: str, settings: str) -> Mapping[str, float]:
             return savepoint.play(shape, savepoint.Load(**json.loads(settings)))
         case "rescale":
             return rescale.play(shape, rescale.Size(**json.loads(settings)))
+        case "pause":
+            return pause.play(shape, pause.Load(**json.loads(settings)))
     raise ValueError(kind)
 
 
@@ -74,6 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     kind.add_argument("--before", type=int, default=2, help="tasks")
     kind.add_argument("--after", type=int, default=8, help="tasks")
     _common(kind, rescale.SHAPES)
+    kind = kinds.add_parser("pause", help="how long an upgrade commits nothing")
+    kind.add_argument("--rate", type=int, default=10_000, help="rows per second")
+    kind.add_argument("--keys", type=int, default=500_000, help="in state")
+    kind.add_argument("--spares", type=int, default=1, help="drivers that the control plane keeps ready")
+    _common(kind, pause.SHAPES)
     return parser
 
 

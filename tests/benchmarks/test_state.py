@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from pyspark.sql import SparkSession
 from benchmarks.state import rescale, savepoint
 from benchmarks.state.__main__ import is_reached
 from benchmarks.state.measured import Measured, read_measured
+from benchmarks.state.page import PAGE, WORDS, page
+from benchmarks.state.pause import pause
 from benchmarks.state.savepoint import Savepoint, Stretch, figures, under
 
 EPOCHS = [Stretch(12.0, 12.9), Stretch(13.1, 13.9), Stretch(14.2, 15.0)]
@@ -49,6 +52,27 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_an_epoch_of_twice_the_median_misses_the_goal() -> None:
     assert is_reached(measured(updating=1.9, tumble=1.2))
     assert not is_reached(measured(updating=1.9, tumble=2.0))
+
+
+def test_a_pause_is_the_longest_time_between_commits_after_the_request() -> None:
+    commits = [datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC) for second in (0, 9, 11, 17, 18)]
+
+    assert pause(commits, asked=commits[1] + timedelta(seconds=1)) == 6
+    assert pause(commits[::-1], asked=commits[0]) == 9
+
+
+def test_the_page_is_of_what_was_measured() -> None:
+    assert PAGE.read_text() == page(WORDS.read_text()), "run: python -m benchmarks.state.page"
+
+
+def test_the_page_says_what_was_missed_and_that_there_are_no_runs(tmp_path: Path) -> None:
+    assert page("{{pause}}", tmp_path) == "No run is kept yet."
+    measured(updating=1.5, tumble=2.5).save(tmp_path)
+
+    text = page("{{savepoint}}", tmp_path)
+
+    assert "|  | updating | tumble |" in text
+    assert "| largest under a savepoint | **1.5** | 2.5, missed |" in text
 
 
 def test_savepoints_are_measured_beside_a_run(spark: SparkSession, tmp_path: Path) -> None:
