@@ -209,6 +209,12 @@ def stop_pipeline(pipeline: str, mode: StopMode) -> ApiCall[Pipeline]:
     return ApiCall("PATCH", _at(pipeline), partial(read, Pipeline), body={"stop": mode}, key=_fresh_key())
 
 
+def delete_pipeline(pipeline: str, *, with_savepoints: bool) -> ApiCall[object]:
+    """Delete a pipeline that is at rest, with its state."""
+    query = {"with_savepoints": "true"} if with_savepoints else {}
+    return ApiCall("DELETE", _at(pipeline), lambda answer: answer, query=query, key=_fresh_key())
+
+
 def rescale_pipeline(pipeline: str, parallelism: int) -> ApiCall[Pipeline]:
     """Ask a pipeline to go on with another parallelism."""
     body = {"parallelism": parallelism}

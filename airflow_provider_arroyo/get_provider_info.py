@@ -24,6 +24,7 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": _modules("hooks.arroyo"),
         "operators": _modules(
             "operators.base",
+            "operators.delete",
             "operators.fork",
             "operators.move",
             "operators.reprocess",

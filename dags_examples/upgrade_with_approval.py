@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from airflow.sdk import DAG
 
+from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.fork import ForkOperator
 from airflow_provider_arroyo.operators.restore import RestoreOperator
 from airflow_provider_arroyo.operators.rollback import RollbackOperator
@@ -54,10 +55,10 @@ with DAG(
     roll_back = RollbackOperator(task_id="roll_back", pipeline="counts")
     restore = RestoreOperator(task_id="restore", pipeline="counts", savepoint=saved, allow_replay=True)
     stop = StopStreamingJobOperator(task_id="stop", pipeline="counts")
-    stop_fork = StopStreamingJobOperator(task_id="stop_fork", pipeline=beside)
+    delete_fork = DeletePipelineOperator(task_id="delete_fork", pipeline=beside, with_savepoints=True)
 
     deploy >> some_state >> savepoint >> fork >> upgrade >> roll_back >> restore >> stop.as_teardown(setups=deploy)
-    fork >> stop_fork
+    fork >> delete_fork
 
 
 if __name__ == "__main__":

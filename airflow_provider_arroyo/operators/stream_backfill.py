@@ -77,13 +77,12 @@ class StreamBackfillOperator(StreamingSqlOperator):
         if then_continue and revision is not None:
             raise ValueError("a range that goes on (then_continue) has no revision")
         goal: WaitFor = wait_for or ("running" if then_continue else "finished")
-        super().__init__(pipeline=pipeline, sql=sql, wait_for=goal, **kwargs)
+        super().__init__(pipeline=pipeline, sql=sql, wait_for=goal, into=into, **kwargs)
         self.start = start
         self.end = end
         self.then_continue = then_continue
         self.start_from = start_from
         self.partial_windows = partial_windows
-        self.into = into
         self.revision = revision
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -102,8 +101,6 @@ class StreamBackfillOperator(StreamingSqlOperator):
         if self.start_from:
             history["start_from"] = "; ".join(f"{table}={where}" for table, where in self.start_from.items())
         self.settings = {**(self.settings or {}), **history}
-        if self.into is not None:
-            self.sql = writing_under(self.sql, self.into)
         if not self.then_continue:
             self._refuse_another(history)
         return super().execute(context)
@@ -124,17 +121,11 @@ class StreamBackfillOperator(StreamingSqlOperator):
         told = f"range {self.pipeline} was read to its end"
         if any(done.settings.get(name, value) != value for name, value in history.items()):
             raise RangeDoneError(f"{told} with other settings of where it begins and what it reads")
-        if done.query is not None and done.query != self.sql:
+        if done.query is not None and done.query != self.script:
             plan = self._plan()
             changes = {verdict.get("change") for verdict in plan.plan.get("verdicts", ())}
             if plan.is_refused or changes - {"SAME", "STATE_KEPT"}:
                 raise RangeDoneError(f"{told} by another script, whose rows stay")
-
-
-def writing_under(script: str, prefix: str) -> str:
-    """The script with the statement that has it write under a prefix; the control plane says whether it is one."""
-    text = prefix.replace("'", "''")
-    return f"{script}\n;\nSET sink_prefix = '{text}';\n"
 
 
 def _instant(stated: datetime | str | None, context: Context, edge: Literal["start", "end"]) -> datetime:

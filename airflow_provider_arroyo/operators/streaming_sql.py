@@ -71,6 +71,7 @@ class StreamingSqlOperator(PipelineOperator):
         person, in Airflow's list of required actions, and deploys that very plan once it is approved. It fails when
         they reject it, or when it is another plan by then.
     :param approval_timeout: how long to wait for that person at most; None waits for ever.
+    :param into: a prefix under which all sinks of the script write instead of where they say (templated).
     :param force: give up the state that another script has left under this name.
     :param on_kill: what becomes of the pipeline when a user ends the task while it waits: `detach` (it runs on),
         `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
@@ -87,6 +88,7 @@ class StreamingSqlOperator(PipelineOperator):
         "reset",
         "hold_back",
         "accept_loss",
+        "into",
     )
     template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
     template_ext: Sequence[str] = (".sql",)
@@ -111,6 +113,7 @@ class StreamingSqlOperator(PipelineOperator):
         accept_loss: str | None = None,
         on_loss: OnLoss = "fail",
         approval_timeout: timedelta | None = None,
+        into: str | None = None,
         force: bool = False,
         on_kill: OnKill = "detach",
         **kwargs: Any,
@@ -145,8 +148,14 @@ class StreamingSqlOperator(PipelineOperator):
         self.accept_loss = accept_loss
         self.on_loss = on_loss
         self.approval_timeout = approval_timeout
+        self.into = into
         self.force = force
         self.kill_action = on_kill
+
+    @property
+    def script(self) -> str:
+        """The script that is deployed: with the statement that has it write elsewhere, if it is to."""
+        return self.sql if self.into is None else writing_under(self.sql, self.into)
 
     def render_template(
         self,
@@ -249,7 +258,7 @@ class StreamingSqlOperator(PipelineOperator):
         sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
         parallelism = None if self.parallelism is None else int(self.parallelism)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
-        return PipelineSpec(self.sql, parallelism, settings, sources, interval, secrets)
+        return PipelineSpec(self.script, parallelism, settings, sources, interval, secrets)
 
     def _wish(self, accept_loss: str | None) -> UpgradeWish:
         return UpgradeWish(
@@ -263,7 +272,7 @@ class StreamingSqlOperator(PipelineOperator):
     def _plan(self) -> UpgradePlan:
         """What would become of the state; there is none where there is no pipeline."""
         sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
-        plan = self.hold(shown_plan(self.pipeline, self.sql, sources, self._wish(None), now))
+        plan = self.hold(shown_plan(self.pipeline, self.script, sources, self._wish(None), now))
         self.log.info("%s", plan.text)
         return plan
 
@@ -283,6 +292,12 @@ class StreamingSqlOperator(PipelineOperator):
         }
         certificate = None if outcome is None else outcome.certificate
         return summary if certificate is None else {**summary, "certificate": certificate}
+
+
+def writing_under(script: str, prefix: str) -> str:
+    """The script with the statement that has it write under a prefix; the control plane says whether it is one."""
+    text = prefix.replace("'", "''")
+    return f"{script}\n;\nSET sink_prefix = '{text}';\n"
 
 
 def _no_pause(_: timedelta) -> None:

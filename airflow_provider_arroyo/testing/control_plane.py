@@ -179,6 +179,7 @@ class FakeControlPlane:
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
         self._made = 0
+        self._pipelines_made = 0
 
     @property
     def url(self) -> str:
@@ -222,7 +223,8 @@ class FakeControlPlane:
 
     def add(self, name: str = "clicks", **script: Any) -> FakePipeline:
         """Let there be a pipeline."""
-        pipeline = FakePipeline(f"pl_{len(self.pipelines) + 1}", name, **script)
+        self._pipelines_made += 1
+        pipeline = FakePipeline(f"pl_{self._pipelines_made}", name, **script)
         self.pipelines[pipeline.id] = pipeline
         return pipeline
 
@@ -420,6 +422,11 @@ class FakeControlPlane:
             case "PATCH", []:
                 self.on_patch(pipeline, request.body)
                 return Answer(200, pipeline.to_json(pipeline.states[0]))
+            case "DELETE", []:
+                if pipeline.states[0] not in ("Stopped", "Failed", "Finished"):
+                    return problem(409, "pipeline.busy", f"pipeline {pipeline.name!r} is {pipeline.states[0]}")
+                del self.pipelines[pipeline.id]
+                return Answer(204, None)
             case "POST", ["restart"]:
                 pipeline.run_id += 1
                 pipeline.become("Scheduling", "Running")
@@ -561,7 +568,7 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
             if fault == "lost answer":
                 self.close_connection = True
                 return
-            content = json.dumps(answer.body).encode()
+            content = b"" if answer.status == 204 else json.dumps(answer.body).encode()
             self.send_response(answer.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))

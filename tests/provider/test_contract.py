@@ -58,6 +58,7 @@ CALLS: list[ApiCall[Any]] = [
     calls.list_pipelines(),
     calls.get_pipeline("clicks"),
     calls.stop_pipeline("clicks", "checkpoint"),
+    calls.delete_pipeline("clicks", with_savepoints=True),
     calls.rescale_pipeline("clicks", 2),
     calls.restart_pipeline("clicks", key="k"),
     calls.roll_back_pipeline("clicks", 2, key="k"),

@@ -10,6 +10,7 @@ import pytest
 
 from airflow_provider_arroyo.get_provider_info import get_provider_info
 from airflow_provider_arroyo.notifications.arroyo import ArroyoNotifier
+from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.move import MoveOperator
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
@@ -32,6 +33,7 @@ TASKS = [
     RescaleOperator,
     MoveOperator,
     StopStreamingJobOperator,
+    DeletePipelineOperator,
     WatermarkSensor,
     CheckpointSensor,
     StreamingJobSensor,

@@ -1,0 +1,90 @@
+"""Delete a pipeline."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.conversations import Conversation, Pause, ask_until_answered
+from airflow_provider_arroyo.errors import JobEndedError, RefusedError
+from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.operators.stop import UNKNOWN_PIPELINE
+from airflow_provider_arroyo.waits import UntilState
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+BUSY = "pipeline.busy"
+"""What the control plane says while a savepoint is taken, or a run that was given up has not ended yet."""
+
+
+class DeletePipelineOperator(PipelineOperator):
+    """Stop a pipeline, if it runs, and delete it with its state and logs. What it has written stays.
+
+    One that does not exist, or not any more, ends the task well, and so does one that fails while it stops: it serves
+    as the teardown of whatever deploys. While it cannot be deleted, since a savepoint is taken, the task waits.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param with_savepoints: whether its savepoints may go, too; otherwise one that has savepoints is refused.
+    """
+
+    def __init__(self, *, pipeline: str, with_savepoints: bool = False, **kwargs: Any) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        self.with_savepoints = with_savepoints
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Stop it and wait until it is at rest, then delete it."""
+        try:
+            pipeline = self.send(calls.get_pipeline(self.pipeline))
+            self.note(context, pipeline.id)
+            if not pipeline.is_at_rest:
+                self.send(calls.stop_pipeline(pipeline.id, "checkpoint"))
+                self.wait(UntilState(pipeline.id, "stopped"), resume="execute_complete")
+        except JobEndedError as error:
+            self.log.warning("It is at rest: %s", error)
+        except RefusedError as error:
+            return self._missing(error)
+        return self._delete(pipeline.id)
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer."""
+        try:
+            reached(event)
+        except JobEndedError as error:
+            self.log.warning("It is at rest: %s", error)
+        except RefusedError as error:
+            return self._missing(error)
+        try:
+            return self._delete(self.send(calls.get_pipeline(self.pipeline)).id)
+        except RefusedError as error:
+            return self._missing(error)
+
+    def _delete(self, pipeline_id: str) -> dict[str, Any]:
+        limit = self.wait_timeout
+        deadline = None if limit is None else now() + limit
+        poll = timedelta(seconds=self.poll_interval)
+        try:
+            self.hold(_delete(pipeline_id, deadline, poll, with_savepoints=self.with_savepoints))
+        except RefusedError as error:
+            return self._missing(error)
+        return {"pipeline_id": pipeline_id, "deleted": True}
+
+    def _missing(self, error: RefusedError) -> dict[str, Any]:
+        """The answer for a pipeline that does not exist; any other refusal is raised."""
+        if error.code != UNKNOWN_PIPELINE:
+            raise error
+        self.log.info("There is no pipeline %s: nothing to delete", self.pipeline)
+        return {"pipeline_id": None, "deleted": False}
+
+
+def _delete(pipeline: str, deadline: datetime | None, poll: timedelta, *, with_savepoints: bool) -> Conversation[None]:
+    """Delete it as soon as that is possible; a deadline that has passed raises what was in the way."""
+    while True:
+        try:
+            yield from ask_until_answered(calls.delete_pipeline(pipeline, with_savepoints=with_savepoints), now)
+            return
+        except RefusedError as error:
+            if error.code != BUSY or (deadline is not None and now() >= deadline):
+                raise
+        yield Pause(poll)

@@ -1,0 +1,123 @@
+"""A pipeline is there for as long as some tasks need it, and is deleted whatever becomes of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, task
+
+from airflow_provider_arroyo.errors import DeadlineError, RefusedError
+from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
+from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.temporary_pipeline import temporary_pipeline
+from airflow_provider_arroyo.testing import FakeControlPlane
+from airflow_provider_arroyo.testing.control_plane import problem
+
+from .tasks import Run
+
+CONTEXT: Any = {"dag_run": SimpleNamespace(run_after=datetime(2026, 1, 31, 12, tzinfo=UTC))}
+
+
+def delete(**arguments: Any) -> DeletePipelineOperator:
+    return DeletePipelineOperator(task_id="delete", pipeline="clicks", **arguments)
+
+
+@pytest.fixture
+def trial() -> DAG:
+    with DAG("trial", schedule=None) as dag:
+
+        @task
+        def check(deployed: object) -> None:
+            """Look at what was written."""
+
+        with temporary_pipeline("orders", sql="SELECT 1", deferrable=True) as orders:
+            check(orders.output)
+    return dag
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_one_that_runs_is_stopped_and_deleted(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+    plane.add("clicks")
+
+    assert airflow_run.execute(delete(deferrable=deferrable)) == {"pipeline_id": "pl_1", "deleted": True}
+    assert plane.pipelines == {}
+    assert [request.method for request in plane.requests if request.method != "GET"] == ["PATCH", "DELETE"]
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_one_that_fails_while_it_stops_is_deleted_too(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks", failure=("data.bad_record", "no number"), failure_cause="mistake")
+    plane.on_patch = lambda pipeline, _: pipeline.become("CheckpointStopping", "Failed")
+
+    assert airflow_run.execute(delete(deferrable=deferrable))["deleted"]
+
+
+def test_one_that_is_gone_already_ends_the_task_well_and_so_does_a_retry(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    plane.add("clicks").become("Stopped")
+    plane.fail("DELETE", "clicks|pl_1", "lost answer")
+
+    assert airflow_run.execute(delete())["deleted"]
+    assert airflow_run.execute(delete()) == {"pipeline_id": None, "deleted": False}
+
+
+def test_a_savepoint_that_is_being_taken_is_waited_for(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks").become("Stopped")
+    plane.refusals["DELETE", ""] = problem(409, "pipeline.busy", "a savepoint is being taken")
+    airflow_run.at_pause[2] = plane.refusals.clear
+
+    assert airflow_run.execute(delete())["deleted"]
+    assert len(airflow_run.pauses) == 2
+
+
+def test_savepoints_are_not_deleted_unless_they_may_go(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks").become("Stopped")
+    airflow_run.execute(delete(with_savepoints=True))
+    plane.add("clicks").become("Stopped")
+    plane.refusals["DELETE", ""] = problem(409, "savepoint.kept", "it has a savepoint")
+
+    with pytest.raises(RefusedError, match=r"savepoint\.kept"):
+        airflow_run.execute(delete())
+
+    assert [request.query for request in plane.matching_requests("DELETE")] == [{"with_savepoints": "true"}, {}]
+
+
+def test_one_that_does_not_stop_is_not_deleted(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks")
+    plane.on_patch = lambda pipeline, _: pipeline.become("Stopping")
+
+    with pytest.raises(DeadlineError):
+        airflow_run.execute(delete(wait_timeout=timedelta(0)))
+
+    assert not plane.matching_requests("DELETE")
+
+
+def test_the_teardown_needs_no_deployment_that_has_succeeded(trial: DAG) -> None:
+    begin, deploy, end = (trial.get_task(f"orders.{name}") for name in ("begin", "deploy", "delete"))
+
+    assert (begin.is_setup, deploy.is_setup, end.is_teardown) == (True, True, True)
+    assert end.upstream_task_ids == {"orders.begin", "orders.deploy", "check"}
+    assert trial.get_task("check").upstream_task_ids == {"orders.begin", "orders.deploy"}
+    assert isinstance(end, DeletePipelineOperator)
+    assert end.deferrable
+
+
+def test_each_run_has_a_pipeline_of_its_own_which_writes_elsewhere(
+    trial: DAG, plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    deploy, end = trial.get_task("orders.deploy"), trial.get_task("orders.delete")
+    for each in (deploy, end):
+        each.render_template_fields(CONTEXT)
+
+    assert isinstance(deploy, StreamingSqlOperator)
+    airflow_run.execute(deploy)
+    [request] = plane.matching_requests("PUT")
+    assert request.path.endswith("/orders-20260131T120000000000")
+    assert request.body["query"].endswith("SET sink_prefix = '20260131T120000000000';\n")
+    assert airflow_run.execute(end)["deleted"]
