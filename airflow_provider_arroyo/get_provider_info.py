@@ -27,6 +27,7 @@ def get_provider_info() -> dict[str, Any]:
             "operators.delete",
             "operators.fork",
             "operators.move",
+            "operators.next_partition",
             "operators.reprocess",
             "operators.rescale",
             "operators.restore",

@@ -116,6 +116,33 @@ class RealAirflow:
         path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}?stringify=false"
         return self._ask("GET", path).json()["value"]
 
+    def events(self, asset: str) -> list[dict[str, Any]]:
+        """The events of an asset, oldest first."""
+        assets = self._ask("GET", f"assets?name_pattern={asset}").json()["assets"]
+        if not assets:
+            return []
+        found: list[dict[str, Any]] = self._ask("GET", f"assets/events?asset_id={assets[0]['id']}&limit=100").json()[
+            "asset_events"
+        ]
+        return sorted(found, key=lambda event: int(event["id"]))
+
+    def ended(self, dag_id: str) -> list[dict[str, Any]]:
+        """The runs of a DAG that have ended well."""
+        found: list[dict[str, Any]] = self._ask("GET", f"dags/{dag_id}/dagRuns?state=success&limit=100").json()[
+            "dag_runs"
+        ]
+        return found
+
+    def waiting(self, dag_id: str) -> bool:
+        """Whether a task of the DAG is deferred."""
+        path = f"dags/{dag_id}/dagRuns/~/taskInstances?state=deferred"
+        return bool(self._ask("GET", path).json()["task_instances"])
+
+    def kill(self, name: str) -> None:
+        """Kill one of its processes, and what it has started."""
+        os.killpg(self.processes[name].pid, signal.SIGKILL)
+        self.processes[name].wait(60)
+
     def start(self, name: str) -> None:
         """Start one of its processes."""
         self._spawn(name, *PROCESSES[name])

@@ -48,7 +48,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
     `delivery` in its payload. After a restore there is an event of `kind` `voided` for each bucket that was told too
     early, and a second one of `closed` when it is complete again.
 
-    Events of watchers carry no partition key.
+    Events of watchers carry no partition key: for DAGs by partitions there is `NextPartitionOperator`.
 
     :param pipeline: name or id of the pipeline.
     :param every: how long a bucket is: `1 hour`, `15 minutes`, or a timedelta of whole seconds.

@@ -12,6 +12,7 @@ from airflow_provider_arroyo.get_provider_info import get_provider_info
 from airflow_provider_arroyo.notifications.arroyo import ArroyoNotifier
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.move import MoveOperator
+from airflow_provider_arroyo.operators.next_partition import NextPartitionOperator
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.savepoint_retention import SavepointRetentionOperator
@@ -34,6 +35,7 @@ TASKS = [
     MoveOperator,
     StopStreamingJobOperator,
     DeletePipelineOperator,
+    NextPartitionOperator,
     WatermarkSensor,
     CheckpointSensor,
     StreamingJobSensor,

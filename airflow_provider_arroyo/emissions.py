@@ -1,0 +1,68 @@
+"""The events of an asset by partitions that tell of deliveries: what Airflow has stored is what was handed on.
+
+the newest event of the consumer is of delivery 12    13 is next; 12 is acknowledged if that was not done
+there is none                                         what comes first is next
+it was closed until 05:00, and 03:00 is closed        told before a restore, and void since: marked so
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset
+from airflow.sdk.execution_time.context import InletEventsAccessors
+
+from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.partitions import to_payload
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_LOOKED_AT = 100
+"""How many of the newest events of an asset are looked at: others may have made some, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """The delivery that the newest event of a consumer tells of, and up to where its buckets were told of."""
+
+    sequence: int
+    closed_until: datetime
+
+
+def newest_emission(asset: Asset, consumer: PartitionConsumer) -> Emission | None:
+    """What Airflow has stored last of this consumer, and of no other of its name."""
+    return find_emission((event.extra for event in _newest_events(asset)), consumer)
+
+
+def find_emission(extras: Iterable[Mapping[str, Any]], consumer: PartitionConsumer) -> Emission | None:
+    """The first of these that is of this consumer."""
+    for extra in extras:
+        if extra.get("consumer_id") == consumer.id:
+            return Emission(extra["sequence"], datetime.fromisoformat(extra["closed_until"]))
+    return None
+
+
+def emit(
+    context: Context, asset: Asset, consumer: PartitionConsumer, delivery: PartitionDelivery, before: Emission | None
+) -> dict[str, Any]:
+    """Have an event of the partition stored together with the end of the task. Its extra is returned."""
+    was_told = before is not None and delivery.end <= before.closed_until
+    until = before.closed_until if before is not None and was_told else delivery.end
+    extra = {
+        **to_payload(consumer, delivery),
+        "voided": was_told and delivery.kind == "closed",
+        "closed_until": until.isoformat(),
+    }
+    events = context["outlet_events"][asset]
+    events.extra = extra
+    events.add_partitions(delivery.key)
+    return extra
+
+
+def _newest_events(asset: Asset) -> Iterable[Any]:
+    # an inlet of the task would do as well, but is a circle in Airflow's graph of assets
+    return InletEventsAccessors([asset])[asset].ascending(ascending=False).limit(_LOOKED_AT)

@@ -1,0 +1,112 @@
+"""Hand on the next bucket of event time that is complete, as an event of an asset by partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.calls import ConsumerSpec, GateTime
+from airflow_provider_arroyo.emissions import emit, newest_emission
+from airflow_provider_arroyo.operators.base import PipelineOperator, reached
+from airflow_provider_arroyo.partitions import to_edge, to_length
+from airflow_provider_arroyo.waits import UntilPartition
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_AT_ONCE = 50
+
+
+class NextPartitionOperator(PipelineOperator):
+    """Wait for the next bucket of event time that is complete, and end with one event of an asset for its partition.
+
+    For a DAG of its own with `schedule="@continuous"`: run by run each bucket becomes one event, in order and none left
+    out, however often the task is tried, killed or cleared. DAGs on `PartitionedAssetTimetable(assets=partitions)` are
+    started by it, once for each bucket. It waits for as long as it takes, and by default on no worker.
+
+    Airflow stores the event and the end of the task in one transaction. What it has stored is looked up before the next
+    one is taken, and acknowledged then. The event's key is the start of the bucket in UTC, as Airflow's partition
+    mappers read it; its extra, and the task's result, have `start`, `end`, the `certificate`, and `voided`, which is
+    true for a bucket that is told of again after a restore.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param partitions: the asset; it becomes an outlet of the task.
+    :param every: how long a bucket is: `1 hour`, `15 minutes`, or a timedelta of whole seconds.
+    :param consumer: the name under which the control plane keeps how far this is; one for each asset (templated).
+    :param table: the sink that has to be complete; without it, all of them.
+    :param by: `input` or `output` time, as at a `WatermarkSensor`.
+    :param time_zone: whole days begin at midnight there.
+    :param offset: how much later each bucket begins.
+    :param start: an instant of the first bucket; without it, the oldest one that is not complete when this runs first
+        (templated).
+    :param until: buckets that end later are left out (templated).
+    """
+
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "consumer", "table", "start", "until")
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        partitions: Asset,
+        every: timedelta | str,
+        consumer: str,
+        table: str | None = None,
+        by: GateTime = "input",
+        time_zone: str = "UTC",
+        offset: timedelta | str | None = None,
+        start: datetime | str | None = None,
+        until: datetime | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        outlets = [*kwargs.pop("outlets", ()), partitions]
+        defaults = {"deferrable": True, "wait_timeout": None, "max_active_tis_per_dag": 1}
+        super().__init__(pipeline=pipeline, outlets=outlets, **{**defaults, **kwargs})
+        self.partitions = partitions
+        self.every = every
+        self.consumer = consumer
+        self.table = table
+        self.by = by
+        self.time_zone = time_zone
+        self.offset = offset
+        self.start = start
+        self.until = until
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Hand on what comes next; wait for it if need be."""
+        consumer = self.send(calls.put_consumer(self.consumer, self._spec()))
+        self.note(context, consumer.pipeline_id)
+        emitted = newest_emission(self.partitions, consumer)
+        if emitted is not None and emitted.sequence > consumer.acked:
+            self.send(calls.acknowledge(consumer, emitted.sequence))
+        while (delivery := self._next(consumer)) is None:
+            self.wait(UntilPartition(consumer.pipeline_id, consumer.name), resume="execute_complete")
+        self.log.info("The bucket that begins at %s is complete", delivery.start.isoformat())
+        return emit(context, self.partitions, consumer, delivery, emitted)
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer."""
+        reached(event)
+        return self.execute(context)
+
+    def _next(self, consumer: PartitionConsumer) -> PartitionDelivery | None:
+        """What is to be handed on next. That a bucket is void is only logged: its event follows when it is complete."""
+        while given := self.send(calls.next_deliveries(consumer.name, _AT_ONCE)).data:
+            for delivery in given:
+                if delivery.kind != "voided":
+                    return delivery
+                self.log.warning("The bucket that begins at %s was complete, and is void", delivery.start.isoformat())
+                self.send(calls.acknowledge(consumer, delivery.sequence))
+        return None
+
+    def _spec(self) -> ConsumerSpec:
+        offset = None if self.offset is None else to_length(self.offset)
+        start, until = to_edge(self.start, "start"), to_edge(self.until, "until")
+        return ConsumerSpec(
+            self.pipeline, to_length(self.every), self.table, self.by, self.time_zone, offset, start, until
+        )

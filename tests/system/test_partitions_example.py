@@ -1,0 +1,19 @@
+"""The example that hands hours on, on a real engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.dag_runs import play
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_the_first_hour_is_handed_on_with_its_certificate(tmp_path: Path) -> None:
+    run = play("batch_by_partitions", tmp_path)
+
+    assert set(run.states.values()) == {"success"}
+    assert run.returned["next_hour"]["key"] == "2026-01-01T00:00:00"
+    assert run.returned["next_hour"]["certificate"]["pipeline"] == run.returned["deploy"]["pipeline_id"]
