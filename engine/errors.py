@@ -370,6 +370,12 @@ class LeftSinkError(StateError):
     code = "state.left_sink"
 
 
+class EpochNotKeptError(StateError):
+    """What the state was after that epoch is not known: it is not the newest one."""
+
+    code = "state.epoch_not_kept"
+
+
 class StateNotKeptError(StateError):
     """A part of the state that a new query is to keep does not fit it."""
 
@@ -637,6 +643,12 @@ class RequestError(EngineError):
     """The request is malformed; nothing has changed."""
 
     code = "request.invalid"
+
+
+class UnsupportedRequestError(RequestError):
+    """The request is Arroyo's, and asks for what there is not here."""
+
+    code = "request.unsupported"
 
 
 class RequestTooLargeError(RequestError):

@@ -9,9 +9,11 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, computed_field, create_model
 
+from engine.api.bodies import Udf
 from engine.api.savepoint_holds import SavepointTask as DoneTask
 from engine.api.savepoint_holds import TaskKind
 from engine.epoch_report import FIGURES, EpochReport, SinkProgress, to_wire
+from engine.errors import Cause
 from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.desired import is_settled
@@ -20,7 +22,7 @@ from engine.jobs.gates import Gate, GateTime, is_passed, least_complete, promise
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import ShownUpgrade, Version
 from engine.jobs.states import STATES, State, StopMode
-from engine.jobs.status import JobEvent
+from engine.jobs.status import Failure, JobEvent
 from engine.store.certificates import Certificate as StoredCertificate
 from engine.store.events import StoredEvent
 from engine.store.savepoints import Savepoint as StoredSavepoint
@@ -84,7 +86,7 @@ class PipelineFacts(BaseModel):
     id: str = Field(description="What names the pipeline for good.")
     name: str = Field(description="What its owner calls it.")
     version: int = Field(description="The number of its newest version.")
-    udfs: list[str] = Field(description="The Python files of functions that the query may use.")
+    udfs: list[Udf] = Field(description="The Python files of functions that the query may use.")
     settings: dict[str, str] = Field(description="The settings of its runs.")
     parallelism: int = Field(description="How many tasks work side by side.")
     checkpoint_interval_micros: int | None = Field(description="The least time from one epoch to the next.")
@@ -97,7 +99,13 @@ class PipelineFacts(BaseModel):
     action: StopMode | None = Field(description="The stop mode that a button would ask for.")
     action_text: str = Field(description="What such a button would say.")
     action_in_progress: bool = Field(description="Whether the job is on its way to another state.")
-    graph: dict[str, Any] = Field(description="The plan, as nodes and edges.")
+    graph: dict[str, Any] = Field(
+        description="The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are "
+        "not known."
+    )
+    preview: bool = Field(default=False, description="Always false: there are no pipelines that end by themselves.")
+    state_url: None = Field(default=None, description="Always null: a pipeline begins with no state of another one's.")
+    tags: dict[str, str] = Field(default={}, description="Always empty: there are none.")
     fingerprint: str = Field(description="What the state is bound to.")
     digest: str = Field(description="The same for deployments that say the same.")
     job_id: str = Field(description="Its job.")
@@ -125,6 +133,19 @@ class DeployedPipeline(Pipeline):
     )
 
 
+ErrorDomain = Literal["user", "external", "internal"]
+
+
+class FailureReason(BaseModel):
+    """Why a job has failed."""
+
+    error: str = Field(description="What is wrong.")
+    domain: ErrorDomain = Field(
+        description="Where that comes from: `user` for a mistake, `external` for an outage of another system, and "
+        "`internal` for all else, and where nobody knows."
+    )
+
+
 class Job(BaseModel):
     """One life of a pipeline on the control plane."""
 
@@ -141,6 +162,9 @@ class Job(BaseModel):
     failure_message: str | None = Field(description="Why it failed last.")
     failure_code: str | None = Field(description="The code of that error.")
     failure_hint: str | None = Field(description="What to do about it.")
+    failure_reason: FailureReason | None = Field(description="The same failure, as Arroyo says it.")
+    scheduler_config: dict[str, Any] = Field(default={}, description="Always empty: there is no scheduler to be told.")
+    env_vars: dict[str, str] = Field(default={}, description="Always empty: a job has no environment of its own.")
     failure_cause: Literal["outage", "mistake", "unknown"] | None = Field(
         description="What is behind the failure: an outage is waited out, a mistake is never tried again, and what is "
         "unknown is tried some times."
@@ -390,6 +414,23 @@ class LogMessage(BaseModel):
     )
 
 
+class JobLogMessage(BaseModel):
+    """What went wrong with a job."""
+
+    id: str
+    created_at: int = Field(description="When it happened.")
+    operator_id: None = Field(default=None, description="Always null: which operator it was is not known.")
+    task_index: None = Field(default=None, description="Always null, as well.")
+    level: str = Field(description="`info`, `warn` or `error`.")
+    message: str = Field(description="What happened.")
+    details: str = Field(description="What to do about it; empty when there is nothing to say.")
+    error_domain: ErrorDomain | None = Field(
+        description="Where it comes from, as in a `FailureReason`; null when it has no code."
+    )
+    code: str | None = Field(description="The code of the error.")
+    run_id: int | None = Field(description="The run that it happened to.")
+
+
 class PipelineEvent(LogMessage):
     """Something that happened to a pipeline. Its `id` is a cursor: one that came later has a larger one."""
 
@@ -438,7 +479,7 @@ def pipeline_facts(
         "id": desired.id,
         "name": desired.name,
         "version": desired.version,
-        "udfs": list(outline.udfs),
+        "udfs": [Udf(definition=definition) for definition in outline.udfs],
         "settings": dict(outline.settings),
         "parallelism": desired.parallelism,
         "checkpoint_interval_micros": None if interval is None else interval // timedelta(microseconds=1),
@@ -451,7 +492,7 @@ def pipeline_facts(
         "action": meaning.next_stop,
         "action_text": meaning.action_text,
         "action_in_progress": meaning.in_progress,
-        "graph": {} if outline.graph is None else json.loads(outline.graph),
+        "graph": {} if outline.graph is None else graph(outline.graph, desired.parallelism),
         "fingerprint": outline.fingerprint,
         "digest": outline.digest,
         "job_id": desired.job_id,
@@ -480,6 +521,7 @@ def job(record: JobRecord, *, is_given_up: bool) -> Job:
         failure_message=status.failure and status.failure.message,
         failure_code=status.failure and status.failure.code,
         failure_hint=status.failure and status.failure.hint,
+        failure_reason=status.failure and failure_reason(status.failure),
         failure_cause=status.failure and status.failure.cause.value,
         restarts=status.failures + status.outages,
         restarts_total=status.restarts,
@@ -489,6 +531,25 @@ def job(record: JobRecord, *, is_given_up: bool) -> Job:
         epoch=status.progress.epoch,
         created_at=to_micros(status.created_at),
     )
+
+
+def failure_reason(failure: Failure) -> FailureReason:
+    """A failure in Arroyo's words."""
+    return FailureReason(error=failure.message, domain=DOMAINS[failure.cause])
+
+
+DOMAINS: Mapping[Cause, ErrorDomain] = {Cause.MISTAKE: "user", Cause.OUTAGE: "external", Cause.UNKNOWN: "internal"}
+"""Where Arroyo says that a failure comes from."""
+
+
+def graph(text: str, parallelism: int) -> dict[str, Any]:
+    """The picture of a plan with what Arroyo's has besides; each of its nodes runs with the job's parallelism."""
+    picture: dict[str, Any] = json.loads(text)
+    for node in picture.get("nodes", ()):
+        node["parallelism"] = parallelism
+    for edge in picture.get("edges", ()):
+        edge["key_type"] = edge["value_type"] = ""
+    return picture
 
 
 def checkpoint(report: EpochReport) -> CommittedEpoch:
@@ -608,6 +669,20 @@ def log_message(event: JobEvent) -> LogMessage:
         details=event.hint,
         run_id=event.generation,
         who=event.who,
+    )
+
+
+def job_log_message(event: JobEvent) -> JobLogMessage:
+    """An event of a job, as Arroyo says it."""
+    return JobLogMessage(
+        id=str(event.id or 0),
+        created_at=to_micros(event.at),
+        level=event.level,
+        message=event.message,
+        details=event.hint or "",
+        error_domain=None if event.code is None else DOMAINS[Failure(event.code, event.message).cause],
+        code=event.code,
+        run_id=event.generation,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 _LARGEST = 2**63 - 1
 
@@ -30,6 +31,13 @@ class Body(BaseModel):
                 case int() | float() as number:
                     _check_number(number)
         return body
+
+
+class Udf(Body):
+    """User-defined functions, as the source text of a file of them."""
+
+    definition: str = Field(description="The source text.")
+    language: Literal["python"] = "python"
 
 
 def _check_text(text: str) -> None:

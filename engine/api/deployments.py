@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from engine import secret_references
 from engine.api import answers
-from engine.api.bodies import Body
+from engine.api.bodies import Body, Udf
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
@@ -27,7 +27,7 @@ from engine.api.traces.spans import SpanId, watch
 from engine.changes.accepted import Wording, why_not
 from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
-from engine.errors import RequestError, RequestTooLargeError, StaleWriteError
+from engine.errors import PipelineExistsError, RequestError, RequestTooLargeError, StaleWriteError
 from engine.inspection.reading_again import history_of
 from engine.jobs import desired, ids
 from engine.jobs.address import LONGEST_NAME, NAME
@@ -68,13 +68,6 @@ SecretName = Annotated[str, Field(max_length=128, pattern=rf"^{secret_references
 SecretValue = Annotated[SecretStr, Field(max_length=16_384), AfterValidator(_without_null)]
 Names = Annotated[tuple[Annotated[str, Field(max_length=256)], ...], Field(max_length=256)]
 Secrets = Annotated[dict[SecretName, SecretValue], Field(max_length=32)]
-
-
-class Udf(Body):
-    """A user-defined function, as source text."""
-
-    definition: str = Field(description="The source text.")
-    language: Literal["python"] = "python"
 
 
 class Deployment(Body):
@@ -149,13 +142,29 @@ def deploy(
     """Create the pipeline of this name, or change it into what the body says; what the body leaves out stays as it is.
     Sent twice, it is done once. What means the same as the newest version, whatever its comments and layout, makes no
     version and restarts nothing."""
+    return bring_about(name, body, request, context, dry_run=dry_run)
+
+
+def bring_about(
+    name: str,
+    body: Deployment,
+    request: ChangeRequest,
+    context: Context,
+    *,
+    dry_run: bool = False,
+    must_be_new: bool = False,
+) -> Response:
+    """Do what a deployment says. One that `must_be_new` is refused when the name is taken, and is no news to clients
+    that know a single answer: its status is 200."""
     with watch(context.tell_span, context.clock, "deploy", pipeline=name, dry_run=dry_run) as stopwatch:
         with context.database.reading() as connection:
             if (answer := earlier_answer(connection, context, request)) is not None:
                 return again(answer)
+            if must_be_new:
+                _refuse_taken(connection, name)
             spec = body.to_spec(_spec_before(connection, name))
         with stopwatch.step("plan"):
-            intended = _plan(name, body, spec, request, context)
+            intended = replace(_plan(name, body, spec, request, context), must_be_new=must_be_new)
         if dry_run:
             return rehearse(
                 context, lambda connection: _rehearsed(connection, name, intended, context), intended.upgrade
@@ -178,7 +187,8 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
         shown = show(connection, pipeline.id, context)
         is_unchanged = earlier is not None and earlier.version == pipeline.version
         content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged)
-        response = record_answer(connection, context, request, 201 if earlier is None else 200, content, pipeline)
+        status = 201 if earlier is None and not intended.must_be_new else 200
+        response = record_answer(connection, context, request, status, content, pipeline)
         if context.tell_span is not None and asks_for_start(earlier, pipeline):
             # before anybody else can read what is asked for, and start it
             context.asked_starts.ask(pipeline.job_id, context.clock(), span)
@@ -212,6 +222,15 @@ class _Deployment:
     """What becomes of the state that is there; None where there is none, or it is given up."""
     history: str | None = None
     """The history of the state that was looked at for that."""
+    must_be_new: bool = False
+    """Whether the name must not be taken."""
+
+
+def _refuse_taken(connection: Connection, name: str) -> None:
+    if pipelines.find(connection, name) is not None:
+        raise PipelineExistsError(
+            f"there is a pipeline {name!r} already", hint="take another name, or deploy it with PUT .../by-name"
+        )
 
 
 def _spec_before(connection: Connection, name: str) -> Spec:
@@ -298,6 +317,8 @@ def _make(
     """What was there under the name, and what the deployment makes of it."""
     earlier = pipelines.find(connection, name)
     deployment.request.check(earlier)
+    if deployment.must_be_new:
+        _refuse_taken(connection, name)
     if deployment.body.to_spec(_spec_before(connection, name)) != deployment.spec:
         raise StaleWriteError(f"pipeline {name!r} has changed in between", hint="send the request again")
     if earlier is None:

@@ -18,10 +18,10 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.bodies import Body
+from engine.api.bodies import Body, Udf
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
-from engine.api.deployments import Name, Names, Secrets, Udf, check_starts, plan_of, refuse_id, starts_of
+from engine.api.deployments import Name, Names, Secrets, check_starts, plan_of, refuse_id, starts_of
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
 from engine.api.plan_restore import read_checked

@@ -16,10 +16,12 @@ from engine.errors import PipelineNotFoundError
 from engine.jobs.desired import is_settled
 from engine.jobs.records import JobRecord
 from engine.store import checkpoints, events
-from engine.store.lineages import is_state_given_up
-from engine.store.records import read_record
+from engine.store.events import EventQuery
+from engine.store.lineages import giving_up_state, is_state_given_up
+from engine.store.records import read_page, read_record
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"], responses=refusals(404))
+ALL = APIRouter(tags=["jobs"])
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
@@ -32,22 +34,41 @@ def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
         return Page(data=[answers.job(record, is_given_up=is_state_given_up(connection, record))])
 
 
+@ALL.get("/jobs")
+def list_all_jobs(context: ContextDep) -> Page[answers.Job]:
+    """List the jobs of all pipelines, all of them, those of the oldest pipeline first."""
+    with context.database.reading() as connection:
+        records = read_page(connection, None, None)
+        given_up = giving_up_state(connection, records)
+    return Page(data=[answers.job(record, is_given_up=record.pipeline.id in given_up) for record in records])
+
+
 @ROUTER.get("/jobs/{job}/checkpoints", response_model=Page[answers.Checkpoint])
 def list_checkpoints(pipeline: str, job: str, context: ContextDep, limit: Limit = 100) -> Page[answers.CommittedEpoch]:
     """List the newest committed epochs, newest first."""
     with context.database.reading() as connection:
-        record = _record(connection, pipeline, job)
+        record = read_job(connection, pipeline, job)
         reports = checkpoints.latest(connection, record.status.job_id, limit + 1)
     return Page(data=[answers.checkpoint(report) for report in reports[:limit]], has_more=len(reports) > limit)
 
 
 @ROUTER.get("/jobs/{job}/errors")
-def list_errors(pipeline: str, job: str, context: ContextDep, limit: Limit = 100) -> Page[answers.LogMessage]:
+def list_errors(
+    pipeline: str,
+    job: str,
+    context: ContextDep,
+    limit: Limit = 100,
+    starting_after: Annotated[
+        str | None, Query(pattern="^[0-9]{1,18}$", description="The id of the last error of the page before.")
+    ] = None,
+) -> Page[answers.JobLogMessage]:
     """List what went wrong with a job, newest first."""
     with context.database.reading() as connection:
-        record = _record(connection, pipeline, job)
-        errors = events.latest(connection, record.status.job_id, limit + 1, level="error")
-    return Page(data=[answers.log_message(event) for event in errors[:limit]], has_more=len(errors) > limit)
+        job_id = read_job(connection, pipeline, job).status.job_id
+        before = None if starting_after is None else int(starting_after)
+        errors = events.page(connection, EventQuery(job_id, before=before, severity="error"), limit + 1)
+    data = [answers.job_log_message(stored.event) for stored in errors[:limit]]
+    return Page(data=data, has_more=len(errors) > limit)
 
 
 @ROUTER.get("/logs", responses=refusals(400))
@@ -74,7 +95,8 @@ def read_log(
     return answers.Log(data=piece.lines, has_more=piece.has_more, cursor=str(piece.cursor), over=over)
 
 
-def _record(connection: Connection, pipeline: str, job: str) -> JobRecord:
+def read_job(connection: Connection, pipeline: str, job: str) -> JobRecord:
+    """All that is written down of a pipeline's job; refused when it has no such job."""
     record = read_record(connection, pipeline)
     if record.status.job_id != job:
         raise PipelineNotFoundError(f"the pipeline has no job {job!r}")

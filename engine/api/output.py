@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from engine.api import answers
-from engine.api.context import ContextDep
+from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.checkpoints.layout import StatePaths
 from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
 from engine.errors import RequestError, SinkNotFoundError
 from engine.jobs.desired import is_settled
+from engine.jobs.records import JobRecord
 from engine.jobs.status import Progress
 from engine.spark.safe_table_names import safe_name
 from engine.store.records import read_record
@@ -38,6 +40,31 @@ def read_output(
     with context.database.reading() as connection:
         # before the file: what a job at rest has shown is all there
         record = read_record(connection, pipeline)
+    shown = read_shown(context, record, table, after, limit)
+    return answers.Output(
+        data=[json.loads(line) for line in shown.rows],
+        has_more=shown.later > 0,
+        cursor=shown.cursor,
+        missed=shown.missed,
+        over=shown.is_over,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRows:
+    """Rows of a preview table as JSON, oldest first. `cursor` is where they end, `later` how many follow, and `missed`
+    how many were let go before they were asked for."""
+
+    rows: tuple[bytes, ...]
+    cursor: str
+    later: int
+    missed: int
+    is_over: bool
+
+
+def read_shown(context: Context, record: JobRecord, table: str | None, after: str | None, limit: int) -> ShownRows:
+    """The rows of a preview table that have come since a cursor, at most so many; the newest without one. Refused when
+    the pipeline has no such table, as far as that is known."""
     is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
     directory = _directory(StatePaths(context.directory.state(record.pipeline.id)).sinks, table)
     if table is not None and directory is not None and not directory.exists():
@@ -46,12 +73,8 @@ def read_output(
     fresh = rows.lines[-limit:] if after is None else rows.after(int(after))
     shown, later = fresh[:limit], len(fresh[limit:])
     position = rows.total - len(fresh) if after is None or int(after) > rows.total else int(after)
-    return answers.Output(
-        data=[json.loads(line) for line in shown],
-        has_more=later > 0,
-        cursor=str(rows.total - later),
-        missed=rows.total - len(fresh) - position,
-        over=is_at_rest and later == 0,
+    return ShownRows(
+        shown, str(rows.total - later), later, rows.total - len(fresh) - position, is_at_rest and later == 0
     )
 
 

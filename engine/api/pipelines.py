@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
 from pydantic import Field
@@ -19,6 +19,7 @@ from engine.api.dry_run import DryRun, rehearse
 from engine.api.go_back import reasons_not_undone
 from engine.api.problems import refusals
 from engine.delivery.faults import reach
+from engine.errors import UnsupportedRequestError
 from engine.jobs import desired
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
@@ -34,7 +35,28 @@ Parallelism = Annotated[int, Field(ge=1, le=1024)]
 Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
 
 
-class Change(Body):
+class JobSurroundings(Body):
+    """What Arroyo lets a job have around it, and there is not here; empty values are taken."""
+
+    env_vars: dict[str, str] | None = Field(default=None, description="Must be empty: a job has no environment.")
+    scheduler_config: dict[str, Any] | None = Field(
+        default=None, description="Must be empty: there is no scheduler to be told."
+    )
+
+    def refuse_unsupported(self) -> None:
+        """Refuse what there is not."""
+        if self.env_vars:
+            raise UnsupportedRequestError(
+                "a pipeline has no environment variables of its own",
+                hint="secrets and variables of the control plane can be named in the script",
+            )
+        if self.scheduler_config:
+            raise UnsupportedRequestError(
+                "there is no scheduler to configure", hint="`settings` of a deployment have the memory and the master"
+            )
+
+
+class Change(JobSurroundings):
     """What is to change; what is left out stays as it is."""
 
     stop: StopMode | None = Field(default=None, description="How to stop, or `none` to run.")
@@ -49,7 +71,10 @@ class Change(Body):
 class RestartRequest(Body):
     """How to start again; `force` gives up the current epoch."""
 
-    force: bool = Field(default=False, description="Whether to give up the current epoch.")
+    force: bool | None = Field(default=False, description="Whether to give up the current epoch.")
+    ignore_state: bool | None = Field(
+        default=False, description="Must not be true: a restart keeps the state. A deployment with `force` gives it up."
+    )
 
 
 @ROUTER.get("/{pipeline}", responses=refusals(404))
@@ -66,6 +91,8 @@ def change(
     pipeline: str, body: Change, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
 ) -> Response:
     """Stop, start or rescale a pipeline; the answer comes before it is done."""
+
+    body.refuse_unsupported()
 
     def apply(connection: Connection, record: JobRecord) -> Pipeline:
         changed = record.pipeline
@@ -92,7 +119,12 @@ def restart(
     dry_run: DryRun = False,
 ) -> Response:
     """Start a pipeline again from its last checkpoint."""
-    force = body is not None and body.force
+    if body is not None and body.ignore_state:
+        raise UnsupportedRequestError(
+            "a restart keeps the state of its pipeline",
+            hint="deploy the pipeline with `force` to give its state up, or under another name",
+        )
+    force = body is not None and bool(body.force)
     return update(
         context,
         request,

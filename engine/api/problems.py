@@ -81,6 +81,7 @@ class Span(BaseModel):
     """Where in a script something stands."""
 
     start: Position
+    end: Position = Field(description="The same place: how far it goes is not known.")
 
 
 class Complaint(BaseModel):
@@ -102,6 +103,7 @@ class Problem(BaseModel):
     status: int = Field(description="The HTTP status.")
     code: str = Field(description="The code of the error.")
     detail: str = Field(description="What is wrong.")
+    error: str = Field(description="The same, where clients of Arroyo's API look for it.")
     hint: str | None = Field(default=None, description="What to do next.")
     errors: list[Complaint] = Field(default=[], description="Each thing that is wrong, when there are several.")
     plan: answers.UpgradePlan | None = Field(
@@ -154,7 +156,8 @@ def install(app: FastAPI) -> None:
 
 
 def _complaint(error: EngineError) -> Complaint:
-    span = None if error.at is None else Span(start=Position(line=error.at.line, column=error.at.column))
+    place = None if error.at is None else Position(line=error.at.line, column=error.at.column)
+    span = None if place is None else Span(start=place, end=place)
     return Complaint(code=error.code, message=error.message, hint=error.hint, span=span)
 
 
@@ -163,7 +166,14 @@ def _problem(
 ) -> Problem:
     kind = f"urn:arroyo:{code}"
     return Problem(
-        type=kind, title=status.phrase, status=status, code=code, detail=detail, hint=hint, errors=errors or []
+        type=kind,
+        title=status.phrase,
+        status=status,
+        code=code,
+        detail=detail,
+        error=detail,
+        hint=hint,
+        errors=errors or [],
     )
 
 

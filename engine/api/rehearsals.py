@@ -22,10 +22,10 @@ from sqlalchemy import Connection
 
 from engine.api import rehearsal_answers as answers
 from engine.api.answers import Page
-from engine.api.bodies import Body
+from engine.api.bodies import Body, Udf
 from engine.api.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
-from engine.api.deployments import Names, Udf, plan_of, starts_of
+from engine.api.deployments import Names, plan_of, starts_of
 from engine.api.problems import refusals
 from engine.api.rehearsal_room import refuse_without_room
 from engine.errors import RehearsalBusyError, RehearsalStoppedError, SavepointError

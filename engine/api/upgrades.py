@@ -9,9 +9,9 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from engine.api import answers
-from engine.api.bodies import Body
+from engine.api.bodies import Body, Udf
 from engine.api.context import ContextDep
-from engine.api.deployments import Names, Udf, check_starts, plan_of, starts_of
+from engine.api.deployments import Names, check_starts, plan_of, starts_of
 from engine.api.expectations import with_expectations
 from engine.api.problems import refusals
 from engine.jobs import desired

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from engine.api.bodies import Body
+from engine.api.answers import graph
+from engine.api.bodies import Body, Udf
 from engine.api.context import ContextDep
-from engine.api.deployments import Udf
 from engine.api.problems import Complaint, complaints_of, refusals
 from engine.errors import EngineError, RequestTooLargeError
 
@@ -21,17 +20,21 @@ class Question(Body):
     """A query to check."""
 
     query: str = Field(description="The SQL text.")
-    udfs: tuple[str | Udf, ...] = Field(default=(), description="Files of Python functions that the query may use.")
+    udfs: tuple[str | Udf, ...] | None = Field(
+        default=None, description="Files of Python functions that the query may use."
+    )
 
 
 class Verdict(BaseModel):
     """The graph of the plan, or everything that is wrong with the query."""
 
-    graph: dict[str, Any] | None = Field(default=None, description="The plan, as nodes and edges.")
-    errors: list[Complaint] | None = Field(default=None, description="Everything that is wrong.")
+    graph: dict[str, Any] | None = Field(
+        default=None, description="The plan, as nodes and edges; null when something is wrong."
+    )
+    errors: list[Complaint] = Field(default=[], description="Everything that is wrong.")
 
 
-@ROUTER.post("/validate_query", response_model_exclude_none=True, responses=refusals(400))
+@ROUTER.post("/validate_query", responses=refusals(400))
 def validate(body: Question, context: ContextDep) -> Verdict:
     """Plan a query without running it."""
     if len(body.query.encode()) > context.max_query_bytes:
@@ -40,7 +43,7 @@ def validate(body: Question, context: ContextDep) -> Verdict:
             hint="the setting api.max_query_bytes is the limit",
         )
     try:
-        planned = context.plan(body.query, [udf if isinstance(udf, str) else udf.definition for udf in body.udfs])
+        planned = context.plan(body.query, [udf if isinstance(udf, str) else udf.definition for udf in body.udfs or ()])
     except EngineError as error:
         return Verdict(errors=complaints_of(error))
-    return Verdict(graph=json.loads(planned.graph))
+    return Verdict(graph=graph(planned.graph, 1))

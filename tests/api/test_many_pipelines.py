@@ -90,7 +90,7 @@ def test_a_list_carries_texts_and_pictures_only_if_asked(plane: Plane) -> None:
     (whole,) = plane.get("/pipelines?with=query&with=graph")["data"]
 
     assert (short["query"], short["udfs"], short["graph"]) == (None, [], {})
-    assert (whole["query"], whole["udfs"]) == ("SELECT 42", ["def f(): ..."])
+    assert (whole["query"], whole["udfs"]) == ("SELECT 42", [{"definition": "def f(): ...", "language": "python"}])
     assert whole["graph"] == {"nodes": [], "edges": []}
     full = plane.get("/pipelines/orders")
     assert {name: whole[name] for name in full} == full

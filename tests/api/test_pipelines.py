@@ -426,6 +426,6 @@ def test_a_query_can_be_validated_without_being_deployed(plane: Plane) -> None:
     good = plane.http.post("/api/v1/pipelines/validate_query", json={"query": "SELECT 1"})
     bad = plane.http.post("/api/v1/pipelines/validate_query", json={"query": "bad"})
 
-    assert good.json() == {"graph": {"nodes": [], "edges": []}}
+    assert good.json() == {"graph": {"nodes": [], "edges": []}, "errors": []}
     assert [error["code"] for error in bad.json()["errors"]] == ["sql.unknown_column", "sql.unknown_table"]
     assert bad.status_code == 200

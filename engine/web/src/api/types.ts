@@ -69,6 +69,10 @@ export interface Certificate {
 
 /** What is to change; what is left out stays as it is. */
 export interface ChangeInput {
+  /** Must be empty: a job has no environment. */
+  env_vars?: Record<string, string> | null;
+  /** Must be empty: there is no scheduler to be told. */
+  scheduler_config?: Record<string, unknown> | null;
   /** How to stop, or `none` to run. */
   stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
   /** How many tasks are to work side by side. */
@@ -253,7 +257,7 @@ export interface DeployedPipeline {
   /** The number of its newest version. */
   version: number;
   /** The Python files of functions that the query may use. */
-  udfs: string[];
+  udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
   /** How many tasks work side by side. */
@@ -278,8 +282,14 @@ export interface DeployedPipeline {
   action_text: string;
   /** Whether the job is on its way to another state. */
   action_in_progress: boolean;
-  /** The plan, as nodes and edges. */
+  /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
+  /** Always false: there are no pipelines that end by themselves. */
+  preview?: boolean;
+  /** Always null: a pipeline begins with no state of another one's. */
+  state_url?: null;
+  /** Always empty: there are none. */
+  tags?: Record<string, string>;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -362,6 +372,14 @@ export interface ExportRequest {
   base?: string | null;
 }
 
+/** Why a job has failed. */
+export interface FailureReason {
+  /** What is wrong. */
+  error: string;
+  /** Where that comes from: `user` for a mistake, `external` for an outage of another system, and `internal` for all else, and where nobody knows. */
+  domain: "user" | "external" | "internal";
+}
+
 /** Where the state of a fork comes from. */
 export interface ForkOrigin {
   /** The original. */
@@ -409,7 +427,7 @@ export interface ForkedPipeline {
   /** The number of its newest version. */
   version: number;
   /** The Python files of functions that the query may use. */
-  udfs: string[];
+  udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
   /** How many tasks work side by side. */
@@ -434,8 +452,14 @@ export interface ForkedPipeline {
   action_text: string;
   /** Whether the job is on its way to another state. */
   action_in_progress: boolean;
-  /** The plan, as nodes and edges. */
+  /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
+  /** Always false: there are no pipelines that end by themselves. */
+  preview?: boolean;
+  /** Always null: a pipeline begins with no state of another one's. */
+  state_url?: null;
+  /** Always empty: there are none. */
+  tags?: Record<string, string>;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -541,6 +565,12 @@ export interface Job {
   failure_code: string | null;
   /** What to do about it. */
   failure_hint: string | null;
+  /** The same failure, as Arroyo says it. */
+  failure_reason: FailureReason | null;
+  /** Always empty: there is no scheduler to be told. */
+  scheduler_config?: Record<string, unknown>;
+  /** Always empty: a job has no environment of its own. */
+  env_vars?: Record<string, string>;
   /** What is behind the failure: an outage is waited out, a mistake is never tried again, and what is unknown is tried some times. */
   failure_cause: "outage" | "mistake" | "unknown" | null;
   /** Starts after failures in a row since the last healthy run. */
@@ -557,6 +587,29 @@ export interface Job {
   epoch: number | null;
   /** When the pipeline was deployed first. */
   created_at: number;
+}
+
+/** What went wrong with a job. */
+export interface JobLogMessage {
+  id: string;
+  /** When it happened. */
+  created_at: number;
+  /** Always null: which operator it was is not known. */
+  operator_id?: null;
+  /** Always null, as well. */
+  task_index?: null;
+  /** `info`, `warn` or `error`. */
+  level: string;
+  /** What happened. */
+  message: string;
+  /** What to do about it; empty when there is nothing to say. */
+  details: string;
+  /** Where it comes from, as in a `FailureReason`; null when it has no code. */
+  error_domain: "user" | "external" | "internal" | null;
+  /** The code of the error. */
+  code: string | null;
+  /** The run that it happened to. */
+  run_id: number | null;
 }
 
 /** Something that is left behind: a file, a directory, or rows of one kind. */
@@ -590,7 +643,7 @@ export interface ListedPipeline {
   /** The number of its newest version. */
   version: number;
   /** The Python files of functions that the query may use. */
-  udfs: string[];
+  udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
   /** How many tasks work side by side. */
@@ -615,8 +668,14 @@ export interface ListedPipeline {
   action_text: string;
   /** Whether the job is on its way to another state. */
   action_in_progress: boolean;
-  /** The plan, as nodes and edges. */
+  /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
+  /** Always false: there are no pipelines that end by themselves. */
+  preview?: boolean;
+  /** Always null: a pipeline begins with no state of another one's. */
+  state_url?: null;
+  /** Always empty: there are none. */
+  tags?: Record<string, string>;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -662,23 +721,42 @@ export interface Log {
   hasMore: boolean;
 }
 
-/** Something that happened to a job. */
-export interface LogMessage {
-  id: number;
-  /** When it happened. */
-  created_at: number;
-  /** `info`, `warn` or `error`. */
-  level: string;
-  /** What happened. */
-  message: string;
-  /** The code of the error. */
-  code: string | null;
-  /** What to do about it. */
-  details: string | null;
-  /** The run that it happened to. */
-  run_id: number | null;
-  /** The name of the token that asked for it, also where the control plane has carried it out; `control plane` for what nobody has asked for. */
-  who: string | null;
+/** A rate. */
+export interface Metric {
+  /** When the epoch was committed. */
+  time: number;
+  /** Rows of that epoch, for each second since the one before. */
+  value: number;
+}
+
+/** One kind of rate. */
+export interface MetricGroup {
+  /** Rows that a source has read are sent, those that a sink is given received. */
+  name: "messages_recv" | "messages_sent";
+  /** The rates. */
+  subtasks: SubtaskMetrics[];
+}
+
+/** The state of an operator. */
+export interface OperatorCheckpointGroup {
+  /** The operator's id, or Spark's number of it where it has none. */
+  operator_id: string;
+  /** The length of the files that the epoch needs of it. */
+  bytes: number;
+  /** Always null: it is not known. */
+  started_metadata_write?: null;
+  /** When the epoch was committed. */
+  finish_time: number | null;
+  /** The parts that its state is cut into. */
+  subtasks: SubtaskCheckpointGroup[];
+}
+
+/** What is known of an operator. */
+export interface OperatorMetricGroup {
+  /** Its number in the graph. */
+  node_id: number;
+  /** Its rates; none where they are not known. */
+  metric_groups: MetricGroup[];
 }
 
 /** Rows of a preview sink. */
@@ -728,6 +806,14 @@ export interface PageDeparture {
   hasMore: boolean;
 }
 
+export interface PageJobLogMessage {
+  data: JobLogMessage[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
 export interface PageJob {
   data: Job[];
   /** Whether the list goes on. */
@@ -744,8 +830,16 @@ export interface PageListedPipeline {
   hasMore: boolean;
 }
 
-export interface PageLogMessage {
-  data: LogMessage[];
+export interface PageOperatorCheckpointGroup {
+  data: OperatorCheckpointGroup[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
+export interface PageOperatorMetricGroup {
+  data: OperatorMetricGroup[];
   /** Whether the list goes on. */
   has_more?: boolean;
   /** The same, as clients of Arroyo's API spell it. */
@@ -915,7 +1009,7 @@ export interface Pipeline {
   /** The number of its newest version. */
   version: number;
   /** The Python files of functions that the query may use. */
-  udfs: string[];
+  udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
   /** How many tasks work side by side. */
@@ -940,8 +1034,14 @@ export interface Pipeline {
   action_text: string;
   /** Whether the job is on its way to another state. */
   action_in_progress: boolean;
-  /** The plan, as nodes and edges. */
+  /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
+  /** Always false: there are no pipelines that end by themselves. */
+  preview?: boolean;
+  /** Always null: a pipeline begins with no state of another one's. */
+  state_url?: null;
+  /** Always empty: there are none. */
+  tags?: Record<string, string>;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -983,6 +1083,28 @@ export interface PipelineEvent {
   pipeline: string;
 }
 
+/** A new pipeline. */
+export interface PipelinePost {
+  /** Must be empty: a job has no environment. */
+  env_vars?: Record<string, string> | null;
+  /** Must be empty: there is no scheduler to be told. */
+  scheduler_config?: Record<string, unknown> | null;
+  /** What it is called; no other one may have this name. */
+  name: string;
+  /** The SQL text. */
+  query: string;
+  /** Files of Python functions that the query may use, all of them. */
+  udfs?: Udf[] | null;
+  /** How many tasks work side by side. */
+  parallelism?: number;
+  /** The least time from one epoch to the next; without it they follow each other at once. */
+  checkpoint_interval_micros?: number | null;
+  /** Must be null: a new pipeline begins without a state. */
+  state_url?: string | null;
+  /** Must be empty: there are no tags. */
+  tags?: Record<string, string> | null;
+}
+
 /** Another query for a pipeline; what may be given up of its state is said as in a deployment. */
 export interface PlanRequest {
   /** The SQL text. */
@@ -1017,6 +1139,8 @@ export interface Problem {
   code: string;
   /** What is wrong. */
   detail: string;
+  /** The same, where clients of Arroyo's API look for it. */
+  error: string;
   /** What to do next. */
   hint?: string | null;
   /** Each thing that is wrong, when there are several. */
@@ -1040,7 +1164,7 @@ export interface Question {
   /** The SQL text. */
   query: string;
   /** Files of Python functions that the query may use. */
-  udfs?: (string | Udf)[];
+  udfs?: (string | Udf)[] | null;
 }
 
 /** A new query that is tried in the place of the one that runs. */
@@ -1137,7 +1261,7 @@ export interface ReprocessedPipeline {
   /** The number of its newest version. */
   version: number;
   /** The Python files of functions that the query may use. */
-  udfs: string[];
+  udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
   /** How many tasks work side by side. */
@@ -1162,8 +1286,14 @@ export interface ReprocessedPipeline {
   action_text: string;
   /** Whether the job is on its way to another state. */
   action_in_progress: boolean;
-  /** The plan, as nodes and edges. */
+  /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
+  /** Always false: there are no pipelines that end by themselves. */
+  preview?: boolean;
+  /** Always null: a pipeline begins with no state of another one's. */
+  state_url?: null;
+  /** Always empty: there are none. */
+  tags?: Record<string, string>;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -1199,7 +1329,9 @@ export interface ReprocessingAnswer {
 /** How to start again; `force` gives up the current epoch. */
 export interface RestartRequest {
   /** Whether to give up the current epoch. */
-  force?: boolean;
+  force?: boolean | null;
+  /** Must not be true: a restart keeps the state. A deployment with `force` gives it up. */
+  ignore_state?: boolean | null;
 }
 
 /** Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again, and `with_version` brings back the query that the savepoint belongs to. */
@@ -1257,7 +1389,7 @@ export interface RolledBackPipeline {
   /** The number of its newest version. */
   version: number;
   /** The Python files of functions that the query may use. */
-  udfs: string[];
+  udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
   /** How many tasks work side by side. */
@@ -1282,8 +1414,14 @@ export interface RolledBackPipeline {
   action_text: string;
   /** Whether the job is on its way to another state. */
   action_in_progress: boolean;
-  /** The plan, as nodes and edges. */
+  /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
+  /** Always false: there are no pipelines that end by themselves. */
+  preview?: boolean;
+  /** Always null: a pipeline begins with no state of another one's. */
+  state_url?: null;
+  /** Always empty: there are none. */
+  tags?: Record<string, string>;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -1480,6 +1618,8 @@ export interface SinkProgress {
 /** Where in a script something stands. */
 export interface Span {
   start: Position;
+  /** The same place: how far it goes is not known. */
+  end: Position;
 }
 
 /** That the control plane which the pipeline leaves has released it. */
@@ -1589,6 +1729,24 @@ export interface StateSummary {
   unknown: Record<string, string>;
 }
 
+/** A part of an operator's state. */
+export interface SubtaskCheckpointGroup {
+  /** Its number. */
+  index: number;
+  /** The length of the files that the epoch needs of it. */
+  bytes: number;
+  /** Always empty: when each part was written is not known. */
+  event_spans?: Record<string, number | string>[];
+}
+
+/** The rates of all tasks together. */
+export interface SubtaskMetrics {
+  /** Always 0: tasks are not told apart. */
+  index?: number;
+  /** Those of the last five minutes, oldest first. */
+  metrics: Metric[];
+}
+
 /** What may go, or has gone. */
 export interface SweepAnswer {
   /** Whether everything is there still. */
@@ -1639,7 +1797,7 @@ export interface TokenRequest {
   expires_at?: number | null;
 }
 
-/** A user-defined function, as source text. */
+/** User-defined functions, as the source text of a file of them. */
 export interface Udf {
   /** The source text. */
   definition: string;
@@ -1664,10 +1822,10 @@ export interface UpgradePlan {
 
 /** The graph of the plan, or everything that is wrong with the query. */
 export interface Verdict {
-  /** The plan, as nodes and edges. */
+  /** The plan, as nodes and edges; null when something is wrong. */
   graph?: Record<string, unknown> | null;
   /** Everything that is wrong. */
-  errors?: Complaint[] | null;
+  errors?: Complaint[];
 }
 
 /** Who asks, as far as somebody is let in. */

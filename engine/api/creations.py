@@ -1,0 +1,61 @@
+"""New pipelines, as clients of Arroyo's API ask for them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from engine.api import answers
+from engine.api.bodies import Udf
+from engine.api.change_request import ChangeRequestDep
+from engine.api.context import ContextDep
+from engine.api.deployments import Deployment, Name, bring_about
+from engine.api.pipelines import Interval, JobSurroundings, Parallelism
+from engine.api.problems import refusals
+from engine.errors import UnsupportedRequestError
+
+ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
+
+
+class PipelinePost(JobSurroundings):
+    """A new pipeline."""
+
+    name: Name = Field(description="What it is called; no other one may have this name.")
+    query: str = Field(min_length=1, description="The SQL text.")
+    udfs: tuple[Udf, ...] | None = Field(
+        default=None, description="Files of Python functions that the query may use, all of them."
+    )
+    parallelism: Parallelism = Field(default=1, description="How many tasks work side by side.")
+    checkpoint_interval_micros: Interval | None = Field(
+        default=None,
+        description="The least time from one epoch to the next; without it they follow each other at once.",
+    )
+    state_url: str | None = Field(default=None, description="Must be null: a new pipeline begins without a state.")
+    tags: dict[Annotated[str, Field(max_length=256)], str] | None = Field(
+        default=None, description="Must be empty: there are no tags."
+    )
+
+    def refuse_unsupported(self) -> None:
+        """Refuse what there is not."""
+        super().refuse_unsupported()
+        if self.state_url is not None:
+            raise UnsupportedRequestError(
+                "a new pipeline begins without a state", hint="fork a savepoint to go on from it under another name"
+            )
+        if self.tags:
+            raise UnsupportedRequestError("pipelines have no tags", hint="leave them out")
+
+
+@ROUTER.post("", response_model=answers.DeployedPipeline, responses=refusals(400, 409, 412))
+def create(body: PipelinePost, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Create a pipeline, which is refused when there is one of this name."""
+    body.refuse_unsupported()
+    deployment = Deployment(
+        query=body.query,
+        udfs=body.udfs,
+        parallelism=body.parallelism,
+        checkpoint_interval_micros=body.checkpoint_interval_micros,
+    )
+    return bring_about(body.name, deployment, request, context, must_be_new=True)
