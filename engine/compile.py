@@ -13,6 +13,7 @@ from pathlib import Path
 from engine.connectors import connector_of
 from engine.connectors.base import Table
 from engine.connectors.redirected import redirected
+from engine.connectors.shown import only_shown
 from engine.connectors.stand_ins import stood_in, unread
 from engine.delivery.target_names import first_collision
 from engine.errors import (
@@ -27,7 +28,7 @@ from engine.functions import user_functions
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
 from engine.plan.fuse import fuse
-from engine.plan.nodes import Scan, Write
+from engine.plan.nodes import Scan, Write, is_updating
 from engine.plan.operators import Operator, operators_of
 from engine.plan.pins import pins_of
 from engine.plan.rules import optimize
@@ -128,6 +129,8 @@ def compile_script(
     if not may_hold_secrets and (secrets := literal_secrets(script)):
         raise ScriptRefused(secrets)
     tables = translation.tables if translation.sink_prefix is None else _under(translation.sink_prefix, translation)
+    if translation.only_shows:
+        tables = only_shown(tables, {write.table for write in translation.writes if is_updating(write.input)})
     if stand_ins is not None:
         tables = _with_stand_ins(translation, stand_ins)
     writes = optimize(translation.writes)

@@ -14,6 +14,9 @@ import re
 from engine.errors import SinkPrefixError
 
 SETTING = "sink_prefix"
+SINKS = "sinks"
+"""The setting by which a script writes nowhere and only shows its rows: `SET sinks = 'preview'`."""
+SHOWN = "preview"
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SET_AT_THE_END = re.compile(rf"\n;\nSET {SETTING} = '{_PREFIX.pattern}';\n\Z")
 
@@ -32,6 +35,12 @@ def writing_under(script: str, prefix: str | None) -> str:
     """The script, with the statement that has it write under a prefix. It comes last, so that complaints about
     the script still name its own lines."""
     return script if prefix is None else f"{script}\n;\nSET {SETTING} = '{check_prefix(prefix)}';\n"
+
+
+def only_shown(script: str) -> str:
+    """The script, with the statement that has each of its sinks show its rows, and write none. It comes last, as that
+    of a prefix does."""
+    return f"{script}\n;\nSET {SINKS} = '{SHOWN}';\n"
 
 
 def without_prefix(script: str) -> str | None:

@@ -103,7 +103,9 @@ class PipelineFacts(BaseModel):
         description="The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are "
         "not known."
     )
-    preview: bool = Field(default=False, description="Always false: there are no pipelines that end by themselves.")
+    preview: bool = Field(
+        default=False, description="Whether it is a preview, which ends and is deleted when nobody looks at it."
+    )
     state_url: None = Field(default=None, description="Always null: a pipeline begins with no state of another one's.")
     tags: dict[str, str] = Field(default={}, description="Always empty: there are none.")
     fingerprint: str = Field(description="What the state is bound to.")
@@ -454,12 +456,13 @@ def pipeline(
     *,
     is_given_up: bool,
     not_undone: str | None,
+    is_preview: bool = False,
 ) -> Pipeline:
     """A pipeline as it is now; the query is the newest version's, which may not run yet."""
     facts = pipeline_facts(
         record, Outline.of(version), directory, voids, is_given_up=is_given_up, not_undone=not_undone
     )
-    return Pipeline(**facts, query=version.spec.query)
+    return Pipeline(**facts, query=version.spec.query, preview=is_preview)
 
 
 def pipeline_facts(

@@ -1,4 +1,4 @@
-"""What is done for savepoints without being asked."""
+"""What is done for savepoints and previews without being asked."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from engine.api.context import Context
+from engine.api.previews import end_preview
 from engine.api.savepoint_removal import finish_all
 from engine.api.savepoint_rules import prune
 from engine.api.scheduled_savepoints import carry_out
 from engine.errors import EngineError
-from engine.store import savepoint_rules
+from engine.store import previews, savepoint_rules
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Caretaker:
-    """Goes on with deletions, takes savepoints by schedules and deletes others by policies, on a thread of its own."""
+    """Goes on with deletions, ends previews, takes savepoints by schedules and deletes others by policies, on a thread
+    of its own."""
 
     context: Context
     interval: timedelta = timedelta(seconds=10)
@@ -32,12 +34,15 @@ class Caretaker:
             try:
                 self.look()
             except Exception:
-                LOG.exception("an error ends this look at the savepoints; the next one tries again")
+                LOG.exception("an error ends this look at what is to be done; the next one tries again")
             self._is_over.wait(self.interval.total_seconds())
 
     def look(self) -> None:
         """Do what is to be done now."""
         finish_all(self.context)
+        with self.context.database.reading() as connection:
+            over = previews.due(connection, self.context.clock())
+        self._do_for_each(over, end_preview, "ended, being a preview")
         with self.context.database.reading() as connection:
             scheduled = savepoint_rules.with_schedule(connection)
             kept_by_policy = savepoint_rules.with_retention(connection)

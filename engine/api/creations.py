@@ -18,6 +18,9 @@ from engine.errors import UnsupportedRequestError
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
+_INTERVAL = 10_000_000
+"""As long as in Arroyo, whose clients expect a number."""
+
 
 class PipelinePost(JobSurroundings):
     """A new pipeline."""
@@ -29,8 +32,7 @@ class PipelinePost(JobSurroundings):
     )
     parallelism: Parallelism = Field(default=1, description="How many tasks work side by side.")
     checkpoint_interval_micros: Interval | None = Field(
-        default=None,
-        description="The least time from one epoch to the next; without it they follow each other at once.",
+        default=None, description="The least time from one epoch to the next; 10 seconds when it is left out."
     )
     state_url: str | None = Field(default=None, description="Must be null: a new pipeline begins without a state.")
     tags: dict[Annotated[str, Field(max_length=256)], str] | None = Field(
@@ -56,6 +58,6 @@ def create(body: PipelinePost, request: ChangeRequestDep, context: ContextDep) -
         query=body.query,
         udfs=body.udfs,
         parallelism=body.parallelism,
-        checkpoint_interval_micros=body.checkpoint_interval_micros,
+        checkpoint_interval_micros=body.checkpoint_interval_micros or _INTERVAL,
     )
     return bring_about(body.name, deployment, request, context, must_be_new=True)

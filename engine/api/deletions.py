@@ -61,16 +61,34 @@ def delete(
         _check(connection, record, with_savepoints=with_savepoints)
         if dry_run:
             return answer_with(effects_of_delete(record, facts_of(connection, record, is_deleted=True)))
-        pipelines.remove(connection, record.pipeline)
-        deletions.add(connection, record.pipeline.id, context.clock())
+        _remove(connection, context, record)
         response = record_answer(connection, context, request, 204, None)
-    LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, request.caller)
+    _carry_out(context, record, request.caller)
+    return response
+
+
+def delete_for_good(context: Context, pipeline_id: str, who: str) -> None:
+    """Delete a pipeline, as a request does; refused when it is not at rest."""
+    with context.database.writing() as connection:
+        record = read_record(connection, pipeline_id)
+        _check(connection, record, with_savepoints=False)
+        _remove(connection, context, record)
+    _carry_out(context, record, who)
+
+
+def _remove(connection: Connection, context: Context, record: JobRecord) -> None:
+    pipelines.remove(connection, record.pipeline)
+    deletions.add(connection, record.pipeline.id, context.clock())
+
+
+def _carry_out(context: Context, record: JobRecord, who: str) -> None:
+    """Remove what a pipeline has left that is deleted."""
+    LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, who)
     context.last_calls.forget(record.pipeline.job_id)
     context.asked_starts.forget(record.pipeline.job_id)
     reach(ControlPoint.AFTER_CHANGE)
     finish(context, record.pipeline.id)
     context.changes.notify(record.pipeline.id)
-    return response
 
 
 def finish(context: Context, pipeline_id: str) -> None:

@@ -46,7 +46,7 @@ from engine.jobs.spec import (
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import JobEvent, Status
 from engine.start_positions import StartPosition
-from engine.store import events, jobs, pipeline_secrets, pipelines, savepoints, targets, versions
+from engine.store import events, jobs, pipeline_secrets, pipelines, previews, savepoints, targets, versions
 from engine.store.records import read_record, read_version
 from engine.store.savepoints import Savepoint
 
@@ -153,9 +153,10 @@ def bring_about(
     *,
     dry_run: bool = False,
     must_be_new: bool = False,
+    preview_until: datetime | None = None,
 ) -> Response:
     """Do what a deployment says. One that `must_be_new` is refused when the name is taken, and is no news to clients
-    that know a single answer: its status is 200."""
+    that know a single answer: its status is 200. One with `preview_until` is a preview, and kept until then."""
     with watch(context.tell_span, context.clock, "deploy", pipeline=name, dry_run=dry_run) as stopwatch:
         with context.database.reading() as connection:
             if (answer := earlier_answer(connection, context, request)) is not None:
@@ -164,7 +165,9 @@ def bring_about(
                 _refuse_taken(connection, name)
             spec = body.to_spec(_spec_before(connection, name))
         with stopwatch.step("plan"):
-            intended = replace(_plan(name, body, spec, request, context), must_be_new=must_be_new)
+            intended = replace(
+                _plan(name, body, spec, request, context), must_be_new=must_be_new, preview_until=preview_until
+            )
         if dry_run:
             return rehearse(
                 context, lambda connection: _rehearsed(connection, name, intended, context), intended.upgrade
@@ -224,6 +227,8 @@ class _Deployment:
     """The history of the state that was looked at for that."""
     must_be_new: bool = False
     """Whether the name must not be taken."""
+    preview_until: datetime | None = None
+    """Until when it is kept; None of all but previews."""
 
 
 def _refuse_taken(connection: Connection, name: str) -> None:
@@ -357,6 +362,8 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
     jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
     targets.claim(connection, pipeline.id, 1, planned.targets)
     _set_secrets(connection, pipeline, body, context)
+    if deployment.preview_until is not None:
+        previews.add(connection, pipeline.id, deployment.preview_until)
     return pipeline
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,7 +16,8 @@ from engine.api.authentication import is_let_in
 from engine.api.changes import EventStream
 from engine.api.context import Context, ContextDep
 from engine.api.jobs import read_job
-from engine.api.output import read_shown
+from engine.api.output import ShownRows, read_shown, shown_directories, shown_directory
+from engine.api.previews import keep_preview
 from engine.api.problems import refusals
 from engine.instants import to_micros
 
@@ -30,7 +31,7 @@ _HEARTBEAT_SECONDS = 15.0
 class OutputData(BaseModel):
     """Some rows of a preview sink."""
 
-    operator_id: str = Field(description="The preview table; empty when it is the only one.")
+    operator_id: str = Field(description="The preview table.")
     subtask_idx: int = Field(default=0, description="Always 0: the rows of all tasks come together.")
     timestamps: list[int] = Field(description="When each row was sent: the event times of shown rows are not kept.")
     start_id: int = Field(description="How many rows came before these.")
@@ -39,10 +40,10 @@ class OutputData(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The rows that have come after a position, as they are sent, and how far that is."""
+    """The rows that have come after some positions, as they are sent, and how far that is in each table."""
 
     events: str
-    position: int
+    positions: Mapping[str, int]
     is_over: bool
 
 
@@ -58,12 +59,12 @@ async def stream_output(
     job: str,
     request: Request,
     context: ContextDep,
-    table: Annotated[str | None, Query(description="The preview table; without it the only one there is.")] = None,
+    table: Annotated[str | None, Query(description="The preview table; all of them without it.")] = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=86_400, description="When it is to end at the latest.")] = 86_400,
 ) -> Response:
-    """Send the newest rows of a table with the connector `preview`, and each further one as it comes, as server-sent
+    """Send the newest rows of the tables with the connector `preview`, and each further one as it comes, as server-sent
     events. The stream ends when the job rests, and now and then before that."""
-    shown = await run_in_threadpool(_read, context, pipeline, job, table, None)
+    shown = await run_in_threadpool(_read, context, pipeline, job, table, {})
     seconds = min(timeout_seconds, context.stream_max.total_seconds())
     return EventStream(_pieces(request, context, (pipeline, job, table), shown, seconds))
 
@@ -83,7 +84,7 @@ async def _pieces(
             if not is_let_in(request):
                 return
             number = _newest(context, number)
-            shown = await run_in_threadpool(_read, context, *what, shown.position)
+            shown = await run_in_threadpool(_read, context, *what, shown.positions)
             if shown.events or not has_grown:
                 yield shown.events or ": still here\n\n"
 
@@ -94,18 +95,32 @@ def _newest(context: Context, number: int = 0) -> int:
     return items[-1].number if items else number
 
 
-def _read(context: Context, pipeline: str, job: str, table: str | None, position: int | None) -> _Shown:
+def _read(context: Context, pipeline: str, job: str, table: str | None, positions: Mapping[str, int]) -> _Shown:
     with context.database.reading() as connection:
-        # before the file: what a job at rest has shown is all there
+        # before the files: what a job at rest has shown is all there
         record = read_job(connection, pipeline, job)
-    output = read_shown(context, record, table, None if position is None else str(position), _MOST)
-    cursor = int(output.cursor)
-    if not output.rows:
-        return _Shown("", cursor, output.is_over)
-    data = OutputData(
-        operator_id=table or "",
-        timestamps=[to_micros(context.clock())] * len(output.rows),
-        start_id=cursor - len(output.rows),
+    keep_preview(context, record.pipeline.id)
+    if table is None:
+        directories = shown_directories(context, record)
+    else:
+        directory = shown_directory(context, record, table)
+        directories = {} if directory is None else {table: directory}
+    events, reached = "", dict(positions)
+    is_over = read_shown(record, None, None, 0).is_over
+    for name, directory in directories.items():
+        after = str(positions[name]) if name in positions else None
+        output = read_shown(record, directory, after, _MOST)
+        reached[name] = int(output.cursor)
+        is_over = is_over and output.is_over
+        if output.rows:
+            events += f"data: {_output(name, output, to_micros(context.clock())).model_dump_json()}\n\n"
+    return _Shown(events, reached, is_over)
+
+
+def _output(table: str, output: ShownRows, now: int) -> OutputData:
+    return OutputData(
+        operator_id=table,
+        timestamps=[now] * len(output.rows),
+        start_id=int(output.cursor) - len(output.rows),
         batch=f"[{','.join(row.decode() for row in output.rows)}]",
     )
-    return _Shown(f"id: {cursor}\ndata: {data.model_dump_json()}\n\n", cursor, output.is_over)

@@ -36,9 +36,9 @@ def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
 
 @ALL.get("/jobs")
 def list_all_jobs(context: ContextDep) -> Page[answers.Job]:
-    """List the jobs of all pipelines, all of them, those of the oldest pipeline first."""
+    """List the jobs of all pipelines but previews, those of the oldest pipeline first."""
     with context.database.reading() as connection:
-        records = read_page(connection, None, None)
+        records = read_page(connection, None, None, with_previews=False)
         given_up = giving_up_state(connection, records)
     return Page(data=[answers.job(record, is_given_up=record.pipeline.id in given_up) for record in records])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from fastapi import APIRouter, Query
 
 from engine.api import answers
 from engine.api.context import Context, ContextDep
+from engine.api.previews import keep_preview
 from engine.api.problems import refusals
 from engine.checkpoints.layout import StatePaths
 from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
@@ -40,7 +42,8 @@ def read_output(
     with context.database.reading() as connection:
         # before the file: what a job at rest has shown is all there
         record = read_record(connection, pipeline)
-    shown = read_shown(context, record, table, after, limit)
+    keep_preview(context, record.pipeline.id)
+    shown = read_shown(record, shown_directory(context, record, table), after, limit)
     return answers.Output(
         data=[json.loads(line) for line in shown.rows],
         has_more=shown.later > 0,
@@ -62,13 +65,10 @@ class ShownRows:
     is_over: bool
 
 
-def read_shown(context: Context, record: JobRecord, table: str | None, after: str | None, limit: int) -> ShownRows:
-    """The rows of a preview table that have come since a cursor, at most so many; the newest without one. Refused when
-    the pipeline has no such table, as far as that is known."""
+def read_shown(record: JobRecord, directory: Path | None, after: str | None, limit: int) -> ShownRows:
+    """The rows that a preview sink keeps in its directory and that have come since a cursor, at most so many; the
+    newest without one."""
     is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
-    directory = _directory(StatePaths(context.directory.state(record.pipeline.id)).sinks, table)
-    if table is not None and directory is not None and not directory.exists():
-        _refuse_other(table, record.status.progress)
     rows = PreviewRows(0, ()) if directory is None else read_preview(directory)
     fresh = rows.lines[-limit:] if after is None else rows.after(int(after))
     shown, later = fresh[:limit], len(fresh[limit:])
@@ -76,6 +76,23 @@ def read_shown(context: Context, record: JobRecord, table: str | None, after: st
     return ShownRows(
         shown, str(rows.total - later), later, rows.total - len(fresh) - position, is_at_rest and later == 0
     )
+
+
+def shown_directory(context: Context, record: JobRecord, table: str | None) -> Path | None:
+    """Where a preview sink keeps its rows; None before it has any. Refused when the pipeline has no such table, as far
+    as that is known, or several and none is named."""
+    directory = _directory(StatePaths(context.directory.state(record.pipeline.id)).sinks, table)
+    if table is not None and directory is not None and not directory.exists():
+        _refuse_other(table, record.status.progress)
+    return directory
+
+
+def shown_directories(context: Context, record: JobRecord) -> Mapping[str, Path]:
+    """Where all preview sinks of a pipeline keep their rows that have any, by their tables."""
+    names = {safe_name(name): name for name in record.status.progress.sinks}
+    sinks = StatePaths(context.directory.state(record.pipeline.id)).sinks
+    shown = [file.parent for file in sorted(sinks.glob(f"*/{PREVIEW_FILE}"))]
+    return {names.get(directory.name, directory.name): directory for directory in shown}
 
 
 def _directory(sinks: Path, table: str | None) -> Path | None:

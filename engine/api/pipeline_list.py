@@ -59,10 +59,10 @@ def list_all(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     long: Annotated[list[Long] | None, Query(alias="with", description="What is long and is to be there.")] = None,
 ) -> Response:
-    """List all pipelines, oldest first."""
+    """List all pipelines but previews, oldest first."""
     with context.database.reading() as connection:
         after = None if starting_after is None else pipelines.get(connection, starting_after)
-        records = read_page(connection, after, limit + 1)
+        records = read_page(connection, after, limit + 1, with_previews=False)
         data = _rows(connection, records[:limit], context, long or ())
     # Made to text here, and not where all other requests would wait for it.
     content = Page(data=data, has_more=len(records) > limit).model_dump_json(by_alias=True)

@@ -20,12 +20,12 @@ from engine.api.go_back import reasons_not_undone
 from engine.api.problems import refusals
 from engine.delivery.faults import reach
 from engine.errors import UnsupportedRequestError
-from engine.jobs import desired
+from engine.jobs import desired, ids
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import StopMode
-from engine.store import pipelines, targets, versions
+from engine.store import pipelines, previews, targets, versions
 from engine.store.lineages import is_state_given_up, voided_by_request
 from engine.store.records import read_record, read_version
 
@@ -193,4 +193,10 @@ def show_record(connection: Connection, record: JobRecord, context: Context) -> 
         voided_by_request(connection, record),
         is_given_up=is_state_given_up(connection, record),
         not_undone=reasons_not_undone(connection, [record]).get(record.pipeline.id),
+        is_preview=_is_preview(connection, record.pipeline),
     )
+
+
+def _is_preview(connection: Connection, pipeline: Pipeline) -> bool:
+    """Others have other names, and are not asked for."""
+    return ids.is_id(pipeline.name, "preview") and previews.until(connection, pipeline.id) is not None

@@ -48,6 +48,11 @@ def describe_redirected(before: Mapping[str, Table], after: Mapping[str, Table])
             yield f"{name}: {told}"
 
 
+def reading_beside(table: Table, prefix: str) -> Table:
+    """A source that says elsewhere, under the prefix, how far it has read."""
+    return _redirect(table, prefix)
+
+
 def _place(table: Table) -> str:
     said = [getattr(table.options, option, None) for option in ("path", "topic", "key_prefix")]
     return " ".join(str(part) for part in said if part is not None)

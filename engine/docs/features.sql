@@ -47,6 +47,10 @@ SELECT key FROM events;
 SET sink_prefix = 'january';
 SELECT key FROM events;
 
+--: SET sinks
+SET sinks = 'preview';
+SELECT key FROM events;
+
 --: SET of anything else
 SET parallelism = 4;
 SELECT key FROM events;

@@ -8,11 +8,11 @@ import string
 from typing import Literal
 
 _ALPHABET = string.ascii_letters + string.digits
-_SHAPE = re.compile(r"(pl|job|sp|gate|part|reh)_[A-Za-z0-9]{16}")
+_SHAPE = re.compile(r"(pl|job|sp|gate|part|reh|preview)_[A-Za-z0-9]{16}")
 
-Kind = Literal["pl", "job", "sp", "gate", "part", "reh"]
+Kind = Literal["pl", "job", "sp", "gate", "part", "reh", "preview"]
 """What an id is of: a pipeline, a job, a savepoint, a certificate of a gate, a consumer of partitions, a
-rehearsal."""
+rehearsal; of a preview it is the name."""
 
 
 def make(kind: Kind) -> str:

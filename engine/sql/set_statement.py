@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from engine.durations import read_duration
 from engine.errors import DurationError, SinkPrefixError, TextPosition, UnknownSettingError, UnsupportedStatementError
-from engine.sink_prefix import SETTING, check_prefix
+from engine.sink_prefix import SETTING, SHOWN, SINKS, check_prefix
 from engine.sql.complaints import errors_located
 from engine.sql.scalar.intervals import read_interval
 from engine.sql.text.parse import Script
@@ -28,21 +28,41 @@ class SinkPrefix:
     at: TextPosition | None
 
 
-def read_set(node: exp.Set, script: Script) -> timedelta | SinkPrefix:
-    """For how long rows are kept that no window closes, or under which prefix the script writes, as a SET says."""
+@dataclass(frozen=True, slots=True)
+class SinksShown:
+    """That the whole script writes nowhere, and its rows are shown."""
+
+
+def read_set(node: exp.Set, script: Script) -> timedelta | SinkPrefix | SinksShown:
+    """For how long rows are kept that no window closes, under which prefix the script writes, or that it shows its rows
+    only, as a SET says."""
     setting = node.expressions[0].this if len(node.expressions) == 1 else None
     if not isinstance(setting, exp.EQ) or not isinstance(setting.this, exp.Column | exp.Var | exp.Identifier):
         raise UnsupportedStatementError(SET_USAGE, hint=_EXAMPLE)
     target, value = setting.this, setting.expression
     name = ".".join(part.name for part in target.parts) if isinstance(target, exp.Column) else target.name
-    if name.lower() not in (_TTL, SETTING):
+    if name.lower() not in (_TTL, SETTING, SINKS):
         raise UnknownSettingError(
-            f"there is no setting {name!r}; a script can set '{_TTL}' and '{SETTING}'",
+            f"there is no setting {name!r}; a script can set '{_TTL}', '{SETTING}' and '{SINKS}'",
             hint="other settings are given at the start",
             at=script.position(target),
         )
     with errors_located(script.position(value)):
-        return _read_ttl(value) if name.lower() == _TTL else _read_prefix(value, script)
+        match name.lower():
+            case "updating_ttl":
+                return _read_ttl(value)
+            case "sinks":
+                return _read_sinks(value)
+            case _:
+                return _read_prefix(value, script)
+
+
+def _read_sinks(value: exp.Expr) -> SinksShown:
+    if not isinstance(value, exp.Literal) or value.name != SHOWN:
+        raise UnknownSettingError(
+            f"{SINKS} can be '{SHOWN}' only", hint="leave it out to have the script write to its sinks"
+        )
+    return SinksShown()
 
 
 def _read_prefix(value: exp.Expr, script: Script) -> SinkPrefix:

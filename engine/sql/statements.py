@@ -40,7 +40,7 @@ from engine.sql.query.relation_columns import column_of
 from engine.sql.query.set_operations import unite
 from engine.sql.relation_limits import MAX_RELATIONS, count_relations
 from engine.sql.scope import Relation
-from engine.sql.set_statement import SET_USAGE, SinkPrefix, read_set
+from engine.sql.set_statement import SET_USAGE, SinkPrefix, SinksShown, read_set
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.tables.create_table import declare_table
 from engine.sql.tables.dead_letters import with_dead_letter_tables
@@ -61,6 +61,8 @@ class Translation:
     sink_prefix: SinkPrefix | None = None
     """Under what it writes, where that is elsewhere than the tables say."""
     pins: Mapping[str, TextPosition] = field(default_factory=dict)
+    only_shows: bool = False
+    """Whether it writes nowhere, and its rows are shown."""
 
 
 def translate(script: Script, default_sink: str, connections: Connections | None = None) -> Translation:
@@ -97,6 +99,7 @@ class _ScriptReader:
     size: int = 0
     updating_ttl: timedelta = UPDATING_TTL
     sink_prefix: SinkPrefix | None = None
+    only_shows: bool = False
     hints: OperatorHints = field(default_factory=OperatorHints)
 
     def read(self, statement: Statement) -> None:
@@ -139,11 +142,14 @@ class _ScriptReader:
         for complaint in self.hints.complaints({*self.catalog.entries, *map(str.lower, self.sinks)}):
             self.complaints.add(complaint)
         self.complaints.raise_any()
-        return Translation(writes, tables, self.sink_prefix, self.hints.names)
+        return Translation(writes, tables, self.sink_prefix, self.hints.names, self.only_shows)
 
-    def _set(self, value: timedelta | SinkPrefix) -> None:
-        if not isinstance(value, SinkPrefix):
+    def _set(self, value: timedelta | SinkPrefix | SinksShown) -> None:
+        if isinstance(value, timedelta):
             self.updating_ttl = value
+            return
+        if isinstance(value, SinksShown):
+            self.only_shows = True
             return
         if self.sink_prefix is not None:
             raise SinkPrefixError(

@@ -13,7 +13,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, Version
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent, Run, Status
-from engine.store import events, jobs, lineages, pipeline_secrets, pipelines, runs, targets, totals, versions
+from engine.store import events, jobs, lineages, pipeline_secrets, pipelines, previews, runs, targets, totals, versions
 from engine.store.columns import RowValues
 from engine.store.database import Database
 from engine.store.jobs import JOBS
@@ -108,9 +108,12 @@ def read_each(connection: Connection, pipeline_ids: Sequence[str]) -> Sequence[J
     return [record for ids in some for record in _records(connection, _RECORDS.where(PIPELINES.c.id.in_(ids)))]
 
 
-def read_page(connection: Connection, after: Pipeline | None, limit: int | None) -> Sequence[JobRecord]:
+def read_page(
+    connection: Connection, after: Pipeline | None, limit: int | None, *, with_previews: bool = True
+) -> Sequence[JobRecord]:
     """All that is written down of pipelines from the oldest on, those after a given one; all of them without limit."""
-    return _records(connection, pipelines.from_oldest(_RECORDS, after).limit(limit))
+    wanted = _RECORDS if with_previews else _RECORDS.where(PIPELINES.c.id.not_in(previews.all_of_them()))
+    return _records(connection, pipelines.from_oldest(wanted, after).limit(limit))
 
 
 def read_call(connection: Connection, job_id: str, generation: int) -> tuple[Run, Status] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,7 @@ def test_what_the_generated_client_leaves_null_is_left_out(plane: Plane) -> None
     made = ask(plane, "POST", "/pipelines", shapes.PIPELINE, {**NEW, **empty})
 
     assert (made["parallelism"], made["checkpoint_interval_micros"]) == (2, 10_000_000)
+    ask(plane, "POST", "/pipelines", shapes.PIPELINE, {"name": "least", "query": "SELECT 1", "parallelism": 1})
     assert ask(plane, "GET", f"/pipelines/{made['id']}", shapes.PIPELINE)["query"] == "SELECT 1"
 
 
@@ -196,7 +198,63 @@ def test_a_preview_that_is_over_ends_its_stream(plane: Plane) -> None:
     assert (answer.status_code, events(answer.text)) == (200, [])
 
 
+def test_a_query_is_looked_at_as_the_editor_does_it(plane: Plane) -> None:
+    asked = {"query": "SELECT 1", "udfs": [], "enable_sinks": False}
+    made = ask(plane, "POST", "/pipelines/preview", shapes.PIPELINE, asked)
+    at = f"/pipelines/{made['id']}"
+    plane.settle()
+    plane.come_up()
+
+    [job] = ask(plane, "GET", f"{at}/jobs", shapes.listed(shapes.JOB))["data"]
+    assert (made["preview"], job["state"]) == (True, "Running")
+    assert plane.http.get(f"/api/v1{at}/jobs/{job['id']}/output?timeout_seconds=0").status_code == 200
+    assert plane.http.patch(f"/api/v1{at}", json={"stop": "immediate"}).is_success
+    assert refused(plane, "POST", "/pipelines/preview", {**asked, "enable_sinks": True}) == (
+        400,
+        "request.unsupported",
+    )
+
+
 def test_connectors_are_listed(plane: Plane) -> None:
     found = ask(plane, "GET", "/connectors", shapes.listed(shapes.CONNECTOR))["data"]
 
     assert {"kafka", "filesystem", "impulse"} <= {connector["id"] for connector in found}
+
+
+def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane) -> None:
+    nodes = [
+        {"node_id": number, "operator": operator, "description": description, "parallelism": 1}
+        for number, operator, description in (
+            (0, "Scan", "Scan clicks (n)"),
+            (1, "Scan", "Scan twice (n)"),
+            (2, "Scan", "Scan twice (n)"),
+            (3, "Filter", "Filter n"),
+            (4, "Write", "Write counts"),
+        )
+    ]
+    picture = json.dumps({"nodes": nodes, "edges": [{"src_id": 0, "dest_id": 4, "edge_type": "forward"}]})
+    plan = plane.context.plan
+    plane.http.app.state.context = replace(  # type: ignore[attr-defined]
+        plane.context, plan=lambda query, udfs: replace(plan(query, udfs), graph=picture)
+    )
+    pipeline = plane.run(parallelism=3)
+    tables = {"clicks": {"rows_in": 120}, "counts": {"rows_out": 60}, "twice": {"rows_in": 9}}
+    reports = [{**report(epoch, 2 * epoch), "tables": tables} for epoch in (0, 1)]
+    plane.call("heartbeat", {"state": "running", "reports": reports})
+    at = f"/pipelines/{pipeline['id']}"
+
+    graph = ask(plane, "GET", at, shapes.shape(graph=shapes.GRAPH))["graph"]
+    groups = ask(
+        plane,
+        "GET",
+        f"{at}/jobs/{plane.job()['id']}/operator_metric_groups",
+        shapes.listed(shapes.OPERATOR_METRIC_GROUP),
+    )["data"]
+
+    assert {node["parallelism"] for node in graph["nodes"]} == {3}
+    assert {
+        group["node_id"]: [
+            (rate["name"], rate["subtasks"][0]["metrics"][0]["value"]) for rate in group["metric_groups"]
+        ]
+        for group in groups
+    } == {0: [("messages_sent", 1.0)], 1: [], 2: [], 3: [], 4: [("messages_recv", 0.5)]}

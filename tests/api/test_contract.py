@@ -134,6 +134,7 @@ def world(plane: Plane) -> World:
         "pipeline": ["orders", "clicks", pipeline["id"]],
         "name": ["orders", "guest", "new"],
         "job": [pipeline["job_id"]],
+        "epoch": ["0", "1"],
         "savepoint": [savepoint["id"]],
     }
     return World(plane, names)

@@ -122,7 +122,7 @@ WHOLE = {
     "parallelism": 3,
     "checkpoint_interval_micros": 5_000_000,
     "settings": {"memory": "3g"},
-    "udfs": ["def f(): ..."],
+    "udfs": [{"definition": "def f(): ...", "language": "python"}],
 }
 
 

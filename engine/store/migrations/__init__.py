@@ -32,6 +32,7 @@ from engine.store.migrations import (
     m0027_left_sessions,
     m0028_partitions,
     m0029_rehearsals,
+    m0030_previews,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -64,4 +65,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0027_left_sessions.STATEMENTS,
     m0028_partitions.STATEMENTS,
     m0029_rehearsals.STATEMENTS,
+    m0030_previews.STATEMENTS,
 )

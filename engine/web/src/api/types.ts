@@ -284,7 +284,7 @@ export interface DeployedPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Always false: there are no pipelines that end by themselves. */
+  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -454,7 +454,7 @@ export interface ForkedPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Always false: there are no pipelines that end by themselves. */
+  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -670,7 +670,7 @@ export interface ListedPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Always false: there are no pipelines that end by themselves. */
+  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -1036,7 +1036,7 @@ export interface Pipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Always false: there are no pipelines that end by themselves. */
+  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -1097,7 +1097,7 @@ export interface PipelinePost {
   udfs?: Udf[] | null;
   /** How many tasks work side by side. */
   parallelism?: number;
-  /** The least time from one epoch to the next; without it they follow each other at once. */
+  /** The least time from one epoch to the next; 10 seconds when it is left out. */
   checkpoint_interval_micros?: number | null;
   /** Must be null: a new pipeline begins without a state. */
   state_url?: string | null;
@@ -1125,6 +1125,16 @@ export interface PlanRequest {
 export interface Position {
   line: number;
   column: number;
+}
+
+/** A query to be looked at. */
+export interface PreviewPost {
+  /** The SQL text. */
+  query: string;
+  /** Files of Python functions that the query may use, all of them. */
+  udfs?: Udf[] | null;
+  /** Must be false: a preview writes to no sink. */
+  enable_sinks?: boolean;
 }
 
 /** RFC 9457, with the engine's error code. */
@@ -1288,7 +1298,7 @@ export interface ReprocessedPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Always false: there are no pipelines that end by themselves. */
+  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -1416,7 +1426,7 @@ export interface RolledBackPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Always false: there are no pipelines that end by themselves. */
+  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;

@@ -17,7 +17,7 @@
 --: error sql.unsupported_statement 49:1 a statement cannot begin with CACHE
 --: error sql.unsupported_statement 50:1 a statement cannot begin with UNCACHE
 --: error sql.unsupported_statement 51:1 a statement cannot begin with REFRESH
---: error sql.unknown_setting 52:5 there is no setting 'spark.sql.extensions'; a script can set 'updating_ttl' and 'sink_prefix'
+--: error sql.unknown_setting 52:5 there is no setting 'spark.sql.extensions'; a script can set 'updating_ttl', 'sink_prefix' and 'sinks'
 --: error sql.unsupported_statement 53:1 SET takes one name and one value
 --: error sql.unsupported_statement 54:1 a statement cannot begin with RESET
 --: error sql.unsupported_statement 55:1 a statement cannot begin with EXPLAIN

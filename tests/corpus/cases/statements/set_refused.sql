@@ -1,5 +1,5 @@
 -- Other settings, and times that are none.
---: error sql.unknown_setting 17:5 there is no setting 'spark.sql.variable.substitute'; a script can set 'updating_ttl' and 'sink_prefix'
+--: error sql.unknown_setting 17:5 there is no setting 'spark.sql.variable.substitute'; a script can set 'updating_ttl', 'sink_prefix' and 'sinks'
 --: error sql.bad_duration 18:20 '1 month' has no fixed length
 --: error sql.bad_duration 19:20 updating_ttl is a length of time, not 5
 --: error sql.bad_duration 20:20 updating_ttl must be greater than zero

@@ -1,0 +1,51 @@
+"""Pipelines that are previews: each is stopped and deleted when nobody has looked at it for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import Column, Connection, Select, Table, Text, insert, select, update
+
+from engine.store.columns import Instant
+from engine.store.database import METADATA
+
+PREVIEWS = Table(
+    "previews",
+    METADATA,
+    Column("pipeline_id", Text, primary_key=True),
+    Column("until", Instant, nullable=False),
+)
+
+
+def add(connection: Connection, pipeline_id: str, until: datetime) -> None:
+    """Write down that a new pipeline is a preview, and until when it is kept."""
+    connection.execute(insert(PREVIEWS).values(pipeline_id=pipeline_id, until=until))
+
+
+def until(connection: Connection, pipeline_id: str) -> datetime | None:
+    """Until when a preview is kept; None of a pipeline that is none."""
+    return connection.execute(
+        select(PREVIEWS.c.until).where(PREVIEWS.c.pipeline_id == pipeline_id)
+    ).scalar_one_or_none()
+
+
+def prolong(connection: Connection, pipeline_id: str, instant: datetime) -> None:
+    """Keep a preview until then."""
+    connection.execute(update(PREVIEWS).where(PREVIEWS.c.pipeline_id == pipeline_id).values(until=instant))
+
+
+def due(connection: Connection, now: datetime) -> Sequence[str]:
+    """The previews that are not kept any longer, by their pipelines."""
+    query = select(PREVIEWS.c.pipeline_id).where(PREVIEWS.c.until <= now).order_by(PREVIEWS.c.until)
+    return list(connection.execute(query).scalars())
+
+
+def among(connection: Connection, pipeline_ids: Collection[str]) -> frozenset[str]:
+    """Those of some pipelines that are previews."""
+    return frozenset(pipeline_ids) & frozenset(connection.execute(all_of_them()).scalars())
+
+
+def all_of_them() -> Select[tuple[str]]:
+    """The pipelines that are previews."""
+    return select(PREVIEWS.c.pipeline_id)

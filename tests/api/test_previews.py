@@ -1,0 +1,104 @@
+"""A preview is there for those who look at it, and goes when nobody does."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from engine.api.caretaker import Caretaker
+from engine.sink_prefix import only_shown
+from tests.api.conftest import Plane
+
+
+def made(plane: Plane) -> dict[str, Any]:
+    answer = plane.http.post("/api/v1/pipelines/preview", json={"query": "SELECT 1"})
+    assert answer.status_code == 200, answer.text
+    plane.settle()
+    pipeline: dict[str, Any] = answer.json()
+    return pipeline
+
+
+def care(plane: Plane, seconds: int = 0) -> None:
+    """Let time pass, and have done what is done without being asked."""
+    plane.now += timedelta(seconds=seconds)
+    Caretaker(plane.context).look()
+    plane.settle()
+
+
+def is_there(plane: Plane, pipeline: dict[str, Any]) -> bool:
+    return plane.http.get(f"/api/v1/pipelines/{pipeline['id']}").is_success
+
+
+def test_a_preview_writes_nowhere_and_lists_do_not_show_it(plane: Plane) -> None:
+    plane.deploy("orders")
+
+    preview = made(plane)
+
+    assert (preview["preview"], preview["query"]) == (True, only_shown("SELECT 1"))
+    assert plane.get(f"/pipelines/{preview['id']}")["preview"] is True
+    assert plane.get("/pipelines/orders")["preview"] is False
+    assert [pipeline["name"] for pipeline in plane.get("/pipelines")["data"]] == ["orders"]
+    assert len(plane.get("/jobs")["data"]) == 1
+
+
+def test_what_nobody_looks_at_is_stopped_and_deleted(plane: Plane) -> None:
+    preview = made(plane)
+    plane.come_up()
+    state = plane.context.directory.state(preview["id"])
+    state.mkdir(parents=True, exist_ok=True)
+
+    care(plane, 59)
+    assert plane.state(preview["name"]) == "Running"
+    care(plane, 1)
+    assert plane.state(preview["name"]) == "Stopping"
+    plane.end("stopped")
+    care(plane)
+
+    assert not is_there(plane, preview)
+    assert not state.exists()
+
+
+def test_whoever_looks_keeps_it(plane: Plane) -> None:
+    preview = made(plane)
+    plane.come_up()
+    ways = ["output", f"jobs/{plane.job(preview['name'])['id']}/output?timeout_seconds=0"]
+
+    for way in ways * 3:
+        plane.now += timedelta(seconds=50)
+        assert plane.http.get(f"/api/v1/pipelines/{preview['id']}/{way}").is_success
+        care(plane)
+        assert plane.state(preview["name"]) == "Running"
+
+    care(plane, 60)
+    assert plane.state(preview["name"]) == "Stopping"
+
+
+def test_a_preview_that_has_ended_can_be_read_for_a_while(plane: Plane) -> None:
+    preview = made(plane)
+    plane.come_up()
+    plane.end("finished")
+
+    care(plane, 30)
+    assert plane.state(preview["name"]) == "Finished"
+    care(plane, 30)
+    assert not is_there(plane, preview)
+
+
+def test_a_run_that_takes_long_to_start_has_its_minute_once_it_is_up(plane: Plane) -> None:
+    preview = made(plane)
+
+    care(plane, 70)
+    assert plane.state(preview["name"]) == "Scheduling"
+    plane.come_up()
+    care(plane, 59)
+    assert plane.state(preview["name"]) == "Running"
+    care(plane, 1)
+    assert plane.state(preview["name"]) == "Stopping"
+
+
+def test_no_pipeline_that_is_no_preview_is_ended(plane: Plane) -> None:
+    plane.run("orders")
+
+    care(plane, 100_000)
+
+    assert plane.state() != "Stopping"
