@@ -44,9 +44,11 @@ def summary(plan: UpgradePlan) -> str:
         return "nothing changes"
     lost = [verdict for verdict in plan.verdicts if verdict.loses]
     held_back = ", ".join(verdict.name for verdict in lost if verdict.change == "STATE_MIGRATED")
-    given_up = ", ".join(verdict.name for verdict in lost if verdict.change != "STATE_MIGRATED")
+    wrong = ", ".join(verdict.name for verdict in lost if verdict.change == "RESTART")
+    given_up = ", ".join(verdict.name for verdict in lost if verdict.change not in ("STATE_MIGRATED", "RESTART"))
     losses = [f"what {given_up} has kept is given up"] * bool(given_up)
     losses += [f"open windows of {held_back} are held back"] * bool(held_back)
+    losses += [f"rows may stay in {wrong} that should not be there"] * bool(wrong)
     return "; ".join(losses) or "nothing is lost"
 
 

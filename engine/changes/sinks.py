@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from engine.changes.sources import changed_options, differing
+from engine.changes.stale_rows import ChangedConditions, changed_conditions
 from engine.changes.verdict import Change, Verdict
 from engine.compile import Program
 from engine.connectors import connector_of
@@ -38,7 +39,9 @@ def sink_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Ite
         elif new is None:
             yield _of_gone(old, reset)
         else:
-            yield _of_both(old, new, after, reset, has_same_rows=old_rows.get(name) == new_rows.get(name))
+            conditions = changed_conditions(before, after, name)
+            has_same_rows = old_rows.get(name) == new_rows.get(name)
+            yield _of_both(old, new, after, reset, conditions, has_same_rows=has_same_rows)
 
 
 def _written(program: Program) -> Mapping[str, Table]:
@@ -59,7 +62,15 @@ def _of_gone(old: Table, reset: frozenset[str]) -> Verdict:
     )
 
 
-def _of_both(old: Table, new: Table, after: Program, reset: frozenset[str], *, has_same_rows: bool) -> Verdict:
+def _of_both(
+    old: Table,
+    new: Table,
+    after: Program,
+    reset: frozenset[str],
+    conditions: ChangedConditions | None,
+    *,
+    has_same_rows: bool,
+) -> Verdict:
     name = new.name
     if name in reset:
         shown = "what it has written stays where it is; rows in its open files are never published"
@@ -79,15 +90,19 @@ def _of_both(old: Table, new: Table, after: Program, reset: frozenset[str], *, h
             more = "" if connector_of(new).new_columns(new) is None else ", or only more of them, which may be NULL"
             return Verdict("sink", name, Change.REFUSED, f"{reason}{more}: write into another table")
     reasons = [*shapes, *([] if has_same_rows else ["its rows are computed otherwise"])]
+    reasons += [] if conditions is None else [conditions.reason]
     if changed := changed_options(old, new):
         reasons.append(f"{', '.join(changed)} changed")
     if not reasons:
         return Verdict("sink", name, Change.SAME)
     shown = "rows from the change on are as the new script says, those before stay as they were written"
     shown += "" if evolved is None else f"; {evolved}"
-    if _changes(after, name):
+    if conditions is not None:
+        shown += f"; {conditions.shown}"
+    elif _changes(after, name):
         shown += "; a row that was written before and would not be by now stays until one of its key is written again"
-    return Verdict("sink", name, Change.RESTART, "; ".join(reasons), shown)
+    is_wrong = conditions is not None and conditions.leaves_rows
+    return Verdict("sink", name, Change.RESTART, "; ".join(reasons), shown, loses=is_wrong)
 
 
 def _changes(program: Program, table: str) -> bool:

@@ -6,6 +6,10 @@ import json
 
 import pytest
 
+from engine.changes.compare import compare
+from engine.compile import compile_script
+from engine.errors import UpgradeRefusedError
+from engine.spark.run_spec import StateUpgrade
 from tests.checkpoints.test_carry_over_with_spark import LAST, Pipeline, pipeline
 from tests.checkpoints.test_upgrade_with_spark import upgrade
 from tests.golden.folding import fold
@@ -52,7 +56,12 @@ def test_what_is_to_be_kept_longer_is_kept(pipeline: Pipeline) -> None:
 def test_a_condition_and_a_column_behind_keys_hold_for_rows_that_come_from_then_on(pipeline: Pipeline) -> None:
     pipeline.run(script(pipeline, "1 hour"), LAST)
 
-    upgrade(pipeline, script(pipeline, "1 hour", ", m BIGINT", ", sum(number) + 1 AS m", " HAVING sum(number) > 20"))
+    sql = script(pipeline, "1 hour", ", m BIGINT", ", sum(number) + 1 AS m", " HAVING sum(number) > 20")
+    plan = compare(*(compile_script(pipeline.spec(text).sql) for text in (script(pipeline, "1 hour"), sql)))
+    assert any("of which (sum(number) > 20) is not true stay" in verdict.shown for verdict in plan.verdicts)
+    with pytest.raises(UpgradeRefusedError, match="rows may stay in groups that should not be there"):
+        upgrade(pipeline, sql)
+    upgrade(pipeline, sql, StateUpgrade(accept_loss=plan.id))
 
     rows: dict[int, dict[str, int]] = {}
     for line in map(json.loads, (pipeline.folder / "groups").read_text().splitlines()):
