@@ -38,7 +38,7 @@ export function isFaultless(verdict: Verdict | null): boolean {
 
 const NONE: readonly Complaint[] = [];
 
-function Complaints({ verdict, isEmpty }: { verdict: Verdict | null; isEmpty: boolean }) {
+export function Complaints({ verdict, isEmpty }: { verdict: Verdict | null; isEmpty: boolean }) {
   const errors = verdict?.errors ?? [];
   return (
     <div class="complaints" aria-live="polite">

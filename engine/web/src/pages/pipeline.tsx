@@ -70,7 +70,7 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         </div>
       </header>
       {error && <ProblemBox error={error} />}
-      {job?.failure_message && <Failure job={job} />}
+      {job?.failure_message && <Failure job={job} notUndone={pipeline.not_undone ?? null} />}
       <Facts pipeline={pipeline} job={job} />
       <nav class="parts" aria-label="Parts of the pipeline">
         {PARTS.map(([part, text]) => (
@@ -125,8 +125,8 @@ function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
   );
 }
 
-/** Why the job failed last, and whether that is over. */
-function Failure({ job }: { job: Job }) {
+/** Why the job failed last, whether that is over, and why an upgrade that it failed in stays as it is. */
+export function Failure({ job, notUndone }: { job: Job; notUndone: string | null }) {
   const isOver = job.state !== "Failed" && job.state !== "Recovering";
   return (
     <div class={isOver ? "problem past" : "problem"} role={isOver ? undefined : "alert"}>
@@ -135,6 +135,7 @@ function Failure({ job }: { job: Job }) {
         <code>{job.failure_code}</code> {job.failure_message}
       </p>
       {job.failure_hint && <p class="hint">{job.failure_hint}</p>}
+      {notUndone !== null && <p>The version before could not be brought back by itself: {notUndone}</p>}
     </div>
   );
 }

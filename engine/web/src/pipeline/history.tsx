@@ -3,13 +3,10 @@ import { type Pace, usePolled } from "../api/polled";
 import type { Certificate, Checkpoint, Job, Pipeline, PipelineEvent, Savepoint } from "../api/types";
 import { bytes, duration, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
+import { TimeLine } from "./time-line";
 
-interface Moment {
-  at: number;
-  kind: string;
-  text: string;
-  isBad: boolean;
-}
+const EPOCHS = 240;
+const LISTED = 20;
 
 interface Loaded {
   savepoints: Savepoint[];
@@ -27,7 +24,7 @@ export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job;
       const [savepoints, events, epochs, certificates] = await Promise.all([
         page<Savepoint>("savepoints", 100),
         page<PipelineEvent>("events", 200),
-        page<Checkpoint>(`jobs/${part(job.id)}/checkpoints`, 20),
+        page<Checkpoint>(`jobs/${part(job.id)}/checkpoints`, EPOCHS),
         page<Certificate>("certificates", 50),
       ]);
       return { savepoints, events, epochs, certificates };
@@ -39,8 +36,7 @@ export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job;
   return (
     <>
       <section class="panel">
-        <h2>Time line</h2>
-        <TimeLine moments={momentsOf(data)} />
+        <TimeLine savepoints={data.savepoints} events={data.events} epochs={data.epochs} />
       </section>
       <section class="panel wide">
         <h2>Savepoints</h2>
@@ -54,7 +50,7 @@ export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job;
         <h2>Newest epochs</h2>
         <List
           heads={["Committed", "Epoch", "Took", "Rows in", "Rows out", "Late", "Dropped so far", "Watermark"]}
-          rows={data.epochs.map((each) => [instant(each.finish_time), each.epoch, duration(each.finish_time - each.start_time), each.rows_in, each.rows_out, each.late_rows, each.dropped_rows, instant(each.watermark)])}
+          rows={data.epochs.slice(0, LISTED).map((each) => [instant(each.finish_time), each.epoch, duration(each.finish_time - each.start_time), each.rows_in, each.rows_out, each.late_rows, each.dropped_rows, instant(each.watermark)])}
           none="No epoch is committed yet."
         />
       </section>
@@ -67,40 +63,6 @@ export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job;
         />
       </section>
     </>
-  );
-}
-
-export function momentsOf({ savepoints, events }: Pick<Loaded, "savepoints" | "events">): Moment[] {
-  const taken = savepoints.map((each) => ({ at: each.created_at, kind: "savepoint", text: `Savepoint ${each.label ?? each.id}`, isBad: each.state === "failed" }));
-  const happened = events.map((each) => ({ at: each.created_at, kind: /version/.test(each.message) ? "version" : "event", text: each.message, isBad: each.level === "error" }));
-  return [...taken, ...happened].sort((a, b) => a.at - b.at);
-}
-
-function TimeLine({ moments }: { moments: Moment[] }) {
-  const [first, last] = [moments[0]?.at ?? 0, Math.max(moments.at(-1)?.at ?? 0, Date.now() * 1000)];
-  const place = (at: number) => (last === first ? 0 : ((at - first) / (last - first)) * 100);
-  return (
-    <div class="timeline">
-      <svg viewBox="0 0 1000 26" preserveAspectRatio="none" aria-hidden="true">
-        <path d="M0 13H1000" class="edge" />
-        {moments.map((moment, index) => (
-          <rect key={index} class={`mark ${moment.kind} ${moment.isBad ? "bad" : ""}`} x={place(moment.at) * 9.94} y={moment.kind === "event" ? 8 : 3} width="5" height={moment.kind === "event" ? 10 : 20}>
-            <title>{`${instant(moment.at)} ${moment.text}`}</title>
-          </rect>
-        ))}
-      </svg>
-      <p class="ends">
-        <span>{instant(first)}</span>
-        <span>now</span>
-      </p>
-      <ol class="moments" tabIndex={0} aria-label="What has happened, newest first">
-        {[...moments].reverse().map((moment, index) => (
-          <li key={index} class={moment.isBad ? "bad" : ""}>
-            <time>{instant(moment.at)}</time> <span class={`key ${moment.kind}`}>{moment.text}</span>
-          </li>
-        ))}
-      </ol>
-    </div>
   );
 }
 
