@@ -3,7 +3,8 @@
 A counter brings rows at a steady rate, and each key comes again after all the others. Once every key is in the state,
 another process takes a savepoint every few epochs, as a control plane does beside a driver, at no moment of an epoch in
 particular. A savepoint from 12.8 to 13.0 lies over the epoch from 12.0 to 12.9, and over that from 13.1 to 13.9 as
-well: the first that begins afterwards meets what the disk has still to write.
+well: the first that begins afterwards meets what the disk has still to write. An epoch has the rows of a second at
+most, so that epochs are alike where the machine cannot keep up.
 """
 
 from __future__ import annotations
@@ -162,6 +163,8 @@ def play_in(spark: SparkSession, state: Path, shape: str, load: Load) -> Mapping
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(abs, 0).result()  # its imports are not measured, a server has done them long since
         watch = Watch(load, state, pool)
-        spec = RunSpec("saved", sql, state, parallelism=_TASKS, linger=DEFAULT_LINGER, fuse=True)
+        spec = RunSpec(
+            "saved", sql, state, parallelism=_TASKS, max_epoch_rows=load.rate, linger=DEFAULT_LINGER, fuse=True
+        )
         run_in(spark, spec, watch.control, watch.note)
         return figures(watch.epochs, [job.result() for job in watch.jobs], watch.measured_rows)
