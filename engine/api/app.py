@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 from engine.api import (
     arrivals,
     changes,
+    connection_profiles,
     connectors,
     creations,
     deletions,
@@ -68,6 +69,7 @@ async def ping(context: ContextDep) -> Ping:
 ROUTERS = (
     _PING,
     connectors.ROUTER,
+    connection_profiles.ROUTER,
     validate_query.ROUTER,
     creations.ROUTER,
     previews.ROUTER,

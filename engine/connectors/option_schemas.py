@@ -121,3 +121,22 @@ def _listed(keyword: str, properties: Mapping[str, JsonSchema], names: Collectio
     )
     listed = [name for name in properties if name in wanted]
     return {keyword: listed} if listed else {}
+
+
+def secret_options(connector: Connector) -> frozenset[str]:
+    """The options of a connector whose values nobody is shown."""
+    fields = [field for model in connector.options.values() for field in model.model_fields.items()]
+    return frozenset(name_of(name, info) for name, info in fields if is_secret(info))
+
+
+def nested_values(connector: Connector, values: Mapping[str, object]) -> JsonSchema:
+    """The values of options in the shape of their schema."""
+    names = frozenset().union(*map(known_names, connector.options.values()))
+    nested: JsonSchema = {}
+    for name, value in values.items():
+        group, dot, rest = name.partition(".")
+        if dot and group not in names:
+            nested.setdefault(group, {})[rest] = value
+        else:
+            nested[name] = value
+    return nested

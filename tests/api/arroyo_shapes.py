@@ -129,4 +129,6 @@ CONNECTOR = shape(
     hidden=TRUTH,
     connection_config=maybe(TEXT),
 )
+CONNECTION_PROFILE = shape(id=TEXT, name=TEXT, connector=TEXT, config=MAP, description=TEXT)
+UDF_VALIDATION = shape(udf_name=maybe(TEXT), errors=each(TEXT))
 ERROR = shape(error=TEXT)

@@ -258,3 +258,52 @@ def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane
         ]
         for group in groups
     } == {0: [("messages_sent", 1.0)], 1: [], 2: [], 3: [], 4: [("messages_recv", 0.5)]}
+
+
+def test_connections_of_the_administrator_are_listed_without_their_secrets(plane: Plane) -> None:
+    declared = """CREATE CONNECTION shop WITH (
+        connector = 'kafka', bootstrap_servers = 'b:9092',
+        'auth.type' = 'sasl', 'auth.username' = 'ann', 'auth.password' = 'hush'
+    );"""
+    plane.http.app.state.context = replace(plane.context, connections=declared)  # type: ignore[attr-defined]
+
+    [profile] = ask(plane, "GET", "/connection_profiles", shapes.listed(shapes.CONNECTION_PROFILE))["data"]
+
+    assert (profile["name"], profile["connector"]) == ("shop", "kafka")
+    assert profile["config"] == {
+        "bootstrap_servers": "b:9092",
+        "auth": {"type": "sasl", "username": "ann", "password": "**********"},
+    }
+
+
+def test_a_control_plane_without_connections_lists_none(plane: Plane) -> None:
+    for path in ("/connection_profiles", "/connection_tables?limit=50", "/udfs"):
+        assert ask(plane, "GET", path, shapes.listed(shapes.MAP, is_paged=True))["data"] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/connection_profiles",
+        "/connection_profiles/test",
+        "/connection_tables",
+        "/connection_tables/test",
+        "/connection_tables/schemas/test",
+        "/udfs",
+    ],
+)
+def test_what_scripts_declare_is_not_made_over_http(plane: Plane, path: str) -> None:
+    body = {"name": "shop", "connector": "kafka", "config": {"bootstrapServers": "b:9092"}}
+
+    assert refused(plane, "POST", path, body) == (400, "request.unsupported")
+
+
+def test_functions_are_validated_as_the_editor_does_it(plane: Plane) -> None:
+    good = "from engine.udf import udf\n\n@udf\ndef plus(a: int) -> int:\n    return a + 1\n"
+    verdicts = [
+        ask(plane, "POST", "/udfs/validate", shapes.UDF_VALIDATION, {"definition": text, "language": "python"})
+        for text in (good, "import", "def f(): ...")
+    ]
+
+    assert [verdict["udf_name"] for verdict in verdicts] == ["plus", None, None]
+    assert [len(verdict["errors"]) for verdict in verdicts] == [0, 1, 1]

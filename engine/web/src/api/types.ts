@@ -155,6 +155,19 @@ export interface Complaint {
   span?: Span | null;
 }
 
+/** A connection that every script may use. */
+export interface ConnectionProfile {
+  id: string;
+  /** What `connection_profile = '...'` says. */
+  name: string;
+  /** The connector of its tables. */
+  connector: string;
+  /** Its options, in the shape of the connector's `connection_config`; secrets are asterisks. */
+  config: Record<string, unknown>;
+  /** What its connector does. */
+  description: string;
+}
+
 /** What rows come from or go to. Options with a dot in their name are in an object of the word before it. */
 export interface Connector {
   id: string;
@@ -737,6 +750,14 @@ export interface MetricGroup {
   subtasks: SubtaskMetrics[];
 }
 
+/** A function that is there without a script; there is none. */
+export interface NoFunction {
+}
+
+/** A table that is there without a script; there is none. */
+export interface NoTable {
+}
+
 /** The state of an operator. */
 export interface OperatorCheckpointGroup {
   /** The operator's id, or Spark's number of it where it has none. */
@@ -790,6 +811,14 @@ export interface PageCheckpoint {
   hasMore: boolean;
 }
 
+export interface PageConnectionProfile {
+  data: ConnectionProfile[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
 export interface PageConnector {
   data: Connector[];
   /** Whether the list goes on. */
@@ -824,6 +853,22 @@ export interface PageJob {
 
 export interface PageListedPipeline {
   data: ListedPipeline[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
+export interface PageNoFunction {
+  data: NoFunction[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
+export interface PageNoTable {
+  data: NoTable[];
   /** Whether the list goes on. */
   has_more?: boolean;
   /** The same, as clients of Arroyo's API spell it. */
@@ -1812,6 +1857,16 @@ export interface Udf {
   /** The source text. */
   definition: string;
   language?: "python";
+}
+
+/** The function, or everything that is wrong with it. */
+export interface UdfVerdict {
+  /** The first function of the file; null when something is wrong. */
+  udf_name: string | null;
+  /** All functions of the file. */
+  udf_names: string[];
+  /** Everything that is wrong. */
+  errors: string[];
 }
 
 /** What becomes of a pipeline's state when another query takes its place; nothing was done. */
