@@ -8,7 +8,7 @@ default: drivers that were started before the control plane was renewed do not s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import NoneType
@@ -157,6 +157,10 @@ class EpochReport:
     state_rows: Annotated[
         Mapping[str, int],
         Figure("Rows that are kept, of `windows` and of `sessions`; empty unless the setting `count_state` is on."),
+    ] = field(default_factory=dict)
+    late: Annotated[
+        Mapping[str, Sequence[tuple[int, int]]],
+        Figure("For sinks that rows came late for, or that take them: the minutes since 1970.", is_sent=False),
     ] = field(default_factory=dict)
     is_last: Annotated[
         bool, Figure("Whether the input has ended with it; the driver says so with its goodbye.", is_sent=False)

@@ -833,6 +833,12 @@ class PartitionConsumerDiffersError(PartitionError):
     code = "partition.differs"
 
 
+class LateRowsUnknownError(PartitionError):
+    """Nothing is known of rows that come late for the buckets of a consumer of partitions."""
+
+    code = "partition.late_unknown"
+
+
 class NotDeliveredError(PartitionError):
     """Something is acknowledged that was never delivered."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -11,7 +10,7 @@ from engine.api import answers
 from engine.api.answers import micros
 from engine.instants import to_micros
 from engine.jobs.gates import GateTime
-from engine.jobs.partitions import Consumer
+from engine.jobs.partitions import Consumer, DeliveryKind, LateMode
 from engine.jobs.records import JobRecord
 from engine.jobs.time_buckets import key_of
 from engine.store.partitions import Delivery
@@ -33,6 +32,7 @@ class PartitionConsumer(BaseModel):
     offset_micros: int = Field(description="How much later each bucket begins.")
     start: int = Field(description="Where the first bucket begins.")
     until: int | None = Field(description="Buckets that end later are not told of.")
+    late: LateMode = Field(description="Whether buckets are told once more that rows came late for.")
     created_at: int = Field(description="When the consumer was made.")
     delivered: int = Field(description="The number of the newest delivery; 0 before there is one.")
     acked: int = Field(description="The consumer is done with all deliveries up to this number.")
@@ -44,7 +44,9 @@ class PartitionDelivery(BaseModel):
 
     id: str = Field(description="Never the same for two deliveries: the key to do things once by.")
     sequence: int = Field(description="Its number; acknowledge up to it.")
-    kind: Literal["closed", "voided"] = Field(description="The bucket is complete; or what was told is void.")
+    kind: DeliveryKind = Field(
+        description="The bucket is complete; what was told is void; rows came late for it, so read it again."
+    )
     key: str = Field(description="Where the bucket begins, in UTC, as Airflow's partition mappers read it.")
     start: int = Field(description="Where the bucket begins.")
     end: int = Field(description="Where it ends.")
@@ -76,6 +78,7 @@ def shown(consumer: Consumer, record: JobRecord) -> PartitionConsumer:
         offset_micros=consumer.buckets.offset // _MICROSECOND,
         start=to_micros(consumer.start),
         until=micros(consumer.until),
+        late=consumer.late,
         created_at=to_micros(consumer.created_at),
         delivered=consumer.delivered,
         acked=consumer.acked,

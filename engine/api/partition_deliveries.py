@@ -13,11 +13,11 @@ from engine.api.partition_answers import Deliveries, delivery_id, delivery_shown
 from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.instants import EPOCH, FAR_FUTURE
 from engine.jobs.gates import Gate, promised, reached
-from engine.jobs.partitions import Consumer, Told, next_end, next_told
+from engine.jobs.partitions import Consumer, LateBatch, Told, late_epochs, next_end, next_told
 from engine.jobs.records import JobRecord
 from engine.jobs.states import State
 from engine.jobs.time_buckets import key_of
-from engine.store import certificates, partitions
+from engine.store import certificates, late_batches, partitions
 from engine.store.certificates import Certificate
 from engine.store.lineages import is_state_given_up
 from engine.store.partitions import Delivery
@@ -41,6 +41,12 @@ class _Look:
     reached: datetime | None
     told: Sequence[Told]
     closed_until: datetime
+    late_seen: int
+
+    @property
+    def is_news(self) -> bool:
+        """Whether there is something to write down."""
+        return bool(self.told) or self.late_seen > self.consumer.late_seen
 
 
 def find(context: Context, name: str) -> Consumer:
@@ -53,7 +59,7 @@ def give(context: Context, name: str, limit: int) -> Found:
     """What a consumer has not acknowledged, with what is to be told now, which is written down before it is given."""
     with context.database.reading() as connection:
         look = _look(connection, context, name, limit)
-        if not look.told:
+        if not look.is_news:
             return _found(connection, context, look, limit)
     with context.database.writing() as connection:
         look = _look(connection, context, name, limit)
@@ -67,8 +73,18 @@ def _look(connection: Connection, context: Context, name: str, limit: int) -> _L
     until = output_reached(connection, consumer, record)
     most = max(0, limit - partitions.count_waiting(connection, consumer))
     history = partitions.history(connection, consumer)
+    late = _late(connection, consumer, record)
+    history = replace(history, late=partitions.overtaken(connection, consumer, late_epochs(consumer, late)))
     told, closed_until = next_told(consumer, history, until, context.clock(), most)
-    return _Look(consumer, record, until, told, closed_until)
+    seen = late[-1].number if late else consumer.late_seen
+    return _Look(consumer, record, until, told, closed_until, seen)
+
+
+def _late(connection: Connection, consumer: Consumer, record: JobRecord) -> Sequence[LateBatch]:
+    """What came late and was not looked at for a consumer."""
+    if consumer.late == "ignore" or is_state_given_up(connection, record):
+        return ()
+    return late_batches.after(connection, consumer.pipeline_id, consumer.late_seen, record.status.progress.epoch)
 
 
 def output_reached(connection: Connection, consumer: Consumer, record: JobRecord) -> datetime | None:
@@ -108,12 +124,15 @@ def _tell(connection: Connection, context: Context, look: _Look) -> None:
             offsets=offsets,
         )
         given.append(certificate)
-        partitions.deliver(connection, consumer, Delivery(sequence, "closed", bucket, at, certificate.id))
+        partitions.deliver(connection, consumer, Delivery(sequence, told.kind, bucket, at, certificate.id))
     certificates.add(connection, given)
+    delivered = consumer.delivered + len(look.told)
     partitions.update(
         connection,
-        replace(consumer, delivered=consumer.delivered + len(look.told), closed_until=look.closed_until),
+        replace(consumer, delivered=delivered, closed_until=look.closed_until, late_seen=look.late_seen),
     )
+    if look.late_seen > consumer.late_seen:
+        late_batches.prune(connection, consumer.pipeline_id)
 
 
 def _found(connection: Connection, context: Context, look: _Look, limit: int) -> Found:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
+from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from engine.api.answers import Page
@@ -20,15 +21,18 @@ from engine.api.partition_deliveries import find, give, output_reached
 from engine.api.problems import refusals
 from engine.api.query_instants import read_instant
 from engine.durations import read_duration
-from engine.errors import AuthError, NotDeliveredError, PartitionConsumerDiffersError
+from engine.errors import AuthError, LateRowsUnknownError, NotDeliveredError, PartitionConsumerDiffersError
 from engine.instants import EPOCH
 from engine.jobs import ids
 from engine.jobs.gates import GateTime
-from engine.jobs.partitions import Consumer, first_bucket
+from engine.jobs.late_rows import takes_late_rows
+from engine.jobs.partitions import Consumer, LateMode, first_bucket
+from engine.jobs.records import JobRecord
 from engine.jobs.time_buckets import TimeBuckets, check_buckets, check_instant
-from engine.store import partitions, pipelines
+from engine.store import late_batches, partitions, pipelines, versions
 from engine.store.records import read_record
 
+_MINUTE = timedelta(minutes=1)
 ROUTER = APIRouter(prefix="/partitions", tags=["partitions"])
 NameDep = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="The name of the consumer.")]
 
@@ -48,6 +52,11 @@ class ConsumerRequest(Body):
         "that of now.",
     )
     until: int | str | None = Field(default=None, description="Buckets that end later are not told of.")
+    late: LateMode = Field(
+        default="ignore",
+        description="Whether buckets that were closed are told once more, as `reopened`, when rows came late for them; "
+        "this can be changed later.",
+    )
 
 
 class Acknowledgement(Body):
@@ -76,11 +85,19 @@ def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> Partiti
             until=until,
             created_at=context.clock(),
             closed_until=EPOCH,
+            late=body.late,
+            late_seen=late_batches.newest(connection, record.pipeline.id),
         )
+        if wanted.late == "reopen":
+            _check_late(connection, wanted, record)
         until_now = output_reached(connection, wanted, record)
         there = partitions.find(connection, name)
         if there is not None:
             _check_same(there, wanted, start)
+            if there.late != wanted.late:
+                there = replace(there, late=wanted.late, late_seen=wanted.late_seen)
+                partitions.update(connection, there)
+                late_batches.prune(connection, record.pipeline.id)
             return shown(there, record)
         begin = first_bucket(buckets, start, until_now, context.clock())
         consumer = replace(wanted, start=begin, closed_until=begin)
@@ -173,6 +190,7 @@ def remove(name: NameDep, context: ContextDep) -> None:
     with context.database.writing() as connection:
         consumer = partitions.get(connection, name)
         partitions.remove(connection, consumer)
+        late_batches.prune(connection, consumer.pipeline_id)
     context.changes.notify(consumer.pipeline_id)
 
 
@@ -186,11 +204,33 @@ def _check_same(there: Consumer, wanted: Consumer, start: datetime | None) -> No
         closed_until=there.closed_until,
         delivered=there.delivered,
         acked=there.acked,
+        late=there.late,
+        late_seen=there.late_seen,
     )
     if same != there:
         raise PartitionConsumerDiffersError(
             f"the consumer of partitions {there.name!r} follows other buckets",
             hint="choose another name, or delete that one first",
+        )
+
+
+def _check_late(connection: Connection, consumer: Consumer, record: JobRecord) -> None:
+    """Refuse to tell of late rows where nothing is known of them."""
+    if consumer.by == "output":
+        raise LateRowsUnknownError(
+            "in which buckets of output time late rows would have been is not known",
+            hint="follow buckets of input time (by=input), or leave late=reopen out",
+        )
+    if consumer.buckets.every % _MINUTE or consumer.buckets.offset % _MINUTE:
+        raise LateRowsUnknownError(
+            "of late rows only the minute is known", hint="make buckets of whole minutes, or leave late=reopen out"
+        )
+    graph = versions.get(connection, record.pipeline.id, record.pipeline.version).graph
+    if not takes_late_rows(graph, consumer.table):
+        sink = "the sinks" if consumer.table is None else repr(consumer.table)
+        raise LateRowsUnknownError(
+            f"no table takes the rows that come late for {sink} of {record.pipeline.name!r}",
+            hint="name one with the option late_rows of the source table, or leave late=reopen out",
         )
 
 

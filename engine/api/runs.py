@@ -20,11 +20,12 @@ from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.orders import orders
+from engine.jobs.partitions import LateBatch
 from engine.jobs.process_usage import ProcessRole, ProcessUsage
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
 from engine.jobs.wire import is_spoken
-from engine.store import checkpoints, jobs, lineages, pipelines, runs, totals
+from engine.store import checkpoints, jobs, late_batches, lineages, pipelines, runs, totals
 from engine.store.records import read_call
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
@@ -47,11 +48,22 @@ class Hello(Message):
     wire: int = Field(default=1, description="The version of what it says; those from before versions do not say it.")
 
 
+class Late(Message):
+    """What came late in an epoch."""
+
+    lineage: str
+    epoch: int
+    sinks: dict[str, tuple[tuple[int, int], ...]] = Field(
+        description="For each sink, the minutes since 1970, from one up to another."
+    )
+
+
 class Heartbeat(Message):
     """Still here; these epochs were committed since the last answer."""
 
     state: Literal["starting", "running", "stopping"]
     reports: tuple[EpochReport, ...] = ()
+    late: tuple[Late, ...] = Field(default=(), description="What came late in epochs that are committed.")
     signs: int | None = Field(default=None, description="Grows with every sign of life that the work shows.")
     step: str | None = Field(default=None, max_length=100, description="What the start is at.")
     wire: int = Field(default=1, description="The version of what it says, as in the hello.")
@@ -79,6 +91,7 @@ class Farewell(Message):
     outcome: Literal["finished", "stopped", "failed"]
     error: Fault | None = None
     reports: tuple[EpochReport, ...] = ()
+    late: tuple[Late, ...] = ()
 
 
 class Answer(BaseModel):
@@ -107,7 +120,7 @@ def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Reques
         usage = {role: body.usage[role] for role in get_args(ProcessRole) if role in body.usage}
         context.last_calls.record_usage(job, generation, usage, context.clock())
     context.last_calls.record_signs(job, generation, body.signs, context.clock())
-    is_new = body.reports or _is_first(run, body) or _has_stepped(run, body)
+    is_new = body.reports or body.late or _is_first(run, body) or _has_stepped(run, body)
     if is_new or _is_to_be_adopted(run, is_stranger=is_stranger):
         run, status = _write_news(job, generation, body, request, context, is_stranger=is_stranger)
     return _answer(context, run, status)
@@ -134,6 +147,7 @@ def _write_news(
         if is_first and status.generation == generation:
             runs.set_running(connection, run, context.clock())
         committed = _advance(connection, run, status, body.reports, context.clock())
+        _note_late(connection, run, status, body.late)
         is_adopted = _is_to_be_adopted(run, is_stranger=is_stranger)
         if is_adopted:
             adopt(connection, run, body.wire, context.clock())
@@ -168,6 +182,7 @@ def goodbye(job: str, generation: Generation, body: Farewell, request: Request, 
         run, status = _authenticated(connection, request, job, generation)
         runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
         committed = _advance(connection, run, status, body.reports, context.clock())
+        _note_late(connection, run, status, body.late)
     _tell(context, run, committed)
     context.changed(run.pipeline_id)
     return _answer(context, run, status)
@@ -188,7 +203,7 @@ def _advance(
 ) -> Sequence[EpochReport]:
     """Write down what was committed; what of it is new. Reports that come twice, or late, move nothing back; those of a
     run that has been replaced, or was seen to be gone, say nothing of the state as it is now."""
-    if not reports or status.generation != run.generation or run.ended_at is not None:
+    if not reports or _is_replaced(run, status):
         return ()
     epochs = sorted(reports, key=lambda report: report.epoch)
     before, first, newest = status.progress, epochs[0], epochs[-1]
@@ -203,6 +218,18 @@ def _advance(
     if before.epoch is None or newest.epoch >= before.epoch:
         jobs.advance(connection, run.job_id, advanced(before, newest))
     return new
+
+
+def _note_late(connection: Connection, run: Run, status: Status, late: Sequence[Late]) -> None:
+    """Write down what came late, for those who want to hear of it."""
+    if late and not _is_replaced(run, status):
+        batches = [LateBatch(each.lineage, each.epoch, each.sinks) for each in late]
+        late_batches.add(connection, run.pipeline_id, batches)
+
+
+def _is_replaced(run: Run, status: Status) -> bool:
+    """Whether what the run says is of no state that there is now."""
+    return status.generation != run.generation or run.ended_at is not None
 
 
 def _tell(context: Context, run: Run, committed: Sequence[EpochReport], *, is_first: bool = False) -> None:
@@ -226,6 +253,6 @@ def _stop_of(context: Context, run: Run, status: Status) -> StopMode:
 
 
 def _answer(context: Context, run: Run, status: Status) -> Answer:
-    is_old = status.generation != run.generation or run.ended_at is not None
+    is_old = _is_replaced(run, status)
     due = () if is_old else orders(status, _stop_of(context, run, status))
     return Answer(orders=[{"kind": "stop", "mode": order.mode} for order in due], superseded=is_old)

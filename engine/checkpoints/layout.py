@@ -63,6 +63,11 @@ class StatePaths:
         return self.root / "meeting.json"
 
     @property
+    def late(self) -> Path:
+        """What came late in epochs of which the control plane has not been told, a file for each."""
+        return self.root / "late"
+
+    @property
     def lock(self) -> Path:
         """Held by the one process that works on this state."""
         return self.root / "lock"

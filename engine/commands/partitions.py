@@ -13,7 +13,7 @@ from engine.commands.remote import add_connection, connect, errors_shown, facts,
 from engine.commands.remote import table as as_table
 from engine.errors import RequestError
 
-_CREATE = ("table", "by", "time_zone", "offset", "start", "until")
+_CREATE = ("table", "by", "time_zone", "offset", "start", "until", "late")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -37,6 +37,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--offset", metavar="DURATION", help="Begin each bucket so much later (create)")
     parser.add_argument("--start", metavar="INSTANT", help="Begin with the bucket of this instant (create; ISO 8601)")
     parser.add_argument("--until", metavar="INSTANT", help="Tell of no bucket that ends after this instant (create)")
+    parser.add_argument(
+        "--late",
+        choices=("ignore", "reopen"),
+        help="Whether to tell of a bucket once more when rows came late for it (create; default: ignore)",
+    )
     parser.add_argument(
         "--up-to", type=int, metavar="SEQUENCE", help="Acknowledge all deliveries up to this number (ack)"
     )

@@ -28,6 +28,9 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from engine.checkpoints import late_batches
+from engine.checkpoints.late_batches import LateBatch
+from engine.checkpoints.layout import StatePaths
 from engine.epoch_report import EpochReport, to_wire
 from engine.jobs import processes
 from engine.jobs.address import API_PREFIX, read_address
@@ -82,6 +85,8 @@ class Home:
     """Looks at what the run uses of the machine."""
     _reports: list[EpochReport] = field(default_factory=list)
     """Those that no answered call has carried yet."""
+    _late: list[LateBatch] = field(default_factory=list)
+    """What came late in committed epochs and no answered call has told of yet."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _wakeup: threading.Event = field(default_factory=threading.Event)
     _state: str = "starting"
@@ -101,7 +106,9 @@ class Home:
     _thread: threading.Thread | None = None
 
     def open(self) -> None:
-        """Say hello, and begin to send heartbeats."""
+        """Say hello, and begin to send heartbeats. What came late and the run before had no time to tell is told
+        first."""
+        self._late += late_batches.untold(StatePaths(self.assignment.state_dir))
         self._call("hello", {"nonce": self.assignment.key, "pid": os.getpid(), "wire": WIRE})
         self._thread = threading.Thread(target=self._send_heartbeats, name="heartbeats", daemon=True)
         self._thread.start()
@@ -124,6 +131,8 @@ class Home:
         """An epoch was committed; it is reported as soon as may be, and never lost while this process lives."""
         with self._guard:
             self._reports.append(epoch)
+            if epoch.late and epoch.lineage is not None:
+                self._late.append(LateBatch(epoch.lineage, epoch.epoch, epoch.late))
         self.started()
 
     def call_now(self) -> None:
@@ -154,11 +163,14 @@ class Home:
                 "outcome": goodbye.outcome,
                 "error": error,
                 "reports": [to_wire(report) for report in self._reports],
+                "late": [asdict(batch) for batch in self._late],
             }
         while not self._call("goodbye", body):
             if time.monotonic() - begin >= (long_patience if self._is_ill else patience):
                 break
             time.sleep(_PAUSE)
+        else:
+            late_batches.forget(StatePaths(self.assignment.state_dir), self._late)
 
     def _send_heartbeats(self) -> None:
         interval = self.assignment.heartbeat_seconds
@@ -177,11 +189,12 @@ class Home:
 
     def _send_heartbeat(self, now: float) -> None:
         with self._guard:
-            batch = list(self._reports)
+            batch, late = list(self._reports), list(self._late)
         self._look_for_signs()
         body = {
             "state": self._state,
             "reports": [to_wire(report) for report in batch],
+            "late": [asdict(each) for each in late],
             "signs": self._signs,
             "step": self._step,
             "wire": WIRE,
@@ -189,7 +202,8 @@ class Home:
         }
         if self._call("heartbeat", body):
             with self._guard:
-                del self._reports[: len(batch)]
+                del self._reports[: len(batch)], self._late[: len(late)]
+            late_batches.forget(StatePaths(self.assignment.state_dir), late)
 
     def _usage(self, now: float) -> dict[str, dict[str, float]] | None:
         """What the run uses of the machine; None while the last look is not long ago."""

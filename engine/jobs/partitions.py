@@ -5,6 +5,7 @@
     a restore voids the certificates from 05:00 on  voided 05:00, voided 06:00
     complete until 06:05, of the new history        closed 05:00
     complete until 08:00                            closed 06:00, closed 07:00
+    rows of 05:20 and 05:40 come late               reopened 05:00, to those who want to hear of it
 
 Nothing of it is decided in the background: whoever asks for what is next has it worked out and written down, in one
 transaction. What nobody has asked for can be neither missed nor doubled.
@@ -12,23 +13,28 @@ transaction. What nobody has asked for can be neither missed nor doubled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Literal
 
+from engine.instants import EPOCH
 from engine.jobs.gates import GateTime
 from engine.jobs.time_buckets import TimeBuckets
 
-DeliveryKind = Literal["closed", "voided"]
-"""What is told of a bucket: it is complete; what was told is not true any more."""
+DeliveryKind = Literal["closed", "voided", "reopened"]
+"""What is told of a bucket: it is complete; what was told is not true any more; rows came late for it."""
+LateMode = Literal["ignore", "reopen"]
+"""Whether a consumer is told of buckets again that rows came late for."""
+_MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
     """Who is told of the buckets of a pipeline as they become complete, and how far it is. `delivered` is the number of
-    the newest delivery, and `acked` that up to which all are done with. `closed_until` is where the first bucket begins
+    the newest delivery, and `acked` that up to which all are done with. `late_seen` is the number of
+    the newest late batch that was looked at for it. `closed_until` is where the first bucket begins
     that was not closed yet."""
 
     id: str
@@ -43,6 +49,8 @@ class Consumer:
     closed_until: datetime
     delivered: int = 0
     acked: int = 0
+    late: LateMode = "ignore"
+    late_seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,17 @@ class Bucket:
 
     start: datetime
     end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LateBatch:
+    """The rows that came late in an epoch: for each sink whose rows they would have been in, or that takes them, the
+    minutes since 1970, in stretches of which the end is not part. The number is the control plane's."""
+
+    lineage: str
+    epoch: int
+    sinks: Mapping[str, Sequence[tuple[int, int]]]
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +83,12 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class History:
     """What of the buckets that a consumer was told of counts now, by their beginnings in order: those that are `void`
-    and of which it was not told so, and those of which it was, so that they are `open` again."""
+    and of which it was not told so, those of which it was, so that they are `open` again, and those that rows came
+    `late` for since they were told."""
 
     void: Sequence[Bucket] = ()
     open: Sequence[Bucket] = ()
+    late: Sequence[Bucket] = ()
 
 
 def next_told(
@@ -75,9 +96,12 @@ def next_told(
 ) -> tuple[Sequence[Told], datetime]:
     """What a consumer is to be told next, and up to where its buckets are closed then. `reached` is how far the output
     is complete; None where that is not known. No bucket is closed before it has ended by the clock, so that neither the
-    end of the input nor a single row of the far future closes all there will ever be. What is void is told whole, and
-    of what is closed at most so many."""
-    voided = [Told("voided", bucket) for bucket in history.void]
+    end of the input nor a single row of the far future closes all there will ever be. What is void or
+    late is told whole, and of what is closed at most so many."""
+    voided = [
+        *(Told("voided", bucket) for bucket in history.void),
+        *(Told("reopened", bucket) for bucket in history.late),
+    ]
     if reached is None:
         return voided, consumer.closed_until
     until = min(reached, now)
@@ -100,6 +124,21 @@ def first_bucket(buckets: TimeBuckets, start: datetime | None, reached: datetime
     if start is not None:
         return buckets.holding(start)
     return buckets.holding(now if reached is None else min(reached, now))
+
+
+def late_epochs(consumer: Consumer, batches: Sequence[LateBatch]) -> Mapping[datetime, int]:
+    """The buckets for which rows came late in some batches, of those that were closed, by their beginnings; and the
+    newest epoch of these."""
+    epochs: dict[datetime, int] = {}
+    for batch in batches:
+        for sink, stretches in batch.sinks.items():
+            for stretch in stretches if consumer.table in (None, sink) else ():
+                first, end = (EPOCH + minute * _MINUTE for minute in stretch)
+                start = consumer.buckets.holding(max(first, consumer.start))
+                while start < min(end, consumer.closed_until):
+                    epochs[start] = max(batch.epoch, epochs.get(start, batch.epoch))
+                    start = consumer.buckets.after(start)
+    return epochs
 
 
 def _closed(consumer: Consumer, until: datetime) -> Iterator[Bucket]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -35,6 +35,7 @@ from engine.spark.whole_tasks import WholeTasks
 from engine.spark.write_segments import MESSAGE, segment_writer
 from engine.types import TIMESTAMP
 
+_TIME = (Field(EVENT_TIME, TIMESTAMP),)
 _EMPTY_LEAVES = ("LocalRelation", "EmptyRelation")
 """What Spark has in the place of rows that it need not read."""
 
@@ -46,16 +47,20 @@ class SinkMessage:
     sink: int
     rows: int
     content: bytes
+    minutes: Sequence[int] = ()
+    """Of late rows, those that they are of."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenEpoch:
     """What the sinks have taken: how many rows went out into each table whose rows are counted, for each table from
-    when on there are rows that its readers cannot see yet, and how long it took them, once the rows were computed."""
+    when on there are rows that its readers cannot see yet, how long it took them, once the rows were computed, and for
+    each table of late rows the minutes that these are of."""
 
     rows_of: Mapping[str, int]
     held_from: Mapping[str, Sequence[int | None]]
     delivery: timedelta = timedelta(0)
+    late_minutes: Mapping[str, Collection[int]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -77,15 +82,26 @@ class EpochPart:
     @property
     def branch_schemas(self) -> Sequence[Schema]:
         """The columns with which each branch leaves the stream part."""
-        hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.carries_time else ()
+        timed = self._timed_branches
         return [
-            Schema((*branch.schema, *(CHANGES if is_updating(branch) else ()), *hidden))
-            for branch in self.parts.branches
+            Schema((*branch.schema, *(CHANGES if is_updating(branch) else ()), *(_TIME if index in timed else ())))
+            for index, branch in enumerate(self.parts.branches)
         ]
 
     @property
+    def _timed_branches(self) -> Collection[int]:
+        """The branches that carry the event time: all if the epoch part or a writer wants it, else those of late
+        rows."""
+        if self.carries_time:
+            return range(len(self.parts.branches))
+        late = (
+            write.input for target, write in zip(self.targets, self.parts.writes, strict=False) if target.has_event_time
+        )
+        return {node.index for top in late for node in walk(top) if isinstance(node, Branch)}
+
+    @property
     def carries_time(self) -> bool:
-        """Whether a sink or the epoch part itself wants the event time, so that branches must carry it."""
+        """Whether a sink or the epoch part itself wants the event time, so that all branches must carry it."""
         return self.parts.reads_time or any(target.needs_event_time for target in self.targets)
 
     @property
@@ -142,7 +158,11 @@ class EpochPart:
         rows_of = Counter({self.targets[index].table.name: 0 for index in written})
         for message in messages:
             rows_of[self.targets[message.sink].table.name] += message.rows
-        return TakenEpoch(rows_of, held_from, timedelta(seconds=time.monotonic() - begin))
+        late_minutes: dict[str, set[int]] = {}
+        for message in messages:
+            if message.minutes:
+                late_minutes.setdefault(self.targets[message.sink].table.name, set()).update(message.minutes)
+        return TakenEpoch(rows_of, held_from, timedelta(seconds=time.monotonic() - begin), late_minutes)
 
     def _write_segments(self, frame: DataFrame, epoch: Epoch, written: Sequence[int]) -> list[SinkMessage]:
         """What tasks have written for the sinks that want rows, by their numbers."""
@@ -191,7 +211,7 @@ class EpochPart:
 
 
 def _messages(frame: DataFrame, written: Sequence[int]) -> list[SinkMessage]:
-    return [SinkMessage(written[row.sink], row.rows, bytes(row.message)) for row in frame.collect()]
+    return [SinkMessage(written[row.sink], row.rows, bytes(row.message), row.minutes or ()) for row in frame.collect()]
 
 
 def commit_sinks(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from engine.checkpoints.late_batches import Stretch
 from engine.epoch_report import EpochReport, SinkProgress, TableFigures
 from engine.plan.completeness import RowPath, complete_until
 from engine.spark.planner import Offset
@@ -38,6 +39,8 @@ class WrittenEpoch:
     delivery: timedelta = timedelta(0)
     waited: timedelta = timedelta(0)
     read: Mapping[str, ReadSlices] = field(default_factory=dict)
+    late: Mapping[str, Sequence[Stretch]] = field(default_factory=dict)
+    """When the rows were that came late for a sink, or into a table of those."""
 
 
 _SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
@@ -108,6 +111,7 @@ def read_progress(
         tables={table: table_figures(table) for table in sorted({*rows_read, *written.rows_of, *dropped})},
         phases=_phases(progress, written),
         sinks={table: _reached(table, paths[table], written, offsets) for table in paths},
+        late=written.late,
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )
 

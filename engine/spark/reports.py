@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from engine.checkpoints.late_batches import Stretch, stretches
 from engine.compile import Program
 from engine.epoch_report import EpochReport
 from engine.plan.completeness import RowPath, row_paths
@@ -42,6 +43,16 @@ class Reporter:
         for write in self.program.writes:
             paths[write.table] = paths.get(write.table, frozenset()) | row_paths(write)
         return paths
+
+    def late(self, minutes: Mapping[str, Collection[int]]) -> Mapping[str, Sequence[Stretch]]:
+        """When the late rows of an epoch were, for the tables that take them, and for the sinks of the same source."""
+        paths, late = self._paths(), dict[str, set[int]]()
+        for taker, those in minutes.items():
+            sources = {path.table for path in paths[taker]}
+            for sink, ways in paths.items():
+                if not sources.isdisjoint(way.table for way in ways):
+                    late.setdefault(sink, set()).update(those)
+        return {sink: stretches(those) for sink, those in late.items()}
 
     def count(self, ends: Iterable[Offset], fresh_ends: Collection[Offset]) -> Mapping[str, ReadSlices]:
         """What was counted in the slices that end there. Rows are those of the fresh ends alone: the others are of

@@ -29,8 +29,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.changes.rehearsal import with_kept_rows
+from engine.checkpoints import late_batches
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.forms import read_forms
+from engine.checkpoints.late_batches import LateBatch
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.withheld import read_withheld
 from engine.compile import Program, compile_script
@@ -413,6 +415,9 @@ class _Running:
         for dead_letter_table in steps.dead_letter_tables:
             dead_letter_table.take(epoch, fresh_ends, paths.watermarks)
         refused_of, read = steps.epoch_part.refused(), self.reporter.count(ends, fresh_ends)
+        late = self.reporter.late(sinks.late_minutes)
+        if late:
+            late_batches.keep(paths, LateBatch(self.prepared.claim.lineage, number, late))
         self.written[number] = WrittenEpoch(
             sinks.rows,
             sum(refused_of.values()),
@@ -423,6 +428,7 @@ class _Running:
             delivery=sinks.delivery + timedelta(seconds=time.monotonic() - begin),
             waited=self.pacing.waited(),
             read=read,
+            late=late,
         )
         self.pacing.rest(goes_on=leaves_work(ends, fresh_ends, read, self.prepared.spec.max_epoch_rows))
         self.control.wake()

@@ -29,6 +29,11 @@ class Target:
     takes_late_rows: bool = False
 
     @property
+    def has_event_time(self) -> bool:
+        """Whether its rows come with the event time as a last column."""
+        return self.needs_event_time or self.takes_late_rows
+
+    @property
     def needs_event_time(self) -> bool:
         """Whether its writer is given the event time as a last column."""
         return connector_of(self.table).needs_event_time(self.table.options)
@@ -40,8 +45,8 @@ class Target:
 
     @property
     def schema(self) -> Schema:
-        """The columns that its writer is given."""
-        hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.needs_event_time else ()
+        """The columns that its rows come with; the writer is not given the event time unless it needs it."""
+        hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.has_event_time else ()
         return Schema((*self.table.schema, *(CHANGES if self.is_updating else ()), *hidden))
 
     @property

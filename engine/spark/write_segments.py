@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StructField, StructType
 
 from engine.connectors.base import Epoch, SegmentWriter, Table
 from engine.delivery.faults import Point, reach
@@ -27,9 +27,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MESSAGE = StructType(
-    [StructField("sink", IntegerType()), StructField("rows", LongType()), StructField("message", BinaryType())]
+    [
+        StructField("sink", IntegerType()),
+        StructField("rows", LongType()),
+        StructField("message", BinaryType()),
+        StructField("minutes", ArrayType(LongType())),
+    ]
 )
-"""The sink's number among the targets, how many rows the task has written for it, and what its writer says."""
+"""The sink's number among the targets, how many rows the task has written for it, what its writer says, and of late
+rows the minutes that they are of."""
+_MINUTE = 60_000_000
 
 
 def segment_writer(targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterator[object]], Iterator[object]]:
@@ -48,6 +55,7 @@ def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object
 
     writers: dict[int, SegmentWriter] = {}
     counts: dict[int, int] = {}
+    minutes: dict[int, set[int]] = {}
     schemas = [arrow_schema(target.schema) for target in targets]
     for batch in batches:
         assert isinstance(batch, pa.RecordBatch), type(batch)
@@ -58,12 +66,19 @@ def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object
                 writers[number] = WholeChanges(writer) if targets[number].is_updating else writer
             _refuse_nulls(targets[number].table, rows)
             counts[number] = counts.get(number, 0) + rows.num_rows
-            writers[number].write(rows)
+            if targets[number].takes_late_rows:
+                minutes.setdefault(number, set()).update(_minutes(rows))
+            writers[number].write(_for_writer(targets[number], rows))
     for number, writer in writers.items():
         message = writer.close()
         reach(Point.WHILE_STAGING, epoch.number)
         yield pa.RecordBatch.from_arrays(
-            [pa.array([number], pa.int32()), pa.array([counts[number]]), pa.array([message], pa.binary())],
+            [
+                pa.array([number], pa.int32()),
+                pa.array([counts[number]]),
+                pa.array([message], pa.binary()),
+                pa.array([sorted(minutes.get(number, ()))], pa.list_(pa.int64())),
+            ],
             names=MESSAGE.names,
         )
 
@@ -81,6 +96,22 @@ def _rows_by_sink(batch: pa.RecordBatch, schemas: Sequence[pa.Schema]) -> Iterat
         structs = batch.filter(pc.equal(batch.column(0), number)).column(number + 1)
         if len(structs):
             yield number, pa.RecordBatch.from_arrays(structs.flatten(), schema=schema)
+
+
+def _minutes(rows: pa.RecordBatch) -> Iterator[int]:
+    """The minutes since 1970 in which the event times of rows are."""
+    import numpy as np  # noqa: PLC0415 - only tasks need it
+    import pyarrow as pa  # noqa: PLC0415
+
+    micros = rows.column(rows.num_columns - 1).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    yield from np.unique(micros.to_numpy(zero_copy_only=False) // _MINUTE).tolist()
+
+
+def _for_writer(target: Target, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows without an event time that the sink's writer does not know."""
+    if target.needs_event_time or not target.has_event_time:
+        return rows
+    return rows.select(range(rows.num_columns - 1))
 
 
 def _refuse_nulls(table: Table, rows: pa.RecordBatch) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.records import JobRecord
 from engine.jobs.status import JobEvent, Run
-from engine.store import certificates, checkpoints, events, savepoints, versions
+from engine.store import certificates, checkpoints, events, late_batches, savepoints, versions
 from engine.store.certificates import Certificate
 from engine.store.versions import Plan
 
@@ -75,6 +75,7 @@ def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
             connection, JobEvent(pipeline.job_id, at, "warn", words, "state.taken_back", hint, generation, who=who)
         )
         voided = certificates.void(connection, pipeline.id, epoch, at)
+        late_batches.forget(connection, pipeline.id, epoch)
     elif _gives_up_plan(connection, before):
         words = f"the state of version {before.status.version}, up to epoch {reached}, is given up"
         hint = "a copy of it is kept aside; the input that the sources still have is read again"
@@ -82,6 +83,7 @@ def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
             connection, JobEvent(pipeline.job_id, at, "warn", words, "state.given_up", hint, generation, who=who)
         )
         voided = certificates.void(connection, pipeline.id, None, at)
+        late_batches.forget(connection, pipeline.id, None)
     _tell(connection, pipeline.job_id, generation, voided, who, at)
 
 
@@ -89,6 +91,7 @@ def begun(connection: Connection, run: Run, lineage: str | None, first_epoch: in
     """A run has begun, or gone on with, a history at an epoch: void what stands on the same epochs of others, and what
     stands on rows that come again since a source has begun anew with this version."""
     voided = [*certificates.void_others(connection, run.pipeline_id, lineage, first_epoch, at)]
+    late_batches.forget(connection, run.pipeline_id, first_epoch - 1, but_of=lineage)
     upgrade = versions.get(connection, run.pipeline_id, run.version).upgrade
     if upgrade is not None and upgrade.repeated:
         voided += certificates.void_of(connection, run.pipeline_id, upgrade.repeated, run.version, at)

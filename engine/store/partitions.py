@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -49,6 +49,8 @@ CONSUMERS = Table(
     Column("closed_until", Instant, nullable=False),
     Column("delivered", BigInteger, nullable=False),
     Column("acked", BigInteger, nullable=False),
+    Column("late", Text, nullable=False),
+    Column("late_seen", BigInteger, nullable=False),
 )
 DELIVERIES = Table(
     "partition_deliveries",
@@ -134,19 +136,40 @@ def history(connection: Connection, consumer: Consumer) -> History:
     return History(_buckets(connection, void), _buckets(connection, opened))
 
 
+def overtaken(connection: Connection, consumer: Consumer, epochs: Mapping[datetime, int]) -> Sequence[Bucket]:
+    """Those of some buckets that a consumer was told of, and that count, as they were before an epoch; by their
+    beginnings in order."""
+    if not epochs:
+        return ()
+    counts = and_(DELIVERIES.c.kind != "voided", CERTIFICATES.c.voided_at.is_(None))
+    query = (
+        select(DELIVERIES.c.bucket_start, DELIVERIES.c.bucket_end, CERTIFICATES.c.epoch)
+        .select_from(DELIVERIES.outerjoin(CERTIFICATES, CERTIFICATES.c.id == DELIVERIES.c.certificate_id))
+        .where(DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.is_newest, counts)
+        .where(DELIVERIES.c.bucket_start.between(min(epochs), max(epochs)))
+        .order_by(DELIVERIES.c.bucket_start)
+    )
+    return [
+        Bucket(row.bucket_start, row.bucket_end)
+        for row in connection.execute(query)
+        if row.bucket_start in epochs and (row.epoch is None or row.epoch < epochs[row.bucket_start])
+    ]
+
+
 def deliver(connection: Connection, consumer: Consumer, delivery: Delivery) -> None:
     """Write down what a consumer is told of a bucket from now on; what it was told of it before is superseded first."""
     connection.execute(insert(DELIVERIES).values(_delivery_row(consumer, delivery)))
 
 
 def supersede(connection: Connection, consumer: Consumer, start: datetime, void_since: int | None) -> str | None:
-    """Something else is told of a bucket; the certificate of what was told of it before, if anything was."""
-    newest = and_(DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.bucket_start == start, DELIVERIES.c.is_newest)
-    values: dict[str, object] = {"is_newest": False}
+    """Something else is told of a bucket, which takes back all that was told of it before where it has a number for
+    that; the certificate of what was told of it last, if anything was."""
+    of_bucket = and_(DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.bucket_start == start)
+    before = update_rows(DELIVERIES).where(of_bucket, DELIVERIES.c.is_newest).values(is_newest=False)
+    certificate_id: str | None = connection.execute(before.returning(DELIVERIES.c.certificate_id)).scalar_one_or_none()
     if void_since is not None:
-        values["void_since"] = void_since
-    before = update_rows(DELIVERIES).where(newest).values(values).returning(DELIVERIES.c.certificate_id)
-    certificate_id: str | None = connection.execute(before).scalar_one_or_none()
+        counts = and_(DELIVERIES.c.kind != "voided", DELIVERIES.c.void_since.is_(None))
+        connection.execute(update_rows(DELIVERIES).where(of_bucket, counts).values(void_since=void_since))
     return certificate_id
 
 
@@ -236,6 +259,8 @@ def _row(consumer: Consumer) -> dict[str, object]:
         "closed_until": consumer.closed_until,
         "delivered": consumer.delivered,
         "acked": consumer.acked,
+        "late": consumer.late,
+        "late_seen": consumer.late_seen,
     }
 
 
@@ -253,4 +278,6 @@ def _from_row(row: RowValues) -> Consumer:
         closed_until=row["closed_until"],
         delivered=row["delivered"],
         acked=row["acked"],
+        late=row["late"],
+        late_seen=row["late_seen"],
     )

@@ -45,6 +45,16 @@ from tests.databases import new_database
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = "a-token"
+LATE_GRAPH = """{"nodes": [
+  {"node_id": 0, "operator": "Scan", "description": "Scan clicks (n)"},
+  {"node_id": 1, "operator": "Write", "description": "Write counts"},
+  {"node_id": 2, "operator": "LateRows", "description": "LateRows of tumble"},
+  {"node_id": 3, "operator": "Write", "description": "Write late"},
+  {"node_id": 4, "operator": "Write", "description": "Write copy"},
+  {"node_id": 5, "operator": "Scan", "description": "Scan orders (n)"}
+], "edges": [
+  {"src_id": 0, "dest_id": 1}, {"src_id": 0, "dest_id": 2}, {"src_id": 2, "dest_id": 3}, {"src_id": 5, "dest_id": 4}
+]}"""
 FORK = PlannedFork(ShownUpgrade("f0", "SELECT 1", False, True, "all is kept", "", "{}"))
 
 
@@ -231,7 +241,7 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     words = re.sub("--[^\n]*", "", query).split()
     targets = tuple(word for word in words if word.startswith("file:"))
     text = " ".join(words)
-    graph = '{"nodes": [], "edges": []}'
+    graph = LATE_GRAPH if "LATE" in words else '{"nodes": [], "edges": []}'
     lasting = tuple((word.removeprefix("kafka:"), "kafka") for word in words if word.startswith("kafka:"))
     return PlannedQuery(text.partition(" INTO ")[0], graph, f"{text} {list(udfs)}", targets, lasting, targets)
 

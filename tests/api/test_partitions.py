@@ -211,7 +211,7 @@ def test_what_is_not_there_is_refused(late: Plane) -> None:
     assert code("POST", "hours/ack", {"up_to": 2}) == (409, "partition.not_delivered")
     assert code("POST", "hours/ack", {"up_to": 1, "id": "part_other"}) == (409, "partition.differs")
     assert code("PUT", "hours", {**BODY, "every": "1 day"}) == (409, "partition.differs")
-    assert code("PUT", "x", {**BODY, "late": "reopen"}) == (422, "request.invalid")
+    assert code("PUT", "x", {**BODY, "late": "reopen"}) == (409, "partition.late_unknown")
     assert code("PUT", "x", {**BODY, "push": {}}) == (422, "request.invalid")
     assert code("PUT", "x", {**BODY, "every": "0 hours"}) == (400, "partition.invalid")
     assert code("PUT", "x", {**BODY, "time_zone": "Europe/Berlin"}) == (400, "partition.invalid")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.checkpoints.late_batches import Stretch, untold
+from engine.checkpoints.layout import StatePaths
 from engine.spark.run import RunSpec
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
@@ -60,6 +63,15 @@ def test_each_row_is_in_the_output_or_among_the_late_ones_once_across_a_kill(
     assert [row["event_time"] for row in late] == [times[row["key"]] for row in late]
     assert all(str(row["event_time"]) < str(row["watermark"]) for row in late)
     assert 0 < sum(report.late_rows for report in reports) <= len(late)
+    minutes = {minute for batch in untold(StatePaths(spec.state_dir)) for minute in _minutes(batch.sinks["output"])}
+    assert minutes == {int(datetime.fromisoformat(f"{row['event_time']}Z").timestamp()) // 60 for row in late}
+    told = {report.epoch: report.late for report in reports if report.late}
+    assert {batch.epoch: batch.sinks for batch in untold(StatePaths(spec.state_dir))}.items() >= told.items()
+    assert all(late["output"] == late["too_late"] for late in told.values())
+
+
+def _minutes(stretches: Sequence[Stretch]) -> list[int]:
+    return [minute for begin, end in stretches for minute in range(begin, end)]
 
 
 HOP, SESSION = "hop(INTERVAL '5 minutes', INTERVAL '10 minutes')", "session(INTERVAL '3 minutes')"

@@ -33,6 +33,7 @@ from engine.store.migrations import (
     m0028_partitions,
     m0029_rehearsals,
     m0030_previews,
+    m0031_late_batches,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -66,4 +67,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0028_partitions.STATEMENTS,
     m0029_rehearsals.STATEMENTS,
     m0030_previews.STATEMENTS,
+    m0031_late_batches.STATEMENTS,
 )

@@ -223,6 +223,8 @@ export interface ConsumerRequest {
   start?: number | string | null;
   /** Buckets that end later are not told of. */
   until?: number | string | null;
+  /** Whether buckets that were closed are told once more, as `reopened`, when rows came late for them; this can be changed later. */
+  late?: "ignore" | "reopen";
 }
 
 /** What a consumer was told and has not acknowledged, oldest first. */
@@ -970,6 +972,8 @@ export interface PartitionConsumer {
   start: number;
   /** Buckets that end later are not told of. */
   until: number | null;
+  /** Whether buckets are told once more that rows came late for. */
+  late: "ignore" | "reopen";
   /** When the consumer was made. */
   created_at: number;
   /** The number of the newest delivery; 0 before there is one. */
@@ -986,8 +990,8 @@ export interface PartitionDelivery {
   id: string;
   /** Its number; acknowledge up to it. */
   sequence: number;
-  /** The bucket is complete; or what was told is void. */
-  kind: "closed" | "voided";
+  /** The bucket is complete; what was told is void; rows came late for it, so read it again. */
+  kind: "closed" | "voided" | "reopened";
   /** Where the bucket begins, in UTC, as Airflow's partition mappers read it. */
   key: string;
   /** Where the bucket begins. */

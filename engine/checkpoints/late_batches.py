@@ -1,0 +1,100 @@
+"""What came late in an epoch, kept until the control plane has been told: the report of an epoch is lost with the
+process that made it, and whoever relies on a bucket of event time must hear of each row that came into it later.
+
+    epoch 7     rows of 03:12 and 03:40 go into the table of late rows      late/7 says so, before the commit
+    epoch 7     is committed; the driver is killed
+    next run    finds late/7, and tells of it with its first call           answered: late/7 goes
+
+Times are whole minutes since 1970, in stretches of which the end is not part. A file of an epoch that was not committed
+is written again when that epoch is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from engine.checkpoints.layout import StatePaths, read_json, write_json
+from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.spark_log import newest_commit
+
+Stretch = tuple[int, int]
+"""From a minute up to another one."""
+MOST_STRETCHES = 1000
+"""So many are told of one by one; of more, those that are closest to each other become one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateBatch:
+    """The minutes of the rows that came late in an epoch, for each sink whose rows they would have been in, or that
+    takes them."""
+
+    lineage: str
+    epoch: int
+    sinks: Mapping[str, Sequence[Stretch]]
+
+
+def stretches(minutes: Iterable[int], most: int = MOST_STRETCHES) -> Sequence[Stretch]:
+    """Minutes as stretches, in order."""
+    found: list[Stretch] = []
+    for minute in sorted(set(minutes)):
+        if found and found[-1][1] == minute:
+            found[-1] = (found[-1][0], minute + 1)
+        else:
+            found.append((minute, minute + 1))
+    if len(found) <= most:
+        return found
+    gaps = sorted(range(1, len(found)), key=lambda index: found[index][0] - found[index - 1][1], reverse=True)
+    cuts = [0, *sorted(gaps[: most - 1]), len(found)]
+    return [(found[begin][0], found[end - 1][1]) for begin, end in pairwise(cuts)]
+
+
+def keep(paths: StatePaths, batch: LateBatch) -> None:
+    """Keep what came late in an epoch, before that is committed."""
+    content: dict[str, object] = {"lineage": batch.lineage, "sinks": batch.sinks}
+    write_json(_file(paths, batch.epoch), content)
+
+
+def untold(paths: StatePaths) -> Sequence[LateBatch]:
+    """What came late in committed epochs and was not told, oldest first, as it is told in the history that the state
+    belongs to now. What is of none of its epochs goes."""
+    folder = paths.late
+    if not folder.is_dir() or not paths.lineage.exists():
+        return ()
+    history, committed = read_lineage(paths.lineage), newest_commit(paths.checkpoint)
+    batches: list[LateBatch] = []
+    for epoch in sorted(int(file.name) for file in folder.iterdir() if file.name.isdigit()):
+        batch = _read(_file(paths, epoch), epoch)
+        if batch is None or not _is_of(batch, history):
+            _file(paths, epoch).unlink(missing_ok=True)
+        elif committed is not None and epoch <= committed:
+            batches.append(LateBatch(history.id, epoch, batch.sinks))
+    return batches
+
+
+def forget(paths: StatePaths, batches: Iterable[LateBatch]) -> None:
+    """They were told."""
+    for batch in batches:
+        _file(paths, batch.epoch).unlink(missing_ok=True)
+
+
+def _is_of(batch: LateBatch, history: Lineage) -> bool:
+    """Whether an epoch is one of a history."""
+    last = dict(history.parents).get(batch.lineage)
+    return batch.lineage == history.id or (last is not None and batch.epoch <= last)
+
+
+def _read(file: Path, epoch: int) -> LateBatch | None:
+    content = read_json(file)
+    if content is None:
+        return None
+    sinks = content["sinks"]
+    assert isinstance(sinks, dict)
+    told = {str(sink): [(int(begin), int(end)) for begin, end in each] for sink, each in sinks.items()}
+    return LateBatch(str(content["lineage"]), epoch, told)
+
+
+def _file(paths: StatePaths, epoch: int) -> Path:
+    return paths.late / str(epoch)

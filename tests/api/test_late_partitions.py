@@ -1,0 +1,174 @@
+"""Buckets that rows come late for are told once more, once for each batch of them, to those who want to hear of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import T0, Plane, report
+from tests.api.test_partitions import ack, follow, reach, told
+
+FIRST_MINUTE = int(T0.timestamp()) // 60
+
+
+@pytest.fixture
+def late(plane: Plane) -> Plane:
+    """The clock shows noon, orders runs, its late rows have a table, and three hours were told and acknowledged."""
+    plane.run(query="SELECT 1 INTO LATE")
+    plane.now = T0 + timedelta(hours=12)
+    follow(plane, late="reopen")
+    reach(plane, 7, 185)
+    assert len(told(plane)) == 3
+    ack(plane, 3)
+    return plane
+
+
+def batch(epoch: int, minutes: Sequence[int], sinks: Sequence[str] = ("counts",), lineage: str = "a") -> dict[str, Any]:
+    stretches = [[FIRST_MINUTE + minute, FIRST_MINUTE + minute + 1] for minute in minutes]
+    return {"lineage": lineage, "epoch": epoch, "sinks": dict.fromkeys(sinks, stretches)}
+
+
+def come(plane: Plane, epoch: int, until: int, *batches: dict[str, Any], lineage: str = "a") -> None:
+    news = {"reports": [{**report(epoch, until), "lineage": lineage}], "late": list(batches)}
+    plane.call("heartbeat", {"state": "running", **news})
+
+
+def test_a_bucket_is_told_once_more_for_each_batch_of_late_rows(late: Plane) -> None:
+    come(late, 8, 190, batch(8, [65, 70, 20]))
+
+    assert told(late) == [(4, "reopened", "00"), (5, "reopened", "01")]
+    assert told(late) == [(4, "reopened", "00"), (5, "reopened", "01")]
+    [first, _] = late.get("/partitions/hours/next")["data"]
+    assert (first["certificate"]["epoch"], first["certificate"]["run_id"]) == (8, "hours/2026-01-01T00:00:00")
+    come(late, 9, 190, batch(9, [70]))
+    assert told(late)[2:] == [(6, "reopened", "01")]
+    ack(late, 6)
+    come(late, 10, 250, batch(10, [20]))
+    assert told(late) == [(7, "reopened", "00"), (8, "closed", "03")]
+
+
+def test_what_comes_late_for_a_bucket_that_was_not_told_is_in_what_is_told_of_it(late: Plane) -> None:
+    come(late, 8, 245, batch(8, [200]))
+
+    assert told(late) == [(4, "closed", "03")]
+
+
+def test_batches_that_are_reported_twice_are_told_once(late: Plane) -> None:
+    for _ in range(2):
+        come(late, 8, 190, batch(8, [65]))
+    assert told(late) == [(4, "reopened", "01")]
+    come(late, 8, 190, batch(8, [65]))
+    ack(late, 4)
+    come(late, 9, 190, batch(8, [65]))
+
+    assert told(late) == []
+
+
+def test_a_batch_of_a_run_that_was_killed_is_told_once_its_epoch_is_reached(late: Plane) -> None:
+    """The report of epoch 8 was lost with the run; the next run finds what came late in it and tells of that first."""
+    late.call("heartbeat", {"state": "starting", "late": [batch(8, [65])]})
+    assert told(late) == []
+
+    come(late, 9, 190)
+
+    assert told(late) == [(4, "reopened", "01")]
+    assert late.get("/partitions/hours/next")["data"][0]["certificate"]["epoch"] == 9
+
+
+def test_the_last_word_tells_of_late_rows_too(late: Plane) -> None:
+    news = {"reports": [{**report(8, 190), "lineage": "a"}], "late": [batch(8, [65])]}
+    late.call("goodbye", {"outcome": "stopped", "error": None, **news})
+
+    assert told(late) == [(4, "reopened", "01")]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_restore_takes_back_what_came_late_after_it(late: Plane, is_told: bool) -> None:
+    savepoint = late.http.post("/api/v1/pipelines/orders/savepoints").json()  # of epoch 7
+    come(late, 8, 190, batch(8, [65]))
+    if is_told:
+        assert told(late) == [(4, "reopened", "01")]
+    body = {"savepoint_id": savepoint["id"], "allow_replay": True}
+    assert late.http.post("/api/v1/pipelines/orders/restore", json=body).is_success
+    late.settle()
+    late.end()
+    late.come_up()
+    come(late, 8, 190, lineage="b")
+
+    assert told(late) == ([(5, "voided", "01"), (6, "closed", "01")] if is_told else [])
+
+
+def test_what_is_void_hides_all_that_was_told_of_it_and_not_acknowledged(late: Plane) -> None:
+    savepoint = late.http.post("/api/v1/pipelines/orders/savepoints").json()  # of epoch 7
+    come(late, 8, 245)
+    come(late, 9, 245, batch(9, [200]))
+    assert told(late) == [(4, "closed", "03")], "the batch was there before it was told"
+    come(late, 10, 245, batch(10, [200]))
+    assert told(late) == [(4, "closed", "03"), (5, "reopened", "03")]
+    body = {"savepoint_id": savepoint["id"], "allow_replay": True}
+    assert late.http.post("/api/v1/pipelines/orders/restore", json=body).is_success
+    late.settle()
+    late.end()
+    late.come_up()
+
+    assert told(late) == [(6, "voided", "03")]
+
+
+def test_consumers_hear_of_the_sinks_that_they_follow_and_only_if_they_want_to(late: Plane) -> None:
+    follow(late, "quiet")
+    follow(late, "counts", late="reopen", table="counts")
+    for name in ("quiet", "counts"):
+        ack(late, len(told(late, name)), name)
+    come(late, 8, 190, batch(8, [65], ["others"]))
+
+    assert [told(late, name) for name in ("hours", "quiet", "counts")] == [[(4, "reopened", "01")], [], []]
+    assert follow(late, "quiet", late="reopen")["late"] == "reopen"
+    come(late, 9, 190, batch(9, [5]))
+    assert [told(late, name) for name in ("quiet", "counts")] == [[(4, "reopened", "00")]] * 2
+    follow(late, late="ignore")
+    come(late, 10, 190, batch(10, [70]))
+    assert told(late) == [(4, "reopened", "01")]
+
+
+def test_batches_are_kept_no_longer_than_somebody_wants_to_hear_of_them(late: Plane) -> None:
+    def kept() -> int:
+        with late.context.database.reading() as connection:
+            return connection.exec_driver_sql("SELECT count(*) FROM late_batches").scalar_one()
+
+    follow(late, "other", late="reopen")
+    come(late, 8, 190, batch(8, [65]))
+    told(late)
+    assert kept() == 1
+    told(late, "other")
+    assert kept() == 0
+    come(late, 9, 190, batch(9, [65]))
+    told(late)
+    assert kept() == 1
+    late.http.delete("/api/v1/partitions/other")
+    assert kept() == 0
+    late.http.delete("/api/v1/partitions/hours")
+    come(late, 10, 190, batch(10, [65]))
+    assert kept() == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"table": "copy"}, {"by": "output"}, {"every": "90 seconds"}, {"offset": "30 seconds"}, {"pipeline": "plain"}],
+    ids=str,
+)
+def test_late_rows_of_which_nothing_is_known_are_refused(late: Plane, body: dict[str, str]) -> None:
+    late.deploy("plain", query="SELECT 2")
+    sinks = {"copy": {"complete_until": None, "output_until": None}, **report(8, 190)["sinks"]}
+    late.call(
+        "heartbeat",
+        {"state": "running", "reports": [{**report(8, 190), "sinks": sinks, "lineage": "a"}]},
+        late.runner.launched[0],
+    )
+    wanted = {"pipeline": "orders", "every": "1 hour", "start": "2026-01-01", "late": "reopen", **body}
+
+    refused = late.http.put("/api/v1/partitions/more", json=wanted)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "partition.late_unknown"), refused.text
