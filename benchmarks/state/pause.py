@@ -140,7 +140,7 @@ def _served(data: Path, load: Load) -> Iterator[Client]:
     with (data / "server.log").open("wb") as log:
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
-        yield _until(lambda: _reached(data), lambda client: client is not None) or Client("", "")
+        yield _until(lambda: _reached(server, data), lambda client: client is not None) or Client("", "")
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
@@ -149,7 +149,9 @@ def _served(data: Path, load: Load) -> Iterator[Client]:
                 processes.kill_group(json.loads(lock.read_text())["pid"])
 
 
-def _reached(data: Path) -> Client | None:
+def _reached(server: subprocess.Popen[bytes], data: Path) -> Client | None:
+    if server.poll() is not None:
+        raise RuntimeError((data / "server.log").read_text())
     try:
         client = Client(json.loads((data / "server.json").read_text())["url"], (data / "token").read_text().strip())
         client.get("/ping")
