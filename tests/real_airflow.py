@@ -196,8 +196,13 @@ class RealAirflow:
         return answer.is_success
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        """What it answers. A look that fails in the server, as over SQLite it does now and then, is repeated."""
         url, headers = f"http://127.0.0.1:{self._port}/api/v2/{path}", {"Authorization": f"Bearer {self._token}"}
-        return httpx.request(method, url, json=body, headers=headers, trust_env=False, timeout=60)
+
+        def send() -> httpx.Response:
+            return httpx.request(method, url, json=body, headers=headers, trust_env=False, timeout=60)
+
+        return until(send, lambda answer: method != "GET" or answer.status_code < 500, 30)
 
 
 def until(look: Callable[[], Any], holds: Callable[[Any], bool], within: float) -> Any:
