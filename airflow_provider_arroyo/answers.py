@@ -173,6 +173,35 @@ class UpgradePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class RehearsalFailure:
+    """Why nothing was compared."""
+
+    code: str
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A script that is tried in the place of the one that runs; `report` says which rows differ, once it is done."""
+
+    id: str
+    pipeline_id: str
+    state: Literal["waiting", "running", "done", "failed", "stopped"]
+    plan_id: str
+    step: str | None = None
+    differs: bool | None = None
+    report: dict[str, Any] | None = None
+    text: str | None = None
+    failure: RehearsalFailure | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is played no more."""
+        return self.state not in ("waiting", "running")
+
+
+@dataclass(frozen=True, slots=True)
 class RolledBackPipeline(Pipeline):
     """A pipeline of which a rollback was asked for: to which version, from which savepoint, which sinks stay ahead."""
 
@@ -374,6 +403,7 @@ _KINDS = (
     PartitionConsumer,
     PartitionDelivery,
     Deliveries,
+    Rehearsal,
     Watermark,
     PipelineEvent,
     Departure,

@@ -26,6 +26,7 @@ from airflow_provider_arroyo.answers import (
     PipelineEvent,
     Problem,
     PruneAnswer,
+    Rehearsal,
     ReprocessedPipeline,
     RolledBackPipeline,
     Savepoint,
@@ -192,6 +193,16 @@ def plan_upgrade(
     if udfs is not None:
         body["udfs"] = list(udfs)
     return ApiCall("POST", f"{_at(pipeline)}/plan", partial(read, UpgradePlan), body=body)
+
+
+def rehearse(pipeline: str, wish: Mapping[str, Json], *, key: str) -> ApiCall[Rehearsal]:
+    """Have a script played in the place of the one that runs, beside it; the answer comes before that is over."""
+    return ApiCall("POST", f"{_at(pipeline)}/rehearsals", partial(read, Rehearsal), body=wish, key=key)
+
+
+def get_rehearsal(pipeline: str, rehearsal: str) -> ApiCall[Rehearsal]:
+    """A rehearsal, by id."""
+    return ApiCall("GET", f"{_at(pipeline)}/rehearsals/{_segment(rehearsal)}", partial(read, Rehearsal))
 
 
 def list_pipelines() -> ApiCall[tuple[Pipeline, ...]]:

@@ -159,6 +159,21 @@ class MoveError(ArroyoError):
         super().__init__(message, code="pipeline.move", hint=hint)
 
 
+class RehearsalError(ArroyoError):
+    """A script could not be rehearsed, so nothing is known of its rows; another try may."""
+
+
+class RehearsalRefusedError(RehearsalError, AirflowFailException):
+    """A script could not be rehearsed, and another try would end the same way."""
+
+
+class RowsDifferError(ArroyoError, AirflowFailException):
+    """The script would write other rows than the one that runs; the hint names some of them."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, code="rehearsal.rows_differ", hint=hint)
+
+
 class StoppedMeanwhileError(ArroyoError, AirflowFailException):
     """A person has stopped or deleted what this task has deployed; a retry does not undo that."""
 

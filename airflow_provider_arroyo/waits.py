@@ -137,6 +137,15 @@ class UntilPartition:
     kind: Literal["partition"] = "partition"
 
 
+@dataclass(frozen=True, slots=True)
+class UntilRehearsed:
+    """The rehearsal is over, whatever came of it."""
+
+    pipeline: str
+    rehearsal: str
+    kind: Literal["rehearsed"] = "rehearsed"
+
+
 Wait: TypeAlias = (
     UntilState
     | UntilWatermark
@@ -148,6 +157,7 @@ Wait: TypeAlias = (
     | UntilProven
     | UntilHandedOver
     | UntilPartition
+    | UntilRehearsed
 )
 
 _WAITS: TypeAdapter[Wait] = TypeAdapter(Annotated[Wait, Discriminator("kind")])
@@ -191,6 +201,8 @@ def describe(wait: Wait) -> str:
             return f"pipeline {pipeline} to take over"
         case UntilPartition(pipeline, consumer):
             return f"the next bucket of pipeline {pipeline} to be complete, for {consumer}"
+        case UntilRehearsed(pipeline, rehearsal):
+            return f"rehearsal {rehearsal} of pipeline {pipeline}"
         case never:
             assert_never(never)
 
@@ -250,6 +262,8 @@ def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Co
             return (yield from _look_at_hand_over(wait))
         case UntilPartition():
             return (yield from _look_at_partitions(wait, hold))
+        case UntilRehearsed():
+            return (yield from _look_at_rehearsal(wait))
         case never:
             assert_never(never)
 
@@ -383,6 +397,14 @@ def _look_at_partitions(wait: UntilPartition, hold: timedelta) -> Conversation[E
         return None
     pipeline = yield from ask(calls.get_pipeline(deliveries.consumer.pipeline_id))
     return Reached(pipeline.id, pipeline.state)
+
+
+def _look_at_rehearsal(wait: UntilRehearsed) -> Conversation[Event | None]:
+    rehearsal = yield from ask(calls.get_rehearsal(wait.pipeline, wait.rehearsal))
+    if not rehearsal.is_over:
+        return None
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    return Reached(wait.pipeline, pipeline.state)
 
 
 def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:

@@ -63,6 +63,10 @@ class FakePipeline:
     drill: list[dict[str, Any]] = field(default_factory=list)
     """How a savepoint looks at each look, once its drill is asked for."""
     drills_asked: int = 0
+    rehearsals: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
+    """How each rehearsal looks at each look, by the key that it was asked for under."""
+    next_rehearsals: deque[list[dict[str, Any]]] = field(default_factory=deque)
+    """How those look that are still to be asked for; without any, no row differs."""
     origin: str | None = None
     """The pipeline whose input it reads again."""
     hand_over: deque[tuple[str, str | None]] = field(
@@ -455,6 +459,11 @@ class FakeControlPlane:
                 return _found(self.moves.depart(method, action, pipeline, request.body, is_dry=is_dry), request)
             case "POST", ["plan"]:
                 return Answer(200, pipeline.plan)
+            case "POST", ["rehearsals"]:
+                return _rehearse(pipeline, str(request.key))
+            case "GET", ["rehearsals", rehearsal]:
+                [script] = [script for script in pipeline.rehearsals.values() if script[0]["id"] == rehearsal]
+                return Answer(200, _next(script))
             case "POST", ["savepoints"]:
                 savepoint_id = pipeline.savepoint_keys.setdefault(
                     str(request.key), f"sp_{len(pipeline.savepoint_keys) + 1}"
@@ -528,6 +537,26 @@ def _savepoint_script(savepoint: str, label: str | None) -> deque[dict[str, Any]
     pending = {"id": savepoint, "label": label, "state": "pending"}
     outcome = {"state": "completed", "epoch": 4, "watermark": 0, "path": f"/savepoints/{savepoint}", "bytes": 12}
     return deque([pending, {**pending, **outcome}])
+
+
+def _rehearse(pipeline: FakePipeline, key: str) -> Answer:
+    """The rehearsal of that key: each is played once, and shown as far as it was looked at."""
+    if key not in pipeline.rehearsals:
+        looks = pipeline.next_rehearsals.popleft() if pipeline.next_rehearsals else rehearsal_looks()
+        named = {"id": f"reh_{len(pipeline.rehearsals) + 1}", "pipeline_id": pipeline.id, "plan_id": "3f0c"}
+        pipeline.rehearsals[key] = deque({**named, **look} for look in looks)
+    return Answer(202, pipeline.rehearsals[key][0])
+
+
+def rehearsal_looks(only_old: int = 0, only_new: int = 0, sink: str = "counts") -> list[dict[str, Any]]:
+    """A rehearsal as it is looked at until it is done, with so many rows that only one of the scripts writes."""
+    differs = bool(only_old or only_new)
+    rows = {"rows_old": 100, "rows_new": 100, "only_old": only_old, "only_new": only_new, "examples": []}
+    report = {"differs": differs, "plan": "3f0c", "epoch": 4, "rows_in": {"clicks": 100}}
+    report["sinks"] = [{"sink": sink, "differs": differs, **rows}]
+    text = f"{sink}: {only_old} only in the old one, {only_new} only in the new one\n"
+    steps = [{"state": "waiting"}, {"state": "running", "step": "running the old query"}]
+    return [*steps, {"state": "done", "differs": differs, "report": report, "text": text}]
 
 
 def _next(script: deque[Any]) -> Any:

@@ -21,6 +21,7 @@ from engine.changes.row_difference import RehearsalReport, to_json, to_text
 from engine.checkpoints.layout import write_json
 from engine.checkpoints.savepoints import take_aside
 from engine.errors import EngineError
+from engine.jobs import processes
 from engine.jobs.rehearsal import RehearsalFolder, RehearsalOrder
 from engine.jobs.spec import read_run_settings
 from engine.spark.rehearsal_plan import RehearsalSpec, plan_rehearsal
@@ -90,7 +91,8 @@ def _end_after(seconds: float) -> None:
     """Nobody else may be there to end it, and all that it has started."""
 
     def end() -> None:
-        os.killpg(os.getpgrp(), signal.SIGKILL)
+        processes.kill(pid for pid in processes.marked(os.environ.get(processes.MARK, "")) if pid != os.getpid())
+        os.kill(os.getpid(), signal.SIGKILL)
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from engine.api import rehearsal_watch
 from engine.api.plan_rehearsal import RehearsalCheck
 from engine.api.rehearsal_watch import RehearsalWatch
-from engine.errors import RehearsalError
+from engine.commands.rehearsals import _show_outcome, _until_over
+from engine.errors import RehearsalError, UnreachableError
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.fault_points import RehearsalPoint
 from engine.jobs.rehearsal import RehearsalFolder, RehearsalOrder
 from tests.api.conftest import Plane
 
@@ -345,3 +348,85 @@ def test_of_those_that_are_over_the_newest_stay(stage: Stage) -> None:
 
     listed = [row["id"] for row in stage.plane.get("/pipelines/orders/rehearsals")["data"]]
     assert listed == ids[:0:-1]
+
+
+class Killed(BaseException):
+    """The control plane dies."""
+
+
+@pytest.mark.parametrize("point", list(RehearsalPoint))
+def test_killed_at_any_point_each_is_played_once_at_most_and_what_is_said_of_it_holds(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, point: RehearsalPoint
+) -> None:
+    def die(reached: RehearsalPoint) -> None:
+        if reached is point:
+            raise Killed
+
+    def live() -> None:
+        stage.watch.look()
+        stage.play(asked)
+        stage.watch.look()
+
+    asked = stage.ask()["id"]
+    with monkeypatch.context() as armed:
+        armed.setattr(rehearsal_watch, "reach", die)
+        with pytest.raises(Killed):
+            live()
+
+    successor = RehearsalWatch(stage.plane.context, stage.rehearsers)
+    successor.look()
+    if point is RehearsalPoint.AFTER_PROCESS:
+        assert stage.get(asked)["state"] == "running"
+        stage.play(asked)
+        successor.look()
+    successor.look()
+
+    seen = stage.get(asked)
+    was_begun = point is not RehearsalPoint.BEFORE_PROCESS
+    assert seen["state"] == ("done" if was_begun else "failed")
+    assert was_begun or seen["failure"]["code"] == "rehearsal.lost"
+    assert list(stage.rehearsers.orders) == ([asked] if was_begun else [])
+    assert (stage.rehearsers.alive, list(stage.rehearsers.left())) == (set(), [])
+    over = [event for event in stage.plane.get("/pipelines/orders/events")["data"] if asked in event["message"]]
+    assert len(over) == 2  # asked for, and over
+
+
+def test_a_command_waits_while_the_control_plane_is_away(stage: Stage) -> None:
+    looks: list[Any] = [{"id": "r", "state": "running"}, UnreachableError("away"), {"id": "r", "state": "done"}]
+
+    def look() -> Any:
+        answer = looks.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert _until_over({"id": "r", "state": "waiting"}, look, lambda: 0.0, lambda _: None)["state"] == "done"
+    now = [0.0]
+
+    def away() -> Any:
+        raise UnreachableError("away")
+
+    with pytest.raises(UnreachableError):
+        _until_over(
+            {"id": "r", "state": "waiting"}, away, lambda: now[0], lambda length: now.append(now.pop() + length)
+        )
+    assert now[0] > 30
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "shown"),
+    [
+        ({"report": {"differs": True}, "text": "counts differs\n", "differs": True}, 2, "counts differs"),
+        ({"report": {"differs": False}, "text": "no row differs\n", "differs": False}, 0, "no row differs"),
+        (
+            {"report": None, "failure": {"code": "rehearsal.lost", "message": "ended", "hint": "again"}},
+            3,
+            "hint: again",
+        ),
+    ],
+)
+def test_the_exit_code_says_whether_rows_differ(
+    capsys: pytest.CaptureFixture[str], answer: dict[str, Any], code: int, shown: str
+) -> None:
+    assert _show_outcome(answer, as_json=False) == code
+    assert shown in "".join(capsys.readouterr())

@@ -13,6 +13,7 @@ import engine.api.arrivals as arrivals
 import engine.api.departures as departures
 import engine.api.hand_overs as hand_overs
 import engine.api.partitions as partitions
+import engine.api.rehearsal_answers as rehearsal_answers
 import engine.api.reprocessing as reprocessing
 import engine.api.savepoint_rules as savepoint_rules
 import engine.jobs.states as engine_states
@@ -36,6 +37,8 @@ KINDS = (
     answers.ForkedPipeline,
     answers.ReprocessedPipeline,
     answers.HandOver,
+    answers.Rehearsal,
+    answers.RehearsalFailure,
     answers.PipelineEvent,
     answers.PartitionConsumer,
     answers.PartitionDelivery,
@@ -73,6 +76,21 @@ CALLS: list[ApiCall[Any]] = [
     calls.reprocess("clicks", {"into": "again", "since": "2026-01-01", "partial_windows": True}, key="k"),
     calls.hand_over("clicks-again"),
     calls.get_hand_over("clicks-again"),
+    calls.rehearse(
+        "clicks",
+        {
+            "query": "SELECT 1",
+            "keep_state": ["a"],
+            "reset": ["b"],
+            "hold_back": [],
+            "examples": 3,
+            "udfs": [],
+            "savepoint_id": "sp_1",
+            "limit_micros": 5,
+        },
+        key="k",
+    ),
+    calls.get_rehearsal("clicks", "reh_1"),
     calls.list_jobs("clicks"),
     calls.list_checkpoints("clicks", "job"),
     calls.list_events("clicks", since=NOON, severity="warn"),
@@ -111,7 +129,10 @@ def test_both_mean_the_same_by_an_end(state: JobState) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_field_that_is_read_is_sent(kind: type) -> None:
-    homes = (engine_answers, savepoint_rules, reprocessing, hand_overs, partitions, departures, arrivals)
+    homes = (
+        *(engine_answers, savepoint_rules, reprocessing, hand_overs),
+        *(partitions, departures, arrivals, rehearsal_answers),
+    )
     home = next(home for home in homes if hasattr(home, kind.__name__))
     sent = getattr(home, kind.__name__).model_fields
 

@@ -13,6 +13,7 @@ from airflow_provider_arroyo.notifications.arroyo import ArroyoNotifier
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.move import MoveOperator
 from airflow_provider_arroyo.operators.next_partition import NextPartitionOperator
+from airflow_provider_arroyo.operators.rehearse import RehearseOperator
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.savepoint_retention import SavepointRetentionOperator
@@ -31,6 +32,7 @@ TASKS = [
     StreamBackfillOperator,
     SavepointOperator,
     SavepointRetentionOperator,
+    RehearseOperator,
     RescaleOperator,
     MoveOperator,
     StopStreamingJobOperator,

@@ -7,10 +7,16 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from engine.commands.client import RefusedError
+from tests.system.conftest import Served, until
 
 SCRIPT = """
 CREATE TABLE clicks (ts TIMESTAMP NOT NULL, user TEXT, id BIGINT, WATERMARK FOR ts)
@@ -79,3 +85,44 @@ def test_one_that_is_killed_leaves_nothing_and_two_at_once_know_nothing_of_each_
     assert digest(tmp_path) == before
     assert not left.exists()
     assert list(scratch.iterdir()) == []
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    (tmp_path / "data").mkdir()
+    control_plane = Served(tmp_path / "data", driver=None).start()
+    yield control_plane
+    with suppress(RefusedError):
+        control_plane.patch(stop="force")
+        control_plane.until(state="Stopped")
+    control_plane.end()
+
+
+@pytest.mark.timeout(600)
+def test_a_control_plane_plays_one_and_goes_on_with_it_when_it_was_killed(served: Served, tmp_path: Path) -> None:
+    write_clicks(tmp_path)
+    (tmp_path / "watched").mkdir()
+    (tmp_path / "clicks").rename(tmp_path / "watched" / "clicks")
+    source = f"connector = 'single_file', path = '{tmp_path}/clicks'"
+    watched = f"connector = 'filesystem', path = '{tmp_path}/watched', 'source.watch' = true"
+    old = SCRIPT.format(folder=tmp_path).replace(source, watched)
+    served.client.send("PUT", "/pipelines/by-name/orders", {"query": old, "settings": {"quick": "true"}})
+    job = served.until_epoch(1, within=300)
+    new = old.replace("SELECT w.start, user, n FROM", "SELECT w.start, user, n + CAST(user = 'u6' AS INT) AS n FROM")
+
+    asked: Any = served.client.send("POST", "/pipelines/orders/rehearsals", {"query": new, "examples": 3})
+
+    def look() -> Any:
+        return served.client.get(f"/pipelines/orders/rehearsals/{asked['id']}")
+
+    until(look, lambda seen: str(seen["step"]).startswith("running"), 300)
+    served.end(signal.SIGKILL)
+    served.start()
+    seen = until(look, lambda seen: seen["state"] not in ("waiting", "running"), 300)
+
+    assert (seen["state"], seen["differs"]) == ("done", True)
+    [counts] = seen["report"]["sinks"]
+    assert {json.loads(row["row"])["user"] for row in counts["examples"]} == {"u6"}
+    assert list((served.data_dir / "rehearsals").iterdir()) == []
+    now = served.job()
+    assert (now["run_id"], now["state"]) == (job["run_id"], "Running")

@@ -1,0 +1,171 @@
+"""Find out what a script would write otherwise in the place of the one that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import Rehearsal
+from airflow_provider_arroyo.calls import Json
+from airflow_provider_arroyo.deployments import find
+from airflow_provider_arroyo.errors import RefusedError, RehearsalError, RehearsalRefusedError, RowsDifferError
+from airflow_provider_arroyo.identity import CountBefore, idempotency_key, recall, remember
+from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.waits import UntilRehearsed
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+MEMORY = "arroyo_rehearsal_failures"
+RESULT = "rehearsal"
+_LATER = ("rehearsal.busy", "rehearsal.no_room")
+"""Refusals that go by themselves."""
+_FINAL = ("rehearsal.stopped", "rehearsal.too_long")
+"""Ends after which another try is of no use."""
+
+
+class RehearseOperator(PipelineOperator):
+    """Have the control plane run a script and the one that a pipeline runs from copies of its state over the same
+    input, and compare what both write; the pipeline runs on, and nothing of it is changed.
+
+    The rows that differ by sink are in the log as a table, with some of them, and are the task's result: `differs`,
+    `sinks`, `rows_in`, `ranges`, `plan`. The task fails when any row differs, unless `on_difference` says otherwise.
+    However often it is tried, a rehearsal that is under way or over is played once; one that has failed is played anew.
+    Where there is no pipeline yet there is nothing to compare with: `differs` is None, and the task succeeds.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
+    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
+        takes those of the pipeline.
+    :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
+    :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
+    :param hold_back: ids of operators to which an aggregate is added and whose open windows are not given out, instead
+        of with NULL for it (templated).
+    :param savepoint: id of the savepoint that both go on from; None is the newest epoch (templated).
+    :param examples: how many rows are shown of each sink that differs.
+    :param limit: how long it may be played; None is the control plane's own limit.
+    :param on_difference: `fail`, or `report`: the task succeeds, and what follows it decides.
+    """
+
+    template_fields: Sequence[str] = (
+        *PipelineOperator.template_fields,
+        *("sql", "keep_state", "reset", "hold_back", "savepoint"),
+    )
+    template_fields_renderers = {"sql": "sql"}  # noqa: RUF012 - as Airflow declares it
+    template_ext: Sequence[str] = (".sql",)
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        sql: str,
+        udfs: Sequence[str] | None = None,
+        keep_state: Sequence[str] = (),
+        reset: Sequence[str] = (),
+        hold_back: Sequence[str] = (),
+        savepoint: str | None = None,
+        examples: int = 10,
+        limit: timedelta | None = None,
+        on_difference: str = "fail",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        if on_difference not in ("fail", "report"):
+            raise ValueError(f"on_difference is fail or report, not {on_difference!r}")
+        self.sql = sql
+        self.udfs = udfs
+        self.keep_state = keep_state
+        self.reset = reset
+        self.hold_back = hold_back
+        self.savepoint = savepoint
+        self.examples = examples
+        self.limit = limit
+        self.on_difference = on_difference
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Ask for it, and wait until it is over."""
+        pipeline = self.hold(find(self.pipeline, now))
+        if pipeline is None:
+            self.log.info("There is no pipeline %s yet, so there is nothing to compare with", self.pipeline)
+            return {"rehearsal_id": None, "pipeline_id": None, "differs": None, "sinks": []}
+        self.note(context, pipeline.id)
+        wish = self._wish()
+        key = idempotency_key(context, f"rehearse {pipeline.id} {sorted(wish.items())} {_failures(context)}")
+        try:
+            rehearsal = self.send(calls.rehearse(pipeline.id, wish, key=key))
+        except RefusedError as error:
+            if error.code in _LATER:
+                raise RehearsalError(error.message, code=error.code, hint=error.hint) from error
+            raise
+        context["ti"].xcom_push(key="rehearsal_id", value=rehearsal.id)
+        if not rehearsal.is_over:
+            self.wait(UntilRehearsed(pipeline.id, rehearsal.id), resume="execute_complete")
+        return self._outcome(context, pipeline.id, rehearsal.id)
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer: it is over."""
+        pipeline = reached(event).pipeline
+        rehearsal = context["ti"].xcom_pull(task_ids=self.task_id, key="rehearsal_id")
+        return self._outcome(context, pipeline, str(rehearsal))
+
+    def _wish(self) -> dict[str, Json]:
+        wish: dict[str, Json] = {
+            "query": self.sql,
+            "keep_state": list(self.keep_state),
+            "reset": list(self.reset),
+            "hold_back": list(self.hold_back),
+            "examples": self.examples,
+        }
+        if self.udfs is not None:
+            wish["udfs"] = [self.source_of(udf) for udf in self.udfs]
+        if self.savepoint:
+            wish["savepoint_id"] = self.savepoint
+        if self.limit is not None:
+            wish["limit_micros"] = self.limit // timedelta(microseconds=1)
+        return wish
+
+    def _outcome(self, context: Context, pipeline: str, rehearsal_id: str) -> dict[str, Any]:
+        """What was found; an error where nothing was, or where rows differ and may not."""
+        rehearsal = self.send(calls.get_rehearsal(pipeline, rehearsal_id))
+        if rehearsal.report is None:
+            remember(context, MEMORY, CountBefore(_failures(context) + 1))
+            raise _error_of(rehearsal)
+        self.log.info("What would be written otherwise:\n%s\n\n%s", table(rehearsal.report), rehearsal.text)
+        result = {"rehearsal_id": rehearsal.id, "pipeline_id": pipeline, **rehearsal.report}
+        context["ti"].xcom_push(key=RESULT, value=result)  # a task that fails has no other result
+        if rehearsal.differs and self.on_difference == "fail":
+            raise RowsDifferError("the script would write other rows than the one that runs", hint=rehearsal.text)
+        return result
+
+
+def table(report: Mapping[str, Any]) -> str:
+    """How many rows of each sink both scripts have, and how many only one of them, a line each."""
+    head = ("SINK", "ROWS OLD", "ROWS NEW", "ONLY OLD", "ONLY NEW", "")
+    named = ("sink", "rows_old", "rows_new", "only_old", "only_new")
+    rows = [
+        (
+            *("-" if sink.get(name) is None else str(sink[name]) for name in named),
+            "differs" if sink.get("differs") else "same",
+        )
+        for sink in report.get("sinks", ())
+    ]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (head, *rows)]
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def _error_of(rehearsal: Rehearsal) -> RehearsalError:
+    failure = rehearsal.failure
+    if failure is None:
+        return RehearsalError(f"rehearsal {rehearsal.id} is {rehearsal.state}", code="rehearsal.failed")
+    kind = RehearsalRefusedError if failure.code in _FINAL else RehearsalError
+    return kind(f"rehearsal {rehearsal.id}: {failure.message}", code=failure.code, hint=failure.hint)
+
+
+def _failures(context: Context) -> int:
+    """How many rehearsals of this task have failed. Each further one needs a key of its own: the old key is answered
+    with the one that failed."""
+    failures = recall(context, MEMORY, CountBefore)
+    return 0 if failures is None else failures.count
