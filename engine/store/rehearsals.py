@@ -1,6 +1,6 @@
 """Rehearsals of new queries: which were asked for, and what came of each.
 
-waiting    for its turn, or for room
+waiting    for its turn
 running    a process plays it
 done       it was played to its end, and its rows were compared
 failed     nothing was compared; `code` says why

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -34,6 +34,8 @@ class FakeRehearsers:
     orders: dict[str, RehearsalOrder] = field(default_factory=dict)
     told: dict[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
     fails: bool = False
+    while_looked_at: Callable[[], object] = lambda: None
+    """What happens while it is seen how one stands."""
 
     def start(self, rehearsal_id: str, order: RehearsalOrder, script: str, secrets: Mapping[str, str]) -> None:
         if self.fails:
@@ -44,6 +46,7 @@ class FakeRehearsers:
         self.alive.add(rehearsal_id)
 
     def is_alive(self, rehearsal_id: str) -> bool:
+        self.while_looked_at()
         return rehearsal_id in self.alive
 
     def end_processes(self, rehearsal_id: str) -> None:
@@ -263,6 +266,7 @@ def test_one_that_is_called_off_ends_and_leaves_nothing(stage: Stage, has_begun:
 
     assert (stage.rehearsers.alive, list(stage.rehearsers.left())) == (set(), [])
     assert stage.get(asked)["state"] == "stopped"
+    stage.plane.now += timedelta(seconds=1)
     # one that is over stays as it is
     assert stage.plane.http.delete(f"{BASE}/{asked}").json() == stage.get(asked)
 
@@ -271,11 +275,12 @@ def test_what_is_called_off_as_it_ends_stays_called_off(stage: Stage) -> None:
     asked = stage.ask()["id"]
     stage.watch.look()
     stage.play(asked)
-    stage.plane.http.delete(f"{BASE}/{asked}")
+    stage.rehearsers.while_looked_at = lambda: stage.plane.http.delete(f"{BASE}/{asked}")
 
     stage.watch.look()
 
     assert stage.get(asked)["state"] == "stopped"
+    assert list(stage.rehearsers.left()) == []
 
 
 def test_a_pipeline_that_is_deleted_takes_its_rehearsal_along(stage: Stage) -> None:

@@ -91,11 +91,13 @@ def test_one_that_is_killed_leaves_nothing_and_two_at_once_know_nothing_of_each_
 def served(tmp_path: Path) -> Iterator[Served]:
     (tmp_path / "data").mkdir()
     control_plane = Served(tmp_path / "data", driver=None).start()
-    yield control_plane
-    with suppress(RefusedError):
-        control_plane.patch(stop="force")
-        control_plane.until(state="Stopped")
-    control_plane.end()
+    try:
+        yield control_plane
+        with suppress(RefusedError):
+            control_plane.patch(stop="force")
+            control_plane.until(state="Stopped")
+    finally:
+        control_plane.end()
 
 
 @pytest.mark.timeout(600)
