@@ -41,7 +41,7 @@ with DAG(
     tags=["arroyo", "example"],
 ) as dag:
     deploy = StreamingSqlOperator(task_id="deploy", pipeline="totals", sql=BEFORE)
-    some_state = CheckpointSensor(task_id="some_state", pipeline="totals", new=1, poke_interval=1, timeout=300)
+    some_state = CheckpointSensor(task_id="some_state", pipeline="totals", poke_interval=1, timeout=300)
     rehearse = RehearseOperator(task_id="rehearse", pipeline="totals", sql=MORE, on_difference="report")
 
     @task
