@@ -20,7 +20,7 @@ from engine.plan.tree import Node, rewrite
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
+class Bound:
     """The greatest place that a test on a column lets through; `is_all` when the test says nothing else of a place."""
 
     column: str
@@ -31,6 +31,11 @@ class _Bound:
 def limit_rankings(writes: Sequence[Write]) -> tuple[Write, ...]:
     """The same writes with a limit on every ranking whose place is compared with a constant above it."""
     return tuple(replace(write, input=rewrite(write.input, _limit)) for write in writes)
+
+
+def bounds_of(node: Filter) -> Sequence[Bound]:
+    """What a filter says of greatest places."""
+    return [bound for test in conjuncts_of(node.condition) if (bound := _bound(test)) is not None]
 
 
 def _limit(node: Node) -> Node:
@@ -54,17 +59,17 @@ def _and(condition: Expr) -> Call:
     return condition
 
 
-def _bound(test: Expr) -> _Bound | None:
+def _bound(test: Expr) -> Bound | None:
     """What a test says of the greatest place; None when it says nothing of the kind."""
     match test:
         case Call("<=", (Column(name), Literal(int(most)))) | Call(">=", (Literal(int(most)), Column(name))):
-            bound = _Bound(name, most, is_all=True)
+            bound = Bound(name, most, is_all=True)
         case Call("<", (Column(name), Literal(int(most)))) | Call(">", (Literal(int(most)), Column(name))):
-            bound = _Bound(name, most - 1, is_all=True)
+            bound = Bound(name, most - 1, is_all=True)
         case Call("=", (Column(name), Literal(int(most)))) | Call("=", (Literal(int(most)), Column(name))):
-            bound = _Bound(name, most, is_all=most == 1)
+            bound = Bound(name, most, is_all=most == 1)
         case Call("between", (Column(name), Literal(int(least)), Literal(int(most)))):
-            bound = _Bound(name, most, is_all=least <= 1)
+            bound = Bound(name, most, is_all=least <= 1)
         case _:
             return None
     return bound if bound.most >= 1 else None

@@ -9,6 +9,7 @@ from itertools import count
 from pyspark.sql import DataFrame
 
 from engine.connectors.base import Table
+from engine.plan.leading_rows import leading_rows
 from engine.plan.nodes import (
     Branch,
     Filter,
@@ -32,7 +33,7 @@ from engine.plan.nodes import (
 from engine.plan.tree import Node, walk
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join
-from engine.spark.lower.over import lower_over, lower_top
+from engine.spark.lower.over import lower_leading, lower_over, lower_top
 from engine.spark.lower.rows import lower_filter, lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.updating import lower_updating_aggregate, lower_updating_join
@@ -62,8 +63,8 @@ class Lowering:
                 return lower_scan(node, self.tables[scan.table])
             case Branch(index):
                 return self.branches[index]
-            case Filter(source):
-                return lower_filter(node, self.lower(source), is_streamed=self.late is not None)
+            case Filter():
+                return lower_filter(node, self._below_filter(node), is_streamed=self.late is not None)
             case Project(source):
                 return lower_project(node, self.lower(source))
             case Unnest(source):
@@ -91,6 +92,22 @@ class Lowering:
             case Write(source):
                 return self.lower(source)
         raise TypeError(type(node).__name__)
+
+    def _below_filter(self, node: Filter) -> DataFrame:
+        """What a filter is asked of; a ranking of which it takes only the first places sorts no other rows."""
+        ranked = leading_rows(node)
+        if ranked is None:
+            return self.lower(node.input)
+        over, leading = ranked
+        frame = lower_over(over, lower_leading(leading, self.lower(over.input)))
+        return self._up_to(node.input, over, frame)
+
+    def _up_to(self, node: Node, below: Node, frame: DataFrame) -> DataFrame:
+        """What projections make of the frame of a relation below them."""
+        if node is below:
+            return frame
+        assert isinstance(node, Project), node
+        return lower_project(node, self._up_to(node.input, below, frame))
 
 
 def stream_lowering(tables: Mapping[str, DataFrame], lookups: Mapping[str, Table], udfs: Udfs) -> Lowering:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from engine import types
 from engine.functions import find_over
+from engine.plan.leading_rows import Leading
 from engine.plan.nodes import Aggregate, Frame, NamedOver, Order, Over, Top
+from engine.spark.jvm.local_files.leading import may_lead
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.aggregates import aggregate_to_sql
 from engine.spark.printers.expressions import to_sql
@@ -24,6 +27,15 @@ def lower_over(node: Over, rows: DataFrame) -> DataFrame:
     hidden = [name for name in rows.columns if name not in names]
     computed = [F.expr(_over_sql(over)).cast(to_spark(over.type)).alias(over.name) for over in node.functions]
     return rows.select(*map(quoted, names), *computed, *map(quoted, hidden))
+
+
+def lower_leading(leading: Leading, rows: DataFrame) -> DataFrame:
+    """The rows that may be among the first ones of their window, and some others."""
+    window = quoted(leading.window)
+    start, end = F.unix_micros(window["start"]), F.unix_micros(window["end"])
+    value = quoted(leading.value.name)
+    whole = F.unix_micros(value) if isinstance(leading.value.type, types.Timestamp) else value.cast("bigint")
+    return rows.filter(may_lead(start, end, whole, leading.places, descending=leading.descending))
 
 
 def lower_top(node: Top, rows: DataFrame) -> DataFrame:
