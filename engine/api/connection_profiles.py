@@ -106,8 +106,6 @@ def validate_function(body: Udf, context: ContextDep) -> UdfVerdict:
     except EngineError as error:
         wrong = [complaint.message for complaint in complaints_of(error)]
         return UdfVerdict(udf_name=None, udf_names=[], errors=wrong)
-    if not names:
-        return UdfVerdict(udf_name=None, udf_names=[], errors=["the file has no function with @udf"])
     return UdfVerdict(udf_name=names[0], udf_names=names, errors=[])
 
 
