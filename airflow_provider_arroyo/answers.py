@@ -40,6 +40,16 @@ class Ping:
 
 
 @dataclass(frozen=True, slots=True)
+class TableUse:
+    """A table that a pipeline reads or writes; its place as others name it, where it has one."""
+
+    name: str
+    direction: str
+    connector: str
+    uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """A pipeline as it is now."""
 
@@ -57,6 +67,7 @@ class Pipeline:
     query: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     graph: dict[str, Any] = field(default_factory=dict)
+    tables: tuple[TableUse, ...] | None = None
 
     @property
     def plan(self) -> dict[str, Any]:

@@ -49,6 +49,13 @@ def get_provider_info() -> dict[str, Any]:
             "sensors.watermark",
         ),
         "triggers": _modules("triggers.partition", "triggers.pipeline", "triggers.sensor"),
+        "asset-uris": [
+            {
+                "schemes": ["arroyo"],
+                "handler": "airflow_provider_arroyo.assets.sanitize_uri",
+                "factory": "airflow_provider_arroyo.assets.create_asset",
+            }
+        ],
         "notifications": ["airflow_provider_arroyo.notifications.arroyo.ArroyoNotifier"],
         "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
         "task-decorators": [

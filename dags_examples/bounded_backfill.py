@@ -1,4 +1,7 @@
-"""A pipeline whose input ends: the task waits until it is finished, and stops it when a user gives up waiting."""
+"""A pipeline whose input ends: the task waits until it is finished, and stops it when a user gives up waiting.
+
+What it has written then becomes events of assets by the alias `clicks_per_hour`, on which other DAGs can be scheduled.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, AssetAlias
 
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 
@@ -49,6 +52,7 @@ with DAG(
         wait_timeout=timedelta(hours=1),
         on_kill="stop",
         deferrable=True,
+        outlets=[AssetAlias("clicks_per_hour")],
     )
 
 

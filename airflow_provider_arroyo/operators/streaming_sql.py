@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 import jinja2
+from airflow.sdk import AssetAlias
 
 from airflow_provider_arroyo import approval, calls, conversations, secret_sources, templates
 from airflow_provider_arroyo.answers import UpgradePlan
+from airflow_provider_arroyo.assets import assets_of
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy, shown_plan
@@ -41,6 +43,9 @@ class StreamingSqlOperator(PipelineOperator):
     However often the task is tried, on whichever worker, there is one pipeline of this name. A try that finds it failed
     starts it again from its last checkpoint; one that finds it stopped by somebody since an earlier try fails, and says
     by whom. A task that is cleared deploys anew. The task ends when the pipeline runs; the pipeline outlives it.
+
+    With `wait_for` `complete` or `finished`, each `AssetAlias` among its `outlets` gets an event for every table that
+    was written: as `arroyo://HOST/PIPELINE/TABLE`, and as the place of its sink.
 
     :param pipeline: name of the pipeline (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
@@ -206,7 +211,7 @@ class StreamingSqlOperator(PipelineOperator):
                 pass
             case "running" | "finished" as goal:
                 wait = UntilState(pipeline, goal, deployed.after_run, deployed.before)
-                self.wait(wait, resume="execute_complete")
+                return self._written(context, self._summary(pipeline, self.wait(wait, resume="execute_complete")))
             case "complete":
                 # What was asked for must run first: the run before it may have failed, or belong to another version.
                 self.wait(
@@ -224,7 +229,7 @@ class StreamingSqlOperator(PipelineOperator):
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
         outcome = reached(event)
-        return self._summary(outcome.pipeline, outcome)
+        return self._written(context, self._summary(outcome.pipeline, outcome))
 
     def _past(self, context: Context) -> datetime:
         return past_or_end_of_interval(self.past, context, type(self).__name__)
@@ -232,7 +237,26 @@ class StreamingSqlOperator(PipelineOperator):
     def _complete(self, context: Context, pipeline: str) -> dict[str, Any]:
         task = context["ti"]
         wait = UntilWatermark(pipeline, self._past(context), dag_id=task.dag_id, run_id=task.run_id)
-        return self._summary(pipeline, self.wait(wait, resume="execute_complete"))
+        return self._written(context, self._summary(pipeline, self.wait(wait, resume="execute_complete")))
+
+    def _written(self, context: Context, summary: dict[str, Any]) -> dict[str, Any]:
+        """The summary; what it says to be written becomes events of the assets that the task has aliases for."""
+        aliases = [outlet for outlet in self.outlets if isinstance(outlet, AssetAlias)]
+        if self.wait_for in ("complete", "finished") and aliases:
+            pipeline = self.send(calls.get_pipeline(summary["pipeline_id"]))
+            told: dict[str, Any] = {
+                key: summary[key] for key in ("version", "lineage", "certificate") if key in summary
+            }
+            for asset, table in assets_of(self.hook.get_conn().url, pipeline):
+                extra: dict[str, Any] = {
+                    "pipeline": pipeline.name,
+                    "table": table.name,
+                    "output": self.wait_for,
+                    **told,
+                }
+                for alias in aliases:
+                    context["outlet_events"][alias].add(asset, extra=extra)
+        return summary
 
     def on_kill(self) -> None:
         """Do what was chosen, unless the wait is the triggerer's: there, only a user's will counts."""

@@ -57,6 +57,8 @@ class FakePipeline:
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
+    tables: list[dict[str, Any]] | None = None
+    """What it reads and writes, as the control plane says it."""
     savepoint_keys: dict[str, str] = field(default_factory=dict)
     retention: dict[str, Any] = field(default_factory=dict)
     fates: list[dict[str, Any]] = field(default_factory=list)
@@ -105,6 +107,7 @@ class FakePipeline:
             "fingerprint": "f1",
             "query": self.body.get("query"),
             "settings": self.body.get("settings", {}),
+            "tables": self.tables,
             "graph": {
                 "nodes": [
                     {"operator": "Write", "description": "Write counts"},

@@ -80,6 +80,18 @@ class Certificate(BaseModel):
     )
 
 
+class TableUse(BaseModel):
+    """A table that a pipeline reads or writes."""
+
+    name: str = Field(description="What the script calls it.")
+    direction: Literal["source", "sink"] = Field(description="Whether it is read or written.")
+    connector: str = Field(description="What it is read or written with.")
+    uri: str | None = Field(
+        description="Its place as others name it: `file:`, `s3:`, `kafka:`. Null where it has none, or only its driver "
+        "knows it."
+    )
+
+
 class PipelineFacts(BaseModel):
     """What is short of a pipeline, and where its job stands."""
 
@@ -108,6 +120,9 @@ class PipelineFacts(BaseModel):
     )
     state_url: None = Field(default=None, description="Always null: a pipeline begins with no state of another one's.")
     tags: dict[str, str] = Field(default={}, description="Always empty: there are none.")
+    tables: list[TableUse] | None = Field(
+        default=None, description="What its newest version reads and writes; null where an earlier version was planned."
+    )
     fingerprint: str = Field(description="What the state is bound to.")
     digest: str = Field(description="The same for deployments that say the same.")
     job_id: str = Field(description="Its job.")
@@ -496,6 +511,7 @@ def pipeline_facts(
         "action_text": meaning.action_text,
         "action_in_progress": meaning.in_progress,
         "graph": {} if outline.graph is None else graph(outline.graph, desired.parallelism),
+        "tables": None if outline.graph is None else json.loads(outline.graph).get("tables"),
         "fingerprint": outline.fingerprint,
         "digest": outline.digest,
         "job_id": desired.job_id,
@@ -548,6 +564,7 @@ DOMAINS: Mapping[Cause, ErrorDomain] = {Cause.MISTAKE: "user", Cause.OUTAGE: "ex
 def graph(text: str, parallelism: int) -> dict[str, Any]:
     """The picture of a plan with what Arroyo's has besides; each of its nodes runs with the job's parallelism."""
     picture: dict[str, Any] = json.loads(text)
+    picture.pop("tables", None)  # shown beside it
     for node in picture.get("nodes", ()):
         node["parallelism"] = parallelism
     for edge in picture.get("edges", ()):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from engine.jobs.spec import PlannedQuery
 
@@ -27,7 +29,8 @@ def plan_query(
     check_requirements(files)
     program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     names = tuple(name for names in program.target_names.values() for name in names)
-    graph = explain(program.parts, "json", ids=[operator.id for operator in program.operators])
+    picture = json.loads(explain(program.parts, "json", ids=[operator.id for operator in program.operators]))
+    graph = json.dumps({**picture, "tables": list(_tables(program))})
     sinks = dict(_kept(program))
     return PlannedQuery(
         program.fingerprint,
@@ -37,6 +40,20 @@ def plan_query(
         lasting=tuple((name, sink.name) for name, sink in sinks.items() if not _goes_back(sink)),
         takes_back=tuple(name for name, sink in sinks.items() if _goes_back(sink)),
     )
+
+
+def _tables(program: Program) -> Iterator[dict[str, str | None]]:
+    """What is read and written, and where that is for others. A place that is only known on the driver, since it has a
+    variable of its environment or a secret in it, is not said."""
+    from engine.connectors import connector_of  # noqa: PLC0415
+
+    for direction, names in (("source", sorted(program.scans)), ("sink", program.target_names)):
+        for name in names:
+            table = program.tables[name]
+            place = connector_of(table).place(table.options)
+            is_known = place is not None and "${" not in unquote(place) and "{{" not in unquote(place)
+            uri = place if is_known else None
+            yield {"name": name, "direction": direction, "connector": table.connector, "uri": uri}
 
 
 def _kept(program: Program) -> Iterator[tuple[str, Connector]]:

@@ -335,6 +335,9 @@ class Connector:
     target_names: Callable[[Options], Sequence[str]] = lambda options: ()
     """The places that a sink with these options must have to itself, by `delivery.target_names`; none where many may
     write beside each other."""
+    place: Callable[[Options], str | None] = lambda options: None
+    """The URI by which others know the place that a table with these options reads or writes; None where there is
+    none."""
     redirect: Callable[[Options, str], Options] | None = None
     """The options of a table that writes elsewhere under a prefix, or of a source, which tells elsewhere how far it has
     read; ValueError, with what is wrong, where these have no such place. Without it, sinks are refused."""

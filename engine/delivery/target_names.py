@@ -39,6 +39,12 @@ def topic_name(brokers: str, topic: str, transactions: str) -> str:
     return f"kafka://{','.join(servers)}/{quote(topic, safe='')}/{quote(transactions, safe='')}"
 
 
+def topic_place(brokers: str, topic: str) -> str:
+    """The URI of a topic: that of the first of its brokers by name."""
+    server = min((_with_port(broker.strip().lower()) for broker in brokers.split(",") if broker.strip()), default="")
+    return f"kafka://{server}/{quote(topic.strip(), safe='')}"
+
+
 def collide(name: str, other: str) -> bool:
     """Whether two names mean the same place, or one place lies within the other."""
     return name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -233,15 +234,19 @@ def report(epoch: int, minutes: int) -> dict[str, Any]:
 
 def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     """A plan is the query without its comments, and those of its words are targets that begin with `file:`, and take
-    back what a restore leaves; those with `kafka:` are sinks that take nothing back. Its state is bound to what comes
-    before INTO, so that another target is another version of the same state. `bad` is refused, twice."""
+    back what a restore leaves; those with `kafka:` are sinks that take nothing back, and those with `table:` tables
+    that it writes. Its state is bound to what comes before INTO, so that another target is another version of the same
+    state. `bad` is refused, twice."""
     if "bad" in query:
         first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
         raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
     words = re.sub("--[^\n]*", "", query).split()
     targets = tuple(word for word in words if word.startswith("file:"))
     text = " ".join(words)
-    graph = LATE_GRAPH if "LATE" in words else '{"nodes": [], "edges": []}'
+    written = [word.removeprefix("table:") for word in words if word.startswith("table:")]
+    tables = [{"name": name, "direction": "sink", "connector": "stdout", "uri": None} for name in written]
+    graph = json.dumps({"nodes": [], "edges": [], **({"tables": tables} if tables else {})})
+    graph = LATE_GRAPH if "LATE" in words else graph
     lasting = tuple((word.removeprefix("kafka:"), "kafka") for word in words if word.startswith("kafka:"))
     return PlannedQuery(text.partition(" INTO ")[0], graph, f"{text} {list(udfs)}", targets, lasting, targets)
 

@@ -10,7 +10,7 @@ from engine import types
 from engine.connectors.base import Connector, Options, SinkContext, Table
 from engine.connectors.delta.options import DeltaOptions
 from engine.connectors.files.beside import text_beside
-from engine.connectors.files.storage import location_name
+from engine.connectors.files.storage import location_name, place_of
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ def _target_names(options: Options) -> Sequence[str]:
     return (location_name(options.location, options),)
 
 
+def _place(options: Options) -> str:
+    assert isinstance(options, DeltaOptions)
+    return place_of(options.location)
+
+
 def _redirect(options: Options, prefix: str) -> Options:
     assert isinstance(options, DeltaOptions)
     return options.model_copy(update={"path": text_beside(options.path, prefix)})
@@ -68,6 +73,7 @@ DELTA = Connector(
     check=_check,
     wakes_after=_wakes_after,
     target_names=_target_names,
+    place=_place,
     redirect=_redirect,
     open_sink=_open_sink,
     new_columns=_new_columns,

@@ -81,6 +81,11 @@ def location_name(location: Location, options: StorageOptions) -> str:
     return bucket_name(location.bucket, location.prefix, location.endpoint or options.endpoint)
 
 
+def place_of(location: Location) -> str:
+    """The URI by which others know a location, whichever server has the bucket."""
+    return file_name(location) if isinstance(location, Path) else location.url.rstrip("/")
+
+
 WritablePath = Annotated[str, AfterValidator(_is_location)]
 """A path of this machine, or a prefix in a bucket."""
 

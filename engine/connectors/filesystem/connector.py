@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.connectors.base import Connector, Options, SinkContext, Table
 from engine.connectors.files.beside import text_beside
-from engine.connectors.files.storage import location_name
+from engine.connectors.files.storage import location_name, place_of
 from engine.connectors.filesystem.options import (
     METADATA,
     FilesystemLookupOptions,
@@ -81,6 +81,12 @@ def _target_names(options: Options) -> Sequence[str]:
     return (location_name(options.location, options),)
 
 
+def _place(options: Options) -> str | None:
+    if isinstance(options, FilesystemSinkOptions):
+        return place_of(options.location)
+    return place_of(options.path) if isinstance(options, FilesystemSourceOptions) else None
+
+
 def _new_columns(table: Table) -> str | None:
     match table.format:
         case ParquetOptions():
@@ -106,6 +112,7 @@ FILESYSTEM = Connector(
     needs_event_time=_needs_event_time,
     wakes_after=_wakes_after,
     target_names=_target_names,
+    place=_place,
     redirect=_redirect,
     open_source=_open_source,
     starts=_starts,

@@ -13,7 +13,7 @@ from engine.connectors.kafka.read.options import METADATA, KafkaSourceOptions
 from engine.connectors.kafka.write.options import KafkaSinkOptions, check_columns, needs_event_time
 from engine.connectors.schema_registry import ask_for_columns, registry_complaint
 from engine.connectors.secret_values import fill_in
-from engine.delivery.target_names import topic_name
+from engine.delivery.target_names import topic_name, topic_place
 from engine.formats.base import RecordKind
 from engine.start_positions import StartWord, read_start
 
@@ -61,6 +61,13 @@ def _target_names(options: Options) -> Sequence[str]:
     return (topic_name(options.bootstrap_servers, options.topic, options.transactional_id_prefix),)
 
 
+def _place(options: Options) -> str | None:
+    assert isinstance(options, KafkaOptions)
+    topic = getattr(options, "topic", None)
+    # one URI names one topic, by the first of its brokers
+    return None if topic is None or "," in topic else topic_place(options.bootstrap_servers, topic)
+
+
 def _ask_for_columns(table: Table) -> str | None:
     options = fill_in(table.options, os.environ)
     assert isinstance(options, KafkaSinkOptions)
@@ -95,6 +102,7 @@ KAFKA = Connector(
     needs_event_time=needs_event_time,
     may_refuse_rows=True,
     target_names=_target_names,
+    place=_place,
     redirect=_redirect,
     open_source=_open_source,
     starts=lambda options: frozenset({"earliest", "latest", "group", "timestamp", "offsets"}),

@@ -37,6 +37,11 @@ def _target_names(options: Options) -> Sequence[str]:
     return (file_name(options.path),)
 
 
+def _place(options: Options) -> str:
+    assert isinstance(options, SingleFileOptions | SingleFileSinkOptions)
+    return file_name(options.path)
+
+
 def _redirect(options: Options, prefix: str) -> Options:
     if not isinstance(options, SingleFileSinkOptions):
         return options
@@ -53,6 +58,7 @@ SINGLE_FILE = Connector(
         "line": Field("line", types.BIGINT, nullable=False),
     },
     target_names=_target_names,
+    place=_place,
     redirect=_redirect,
     open_source=_open_source,
     records_stand_alone=True,

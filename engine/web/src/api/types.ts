@@ -305,6 +305,8 @@ export interface DeployedPipeline {
   state_url?: null;
   /** Always empty: there are none. */
   tags?: Record<string, string>;
+  /** What its newest version reads and writes; null where an earlier version was planned. */
+  tables?: TableUse[] | null;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -475,6 +477,8 @@ export interface ForkedPipeline {
   state_url?: null;
   /** Always empty: there are none. */
   tags?: Record<string, string>;
+  /** What its newest version reads and writes; null where an earlier version was planned. */
+  tables?: TableUse[] | null;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -691,6 +695,8 @@ export interface ListedPipeline {
   state_url?: null;
   /** Always empty: there are none. */
   tags?: Record<string, string>;
+  /** What its newest version reads and writes; null where an earlier version was planned. */
+  tables?: TableUse[] | null;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -1091,6 +1097,8 @@ export interface Pipeline {
   state_url?: null;
   /** Always empty: there are none. */
   tags?: Record<string, string>;
+  /** What its newest version reads and writes; null where an earlier version was planned. */
+  tables?: TableUse[] | null;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -1353,6 +1361,8 @@ export interface ReprocessedPipeline {
   state_url?: null;
   /** Always empty: there are none. */
   tags?: Record<string, string>;
+  /** What its newest version reads and writes; null where an earlier version was planned. */
+  tables?: TableUse[] | null;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -1481,6 +1491,8 @@ export interface RolledBackPipeline {
   state_url?: null;
   /** Always empty: there are none. */
   tags?: Record<string, string>;
+  /** What its newest version reads and writes; null where an earlier version was planned. */
+  tables?: TableUse[] | null;
   /** What the state is bound to. */
   fingerprint: string;
   /** The same for deployments that say the same. */
@@ -1830,6 +1842,18 @@ export interface TableFigures {
   dropped_rows?: number | null;
   /** Those of its dropped rows that are kept as dead letters, so far. */
   dead_letters?: number | null;
+}
+
+/** A table that a pipeline reads or writes. */
+export interface TableUse {
+  /** What the script calls it. */
+  name: string;
+  /** Whether it is read or written. */
+  direction: "source" | "sink";
+  /** What it is read or written with. */
+  connector: string;
+  /** Its place as others name it: `file:`, `s3:`, `kafka:`. Null where it has none, or only its driver knows it. */
+  uri: string | null;
 }
 
 /** A token that somebody was given; its value is shown to nobody. */

@@ -1,0 +1,80 @@
+"""What a task knows to be written becomes events of the assets that it has aliases for; nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from airflow.sdk import Asset, AssetAlias
+from airflow.sdk.execution_time.context import OutletEventAccessors
+from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+
+from airflow_provider_arroyo.assets import create_asset
+from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.testing import FakeControlPlane
+
+from .tasks import Run
+
+TABLES = [
+    {"name": "clicks", "direction": "source", "connector": "kafka", "uri": "kafka://k:9092/clicks"},
+    {"name": "counts", "direction": "sink", "connector": "filesystem", "uri": "file:///out/counts"},
+    {"name": "shown", "direction": "sink", "connector": "stdout", "uri": None},
+]
+ALIAS = AssetAlias("orders")
+
+
+def events_of(run: Run, monkeypatch: pytest.MonkeyPatch, task: StreamingSqlOperator) -> dict[str, dict[str, Any]]:
+    """The events that a task has left for its alias, by their URIs."""
+    accessors = OutletEventAccessors()
+    context = run.context
+    monkeypatch.setattr(run, "context", lambda task: {**context(task), "outlet_events": accessors})
+    run.execute(task)
+    return {event.dest_asset_key.uri: event.extra for event in accessors[ALIAS].asset_alias_events}
+
+
+def deploying(outlets: Sequence[Any] = (ALIAS,), **arguments: Any) -> StreamingSqlOperator:
+    return StreamingSqlOperator(task_id="t", pipeline="orders", sql="SELECT 1", outlets=list(outlets), **arguments)
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_output_that_is_there_becomes_an_event_of_each_table_and_of_its_place(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, deferrable: bool
+) -> None:
+    plane.add("orders", body={"query": "SELECT 1"}, tables=TABLES).become("Finished")
+
+    events = events_of(airflow_run, monkeypatch, deploying(wait_for="finished", deferrable=deferrable))
+
+    host = plane.url.removeprefix("http://")
+    assert set(events) == {f"arroyo://{host}/orders/counts", "file:///out/counts", f"arroyo://{host}/orders/shown"}
+    told = {"pipeline": "orders", "table": "counts", "output": "finished", "version": 1, "lineage": "1f"}
+    assert events["file:///out/counts"] == told
+
+
+@pytest.mark.parametrize("wait_for", ["running", "none"])
+def test_a_deployment_alone_is_no_event(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, wait_for: str
+) -> None:
+    plane.add("orders", body={"query": "SELECT 1"}, tables=TABLES)
+
+    assert events_of(airflow_run, monkeypatch, deploying(wait_for=wait_for)) == {}
+
+
+def test_where_the_control_plane_does_not_say_what_is_written_there_is_no_event(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane.add("orders", body={"query": "SELECT 1"}).become("Finished")
+
+    assert events_of(airflow_run, monkeypatch, deploying(wait_for="finished")) == {}
+
+
+def test_airflow_knows_the_scheme() -> None:
+    assert "arroyo" in ProvidersManagerTaskRuntime().asset_uri_handlers
+    assert Asset(uri="arroyo://Plane:5115/orders/counts/").uri == "arroyo://plane:5115/orders/counts"
+    assert create_asset(host="plane", pipeline="orders", table="a/b").uri == "arroyo://plane/orders/a%2Fb"
+
+
+@pytest.mark.parametrize("uri", ["arroyo://plane/orders", "arroyo:///orders/counts", "arroyo://plane/a/b/c"])
+def test_a_uri_that_names_no_table_is_refused(uri: str) -> None:
+    with pytest.raises(ValueError, match="HOST/PIPELINE/TABLE"):
+        Asset(uri=uri)
