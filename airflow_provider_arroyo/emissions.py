@@ -35,7 +35,8 @@ class Emission:
 
 def newest_emission(asset: Asset, consumer: PartitionConsumer) -> Emission | None:
     """What Airflow has stored last of this consumer, and of no other of its name."""
-    return find_emission((event.extra for event in _newest_events(asset)), consumer)
+    newest = find_emission((event.extra for event in _newest_events(asset, 1)), consumer)
+    return newest or find_emission((event.extra for event in _newest_events(asset, _LOOKED_AT)), consumer)
 
 
 def find_emission(extras: Iterable[Mapping[str, Any]], consumer: PartitionConsumer) -> Emission | None:
@@ -63,6 +64,6 @@ def emit(
     return extra
 
 
-def _newest_events(asset: Asset) -> Iterable[Any]:
+def _newest_events(asset: Asset, count: int) -> Iterable[Any]:
     # an inlet of the task would do as well, but is a circle in Airflow's graph of assets
-    return InletEventsAccessors([asset])[asset].ascending(ascending=False).limit(_LOOKED_AT)
+    return InletEventsAccessors([asset])[asset].ascending(ascending=False).limit(count)

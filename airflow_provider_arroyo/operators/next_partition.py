@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
 from airflow_provider_arroyo.calls import ConsumerSpec, GateTime
-from airflow_provider_arroyo.emissions import emit, newest_emission
+from airflow_provider_arroyo.emissions import Emission, emit, newest_emission
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.partitions import to_edge, to_length
 from airflow_provider_arroyo.waits import UntilPartition
@@ -81,7 +82,7 @@ class NextPartitionOperator(PipelineOperator):
         """Hand on what comes next; wait for it if need be."""
         consumer = self.send(calls.put_consumer(self.consumer, self._spec()))
         self.note(context, consumer.pipeline_id)
-        emitted = newest_emission(self.partitions, consumer)
+        emitted = self._emitted(consumer)
         if emitted is not None and emitted.sequence > consumer.acked:
             self.send(calls.acknowledge(consumer, emitted.sequence))
         while (delivery := self._next(consumer)) is None:
@@ -93,6 +94,18 @@ class NextPartitionOperator(PipelineOperator):
         """Back from the triggerer."""
         reached(event)
         return self.execute(context)
+
+    def _emitted(self, consumer: PartitionConsumer) -> Emission | None:
+        """What was handed on last. While a run is queued that an event has started, Airflow 3.3 fails to list it."""
+        while True:
+            try:
+                return newest_emission(self.partitions, consumer)
+            except AirflowRuntimeError as error:
+                status = (error.error.detail or {}).get("status_code")
+                if error.error.error is not ErrorType.API_SERVER_ERROR or (status is not None and status < 500):
+                    raise
+                self.log.warning("Airflow cannot list what was handed on yet; trying again: %s", error)
+            self._pause(timedelta(seconds=self.poll_interval))
 
     def _next(self, consumer: PartitionConsumer) -> PartitionDelivery | None:
         """What is to be handed on next. That a bucket is void is only logged: its event follows when it is complete."""

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Asset
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+from airflow.sdk.execution_time.comms import ErrorResponse
 
 from airflow_provider_arroyo import emissions
 from airflow_provider_arroyo.errors import DeadlineError, RefusedError
@@ -49,9 +51,15 @@ class Feed:
         self.run = airflow_run
         self.events: list[StoredEvent] = []
         self.outlets: dict[Asset, Outlet] = {}
+        self.failures: list[Exception] = []
         whole = airflow_run.context
         monkeypatch.setattr(airflow_run, "context", lambda task: whole(task) | {"outlet_events": self.outlets})
-        monkeypatch.setattr(emissions, "_newest_events", lambda _: self.events[::-1][:100])
+        monkeypatch.setattr(emissions, "_newest_events", self.newest)
+
+    def newest(self, _: Asset, count: int) -> list[StoredEvent]:
+        if self.failures:
+            raise self.failures.pop()
+        return self.events[::-1][:count]
 
     def take(self, dies: bool = False, **changed: Any) -> dict[str, Any]:
         self.outlets[HOURS] = Outlet()
@@ -185,6 +193,24 @@ def test_events_of_others_on_the_same_asset_are_passed_over(plane: FakeControlPl
     feed.events += [StoredEvent("x", {}), StoredEvent("y", {"consumer_id": "part_9", "sequence": 40})]
 
     assert feed.take()["sequence"] == 2
+
+
+def test_it_waits_while_airflow_cannot_list_events_since_a_run_of_theirs_is_queued(
+    plane: FakeControlPlane, feed: Feed
+) -> None:
+    complete(plane, 2)
+    feed.take()
+    failed = ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail={"status_code": 500})
+    feed.failures = [AirflowRuntimeError(failed), AirflowRuntimeError(failed)]
+
+    feed.take()
+
+    assert (feed.keys, feed.run.pauses) == ([0, 1], [5.0, 5.0])
+
+    refused = ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail={"status_code": 404})
+    feed.failures = [AirflowRuntimeError(refused)]
+    with pytest.raises(AirflowRuntimeError, match="404"):
+        feed.take()
 
 
 def test_a_wait_ends_when_its_time_is_over(plane: FakeControlPlane, feed: Feed) -> None:

@@ -46,7 +46,7 @@ watched = Asset("watched", watchers=[AssetWatcher(name="w", trigger=WatermarkEve
 with DAG("partitions", schedule="@continuous", start_date=datetime(2026, 1, 1, tzinfo=UTC), max_active_runs=1):
     NextPartitionOperator(task_id="next", partitions=parts, consumer="parts", **BUCKETS)
 
-with DAG("batch", schedule=PartitionedAssetTimetable(assets=parts)):
+with DAG("batch", schedule=PartitionedAssetTimetable(assets=parts), max_active_runs=1):
 
     @task
     def read(dag_run=None, triggering_asset_events=None):
