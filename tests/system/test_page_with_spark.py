@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.system.conftest import Served, until
+from tests.system.conftest import ROOT, Served, until
 from tests.system.test_page import Visit, chromium, confirm
 
 __all__ = ["chromium"]
@@ -39,13 +41,53 @@ def savepoint(served: Served, name: str, label: str) -> None:
     until(lambda: str(served.client.get(f"/pipelines/{name}/savepoints")), lambda text: "'completed'" in text, LONG)
 
 
-def test_a_pipeline_is_forked_from_a_savepoint_and_writes_elsewhere(
-    chromium: Browser, real: Served, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("written")
+@pytest.fixture(scope="module")
+def folder(real: Served) -> Path:
+    """Where a pipeline writes that has a savepoint."""
+    folder = real.data_dir.parent / "written"
     real.deploy("sales", query=QUERY.format(folder=folder / "sales"))
     real.until_epoch(2, "sales", within=LONG)
     savepoint(real, "sales", "monday")
+    return folder
+
+
+def test_each_page_has_its_picture_in_the_docs(chromium: Browser, real: Served, folder: Path, tmp_path: Path) -> None:
+    """`PICTURES=docs/pictures` has this test write them anew."""
+    target = Path(os.environ.get("PICTURES", tmp_path))
+    real.deploy("visits-by-country", query=QUERY.format(folder=folder / "visits"), stop="immediate")
+    visit = Visit(chromium, real, viewport={"width": 1160, "height": 720})
+    page = visit.enter()
+    for place, seen, picture in (
+        ("#/", ".jobs tbody tr", "jobs"),
+        ("#/pipelines/sales", ".chart canvas", "pipeline"),
+        ("#/pipelines/sales/history", ".mark.savepoint", "history"),
+        ("#/editor/sales", ".node", "editor"),
+    ):
+        visit.go(place)
+        page.wait_for_selector(seen, state="attached")
+        page.screenshot(path=target / f"{picture}.png")
+    page.get_by_label("SQL").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(QUERY.format(folder=folder / "sales").replace("'1 second'", "'5 seconds'"))
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    page.get_by_role("button", name="Deploy").click()
+    page.get_by_role("dialog").get_by_label("Give up what tumble-").check()
+    expect(page.get_by_role("dialog").locator(".diff ins")).to_have_text("5 seconds")
+    expect(page.get_by_label("What the plan says is lost may be lost")).to_be_visible()
+    page.screenshot(path=target / "upgrade.png")
+    visit.wrong = [text for text in visit.wrong if "409" not in text]
+    visit.close()
+
+    in_docs = {path.name: path.stat().st_size for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert in_docs.keys() == {path.name for path in target.glob("*.png")}
+    assert sum(in_docs.values()) < 600_000
+    shown = (ROOT / "docs" / "how-to" / "web.md").read_text()
+    assert [name for name in in_docs if f"(../pictures/{name})" not in shown] == []
+
+
+def test_a_pipeline_is_forked_from_a_savepoint_and_writes_elsewhere(
+    chromium: Browser, real: Served, folder: Path
+) -> None:
     visit = Visit(chromium, real, viewport={"width": 1400, "height": 900})
     page = visit.enter()
     page.get_by_role("link", name="sales", exact=True).click()
