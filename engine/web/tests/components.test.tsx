@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import type { ComponentChild } from "preact";
 import { render } from "preact";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { Refused } from "../src/api/client";
 import type { Checkpoint, Complaint, Effects, Job, PipelineEvent, Savepoint, UpgradePlan } from "../src/api/types";
 import { Complaints } from "../src/editor/script";
@@ -22,6 +22,8 @@ const COUNT = Number(import.meta.env["VITE_HOSTILE_TEXTS"] ?? 10_000);
 /** So many texts are drawn at once. */
 const AT_ONCE = 20;
 const ALLOWED = new Set("div span p ul ol li dl dt dd table thead tbody tr th td colgroup col code strong bdi h2 h3 label input select option section time del ins svg path rect title".split(" "));
+
+vi.setConfig({ testTimeout: 1_800_000 }); // all of them take minutes on a busy machine
 
 const place = document.body.appendChild(document.createElement("div"));
 afterEach(() => render(null, place));
