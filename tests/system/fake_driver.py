@@ -3,7 +3,8 @@
 What the query says in a comment decides how it goes: `-- epochs: 5` ends after five, `-- fail: sql.broken` fails with
 that code at the second epoch, `-- crash: 2` exits without a word at the second epoch of the first generation,
 `-- deaf` does not hear orders to stop, `-- pace: 10` makes an epoch take ten milliseconds, `-- holds: 5` goes on after
-the fifth epoch only once there is a file `go` in its state directory. A rescale to 13 fails, the first one to 14 hangs.
+the fifth epoch only once there is a file `go` in its state directory, `-- late: 3` has a row of 50 minutes ago
+come late in every third epoch. A rescale to 13 fails, the first one to 14 hangs.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ import re
 import signal
 import sys
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from engine.checkpoints import late_batches
+from engine.checkpoints.late_batches import LateBatch
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.driver.home import StopMode
 from engine.driver.main import main
 from engine.driver.run_listener import RunListener
@@ -28,6 +34,7 @@ from engine.jobs.assignment import Assignment
 from engine.start_steps import StartStep
 from tests.quick_reports import quick_report
 
+LINEAGE = "one"
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -54,6 +61,9 @@ class FakeWork:
         last = int(says.get("epochs", 1_000_000_000))
         pace = int(says.get("pace", 20)) / 1000
         epoch = _read(state)["epoch"]
+        every = int(says.get("late", 0))
+        if every and not (state / "lineage.json").exists():
+            write_lineage(state / "lineage.json", Lineage(LINEAGE))
         while not self._stopped.wait(pace):
             if epoch >= last:
                 return "finished"
@@ -62,8 +72,15 @@ class FakeWork:
                 raise _failure(says["fail"])
             if epoch == int(says.get("crash", -1)) and assignment.generation == 1:
                 os._exit(7)
+            report = _report(epoch, is_last=epoch >= last)
+            if every:
+                report = replace(report, lineage=LINEAGE)
+            if every and epoch % every == 0:
+                minute = late_minute(epoch)
+                report = replace(report, late={"out": [(minute, minute + 1)]})
+                late_batches.keep(StatePaths(state), LateBatch(LINEAGE, epoch, report.late))
             _write(state, {"epoch": epoch, "parallelism": assignment.parallelism})
-            listener.report(_report(epoch, is_last=epoch >= last))
+            listener.report(report)
             if epoch == int(says.get("holds", -1)):
                 self._hold(state / "go")
         return "stopped"
@@ -87,6 +104,11 @@ class FakeWork:
     ) -> None:
         """Take the savepoint's count."""
         _write(state, json.loads((savepoint / "count.json").read_text()))
+
+
+def late_minute(epoch: int) -> int:
+    """The minute since 1970 that a row is of which comes late in an epoch."""
+    return int(BEGIN.timestamp()) // 60 + epoch - 50
 
 
 def _failure(code: str) -> EngineError:
