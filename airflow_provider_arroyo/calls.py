@@ -41,6 +41,7 @@ from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, CrashedE
 T = TypeVar("T")
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
 GateTime = Literal["input", "output"]
+LateMode = Literal["ignore", "reopen"]
 StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
 
 
@@ -127,6 +128,8 @@ class ConsumerSpec:
     offset: str | None = None
     start: str | None = None
     until: str | None = None
+    late: LateMode | None = None
+    """None leaves a consumer that is there as it is."""
 
     def to_json(self) -> dict[str, Json]:
         """The body that makes it; nothing where all is as by default."""
@@ -139,6 +142,7 @@ class ConsumerSpec:
             "offset": self.offset,
             "start": self.start,
             "until": self.until,
+            "late": self.late,
         }
         return {name: part for name, part in parts.items() if part is not None}
 

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
-from airflow_provider_arroyo.calls import ConsumerSpec, GateTime
+from airflow_provider_arroyo.calls import ConsumerSpec, GateTime, LateMode
 from airflow_provider_arroyo.emissions import Emission, emit, newest_emission
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.partitions import to_edge, to_length
@@ -32,8 +32,8 @@ class NextPartitionOperator(PipelineOperator):
 
     Airflow stores the event and the end of the task in one transaction. What it has stored is looked up before the next
     one is taken, and acknowledged then. The event's key is the start of the bucket in UTC, as Airflow's partition
-    mappers read it; its extra, and the task's result, have `start`, `end`, the `certificate`, and `voided`, which is
-    true for a bucket that is told of again after a restore.
+    mappers read it; its extra, and the task's result, have `kind`, `start`, `end`, the `certificate`, and `voided`,
+    which is true for a bucket that is told of again after a restore.
 
     :param pipeline: name or id of the pipeline (templated).
     :param partitions: the asset; it becomes an outlet of the task.
@@ -46,6 +46,8 @@ class NextPartitionOperator(PipelineOperator):
     :param start: an instant of the first bucket; without it, the oldest one that is not complete when this runs first
         (templated).
     :param until: buckets that end later are left out (templated).
+    :param late: `reopen` has a bucket told of once more, as `reopened`, when rows came late for it: into the table
+        of late rows. Without it a consumer that is there goes on as it did, and a new one ignores them.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "consumer", "table", "start", "until")
@@ -63,6 +65,7 @@ class NextPartitionOperator(PipelineOperator):
         offset: timedelta | str | None = None,
         start: datetime | str | None = None,
         until: datetime | str | None = None,
+        late: LateMode | None = None,
         **kwargs: Any,
     ) -> None:
         outlets = [*kwargs.pop("outlets", ()), partitions]
@@ -77,6 +80,7 @@ class NextPartitionOperator(PipelineOperator):
         self.offset = offset
         self.start = start
         self.until = until
+        self.late = late
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Hand on what comes next; wait for it if need be."""
@@ -121,5 +125,5 @@ class NextPartitionOperator(PipelineOperator):
         offset = None if self.offset is None else to_length(self.offset)
         start, until = to_edge(self.start, "start"), to_edge(self.until, "until")
         return ConsumerSpec(
-            self.pipeline, to_length(self.every), self.table, self.by, self.time_zone, offset, start, until
+            self.pipeline, to_length(self.every), self.table, self.by, self.time_zone, offset, start, until, self.late
         )

@@ -314,6 +314,8 @@ class FakeControlPlane:
             self.consume(name, **request.body)
         if differs(self.consumers[name], request.body):
             return problem(409, "partition.differs", f"the consumer of partitions {name!r} follows other buckets")
+        if request.body.get("late"):
+            self.consumers[name].body["late"] = request.body["late"]
         return Answer(200, self.consumers[name].to_json())
 
     def _of_consumer(self, method: str, consumer: FakeConsumer, segments: list[str], request: Request) -> Answer:

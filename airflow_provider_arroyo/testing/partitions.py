@@ -3,6 +3,7 @@
 plane.add("orders", behind=timedelta(minutes=5))
 hours = plane.consume("hours", "orders", every="1 hour")      or a DAG under test makes it
 hours.void(datetime(2026, 1, 1, 3, tzinfo=UTC))                as a restore does with what was closed from there on
+hours.reopen(datetime(2026, 1, 1, 3, tzinfo=UTC))              as a row does that comes late for this hour
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ _UNITS = {
     "day": timedelta(days=1),
     "week": timedelta(weeks=1),
 }
-_DEFAULTS = {"table": None, "by": "input", "time_zone": "UTC", "offset": "0 seconds", "start": None, "until": None}
+_DEFAULTS = {
+    "table": None,
+    "by": "input",
+    "time_zone": "UTC",
+    "offset": "0 seconds",
+    "start": None,
+    "until": None,
+    "late": None,
+}
 
 
 @dataclass
@@ -73,9 +82,16 @@ class FakeConsumer:
     def void(self, since: datetime) -> None:
         """Have what was closed from this bucket on told as void, and closed once more when it is complete again."""
         for told in list(self.deliveries):
-            if told.kind == "closed" and not told.is_void and told.start >= since:
+            if told.kind != "voided" and not told.is_void and told.start >= since:
                 told.is_void = True
                 self._tell("voided", told.start, told.at)
+
+    def reopen(self, start: datetime) -> None:
+        """Have rows come late for the bucket that begins there: it is told of once more where that is wanted, if it was
+        told of as closed."""
+        told = {told.start: told for told in self.deliveries}.get(start)
+        if self.body["late"] == "reopen" and told is not None and told.kind != "voided":
+            self._tell("reopened", start, told.at)
 
     def close(self, complete_until: datetime | None, now: datetime) -> None:
         """Tell it of all that is complete, and has ended by the clock."""

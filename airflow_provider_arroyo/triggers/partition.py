@@ -15,7 +15,7 @@ from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Deliveries, PartitionConsumer, PartitionDelivery
-from airflow_provider_arroyo.calls import ConsumerSpec, GateTime
+from airflow_provider_arroyo.calls import ConsumerSpec, GateTime, LateMode
 from airflow_provider_arroyo.change_stream import Limits, SharedConnection
 from airflow_provider_arroyo.conversations import Backoff, ask_until_answered, utc_now
 from airflow_provider_arroyo.errors import ArroyoError, NotHandedOnError
@@ -61,6 +61,8 @@ class WatermarkEventTrigger(BaseEventTrigger):
     :param start: an instant of the first bucket; without it, the oldest one that is not complete when the consumer is
         made.
     :param until: buckets that end later are left out.
+    :param late: `reopen` has a bucket told of once more, as `reopened`, when rows came late for it: into the table
+        of late rows. Without it a consumer that is there goes on as it did, and a new one ignores them.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
         offset: timedelta | str | None = None,
         start: datetime | str | None = None,
         until: datetime | str | None = None,
+        late: LateMode | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
         self.arroyo_conn_id = arroyo_conn_id
@@ -89,6 +92,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
             None if offset is None else to_length(offset),
             to_edge(start, "start"),
             to_edge(until, "until"),
+            late,
         )
 
     def serialize(self) -> tuple[str, dict[str, Any]]:

@@ -52,10 +52,10 @@ class ConsumerRequest(Body):
         "that of now.",
     )
     until: int | str | None = Field(default=None, description="Buckets that end later are not told of.")
-    late: LateMode = Field(
-        default="ignore",
-        description="Whether buckets that were closed are told once more, as `reopened`, when rows came late for them; "
-        "this can be changed later.",
+    late: LateMode | None = Field(
+        default=None,
+        description="Whether buckets that were closed are told once more, as `reopened`, when rows came late for them. "
+        "Without it a new consumer ignores these, and one that is there goes on as it did.",
     )
 
 
@@ -74,6 +74,7 @@ def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> Partiti
     start, until = _instant("start", body.start), _instant("until", body.until)
     with context.database.writing() as connection:
         record = read_record(connection, body.pipeline)
+        there = partitions.find(connection, name)
         wanted = Consumer(
             id=ids.make("part"),
             name=name,
@@ -85,13 +86,12 @@ def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> Partiti
             until=until,
             created_at=context.clock(),
             closed_until=EPOCH,
-            late=body.late,
+            late=body.late or (there.late if there is not None else "ignore"),
             late_seen=late_batches.newest(connection, record.pipeline.id),
         )
         if wanted.late == "reopen":
             _check_late(connection, wanted, record)
         until_now = output_reached(connection, wanted, record)
-        there = partitions.find(connection, name)
         if there is not None:
             _check_same(there, wanted, start)
             if there.late != wanted.late:

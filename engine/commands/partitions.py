@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--late",
         choices=("ignore", "reopen"),
-        help="Whether to tell of a bucket once more when rows came late for it (create; default: ignore)",
+        help="Tell of a bucket once more when rows came late for it, or not (create; default: as it was, else ignore)",
     )
     parser.add_argument(
         "--up-to", type=int, metavar="SEQUENCE", help="Acknowledge all deliveries up to this number (ack)"

@@ -128,6 +128,7 @@ def test_consumers_hear_of_the_sinks_that_they_follow_and_only_if_they_want_to(l
     assert follow(late, "quiet", late="reopen")["late"] == "reopen"
     come(late, 9, 190, batch(9, [5]))
     assert [told(late, name) for name in ("quiet", "counts")] == [[(4, "reopened", "00")]] * 2
+    assert follow(late)["late"] == "reopen", "what is left out stays as it was"
     follow(late, late="ignore")
     come(late, 10, 190, batch(10, [70]))
     assert told(late) == [(4, "reopened", "01")]

@@ -175,6 +175,27 @@ def test_hours_that_a_restore_made_void_are_handed_on_again_and_marked(plane: Fa
     assert plane.consumers["hours"].acked == feed.events[-2].extra["sequence"]
 
 
+def test_an_hour_that_rows_came_late_for_is_handed_on_again_where_that_is_wanted(
+    plane: FakeControlPlane, feed: Feed
+) -> None:
+    complete(plane, 3)
+    feed.take()
+    plane.consumers["hours"].reopen(MIDNIGHT)
+    feed.take(late="reopen")
+    plane.consumers["hours"].reopen(MIDNIGHT)
+
+    for _ in range(2):
+        feed.take()
+
+    assert [(feed.hour(event), event.extra["kind"]) for event in feed.events] == [
+        (0, "closed"),
+        (1, "closed"),
+        (2, "closed"),
+        (0, "reopened"),
+    ]
+    assert not any(event.extra["voided"] for event in feed.events)
+
+
 def test_a_consumer_that_was_made_anew_is_another_one(plane: FakeControlPlane, feed: Feed) -> None:
     complete(plane, 2)
     feed.take()

@@ -223,8 +223,8 @@ export interface ConsumerRequest {
   start?: number | string | null;
   /** Buckets that end later are not told of. */
   until?: number | string | null;
-  /** Whether buckets that were closed are told once more, as `reopened`, when rows came late for them; this can be changed later. */
-  late?: "ignore" | "reopen";
+  /** Whether buckets that were closed are told once more, as `reopened`, when rows came late for them. Without it a new consumer ignores these, and one that is there goes on as it did. */
+  late?: "ignore" | "reopen" | null;
 }
 
 /** What a consumer was told and has not acknowledged, oldest first. */
