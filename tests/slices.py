@@ -1,9 +1,10 @@
-"""Long tests are dealt into four slices. `--slice=2` plays the second beside all that is not long, `--slice=all` plays
+"""Long tests are dealt into six slices. `--slice=2` plays the second beside all that is not long, `--slice=all` plays
 everything, `--slice=commit` the one that follows from the commit's hash; the environment's SLICE says it too. The last
 lines of a run say which slice it was.
 
-The tests of a long file are dealt in turn, 1, 2, 3, 4, 1 and so on, those of the next file as 2, 3, 4, 1: of each file
-every slice has as many as any other, give or take one, and which slice a test is in depends on its own file alone.
+The tests of a long file are dealt in turn, 1, 2, 3, 4, 5, 6, 1 and so on, those of the next file as 2, 3, 4, 5, 6, 1:
+of each file every slice has as many as any other, give or take one, and which slice a test is in depends on its own
+file alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pytest
 
 from tests.costs import file_of
 
-SLICES = 4
+SLICES = 6
 CHOICES = ("commit", "all", *map(str, range(1, SLICES + 1)))
 WHY = pytest.StashKey[str]()
 COUNTS = pytest.StashKey[tuple[int, int]]()
@@ -178,7 +179,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--slice",
         default=os.environ.get("SLICE") or None,
         metavar="|".join(CHOICES),
-        help="which of the four slices of long tests is played (default: SLICE of the environment, or all)",
+        help="which of the slices of long tests is played (default: SLICE of the environment, or all)",
     )
 
 
@@ -222,4 +223,6 @@ def pytest_terminal_summary(
         terminalreporter.line(f"all {SLICES} slices: {long} long tests")
     else:
         terminalreporter.line(f"slice {choice} of {SLICES}, since {config.stash[WHY]}: {count} of {long} long tests")
-        terminalreporter.line("another one: make test SLICE=1 (to 4); all four: make test SLICE=all, or make test-all")
+        terminalreporter.line(
+            f"another one: make test SLICE=1 (to {SLICES}), or SLICE=all, as make test-all"
+        )
