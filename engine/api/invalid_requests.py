@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.jobs.address import NAME
+
 _SHORT = 40
 """How long a value may be to be shown."""
 _SECRET = ("secret", "token", "password", "key", "lock", "settings", "code")
@@ -24,6 +26,10 @@ _EXPECTED = {
     "dict_type": "an object",
     "model_type": "an object",
     "model_attributes_type": "an object",
+}
+_FORMS = {
+    f"^{NAME}$": "must have no slash, no backslash and no control character",
+    "^[0-9]{1,18}$": "must be what an answer before has named",
 }
 _COMPARED = {
     "greater_than_equal": ("ge", "{} or more"),
@@ -57,7 +63,8 @@ def describe_fault(fault: Mapping[str, Any]) -> str:
         case "too_long":
             return f"{name} must have {bounds['max_length']} entries or fewer"
         case "string_pattern_mismatch":
-            return f"{name} must be of the form {bounds['pattern']}{_and_is(fault)}"
+            form = _FORMS.get(bounds["pattern"], f"must be of the form {bounds['pattern']}")
+            return f"{name} {form}{_and_is(fault)}"
         case "value_error" if "error" in bounds:
             return f"{name}: {bounds['error']}"
     return f"{name}: {fault['msg']}"

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from engine.api import problems
 from engine.api.bodies import Body
-from engine.api.deployments import Secrets
+from engine.api.deployments import Name, Secrets
 
 pytestmark = pytest.mark.unit
 
@@ -23,6 +23,8 @@ class Order(Body):
     parallelism: int = Field(default=1, ge=1, le=8)
     upgrade: Literal["auto", "never"] = "auto"
     place: str = Field(default="a", pattern="^[a-z]+$")
+    after: str = Field(default="1", pattern="^[0-9]{1,18}$")
+    copy_name: Name = "copy"
     secrets: Secrets = Field(default={})
     token_uses: int = Field(default=1, ge=1)
     labels: dict[str, int] = Field(default={})
@@ -52,6 +54,8 @@ def client() -> TestClient:
         ({"parallelism": "9" * 100 + "x"}, "parallelism must be a whole number"),
         ({"upgrade": "now"}, "upgrade must be 'auto' or 'never', and is 'now'"),
         ({"place": "a b"}, "place must be of the form ^[a-z]+$, and is 'a b'"),
+        ({"copy_name": "a/b"}, "copy_name must have no slash, no backslash and no control character, and is 'a/b'"),
+        ({"after": "x"}, "after must be what an answer before has named, and is 'x'"),
         ({"speed": "secret"}, "speed is not known here"),
         ({"secrets": {"password": 7331}}, "secrets.password must be text"),
         ({"token_uses": -7331}, "token_uses must be 1 or more"),
