@@ -223,6 +223,4 @@ def pytest_terminal_summary(
         terminalreporter.line(f"all {SLICES} slices: {long} long tests")
     else:
         terminalreporter.line(f"slice {choice} of {SLICES}, since {config.stash[WHY]}: {count} of {long} long tests")
-        terminalreporter.line(
-            f"another one: make test SLICE=1 (to {SLICES}), or SLICE=all, as make test-all"
-        )
+        terminalreporter.line(f"another one: make test SLICE=1 (to {SLICES}), or SLICE=all, as make test-all")
