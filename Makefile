@@ -30,7 +30,7 @@ $(READY): pyproject.toml engine/__init__.py $(CONSTRAINTS)
 	@test -e constraints/python$(PYTHON_VERSION).txt || echo "there are no constraints for Python $(PYTHON_VERSION): the newest are used"
 	@$(PYTHON) .ci/setup.py $(VENV) $(CONSTRAINTS)
 
-check: $(READY) ## Everything that is fast: style, types, layers, unit tests; three minutes at most
+check: $(READY) ## Everything that is fast: style, types, layers, unit tests; four minutes
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style layers units
 
 style: $(READY) ## Only ruff
