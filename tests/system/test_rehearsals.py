@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from engine.commands.client import RefusedError
+from tests.dag_runs import play
 from tests.system.conftest import Served, until
 
 SCRIPT = """
@@ -128,3 +129,13 @@ def test_a_control_plane_plays_one_and_goes_on_with_it_when_it_was_killed(served
     assert list((served.data_dir / "rehearsals").iterdir()) == []
     now = served.job()
     assert (now["run_id"], now["state"]) == (job["run_id"], "Running")
+
+
+def test_the_example_rehearses_what_it_then_deploys(tmp_path: Path) -> None:
+    run = play("rehearse_then_upgrade", tmp_path)
+
+    assert set(run.states.values()) == {"success"}
+    [totals] = run.returned["rehearse"]["sinks"]
+    assert run.returned["rehearse"]["rows_in"] == {"orders": 60}
+    assert (totals["only_old"], totals["only_new"]) == (6, 6)
+    assert run.returned["upgrade"]["version"] == 2
