@@ -105,6 +105,7 @@ LONG = (
     "system/test_example_dag.py",
     "system/test_full_disks.py",
     "system/test_kill_loop.py",
+    "system/test_more_examples.py",
     "system/test_moves.py",
     "system/test_older_drivers.py",
     "system/test_outages.py",
