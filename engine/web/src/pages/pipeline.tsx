@@ -80,10 +80,10 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         ))}
       </nav>
       {shownPart === "overview" && job && <Overview pipeline={pipeline} job={job} pace={pace} />}
-      {shownPart === "output" && job && <Output pipeline={pipeline} job={job} pace={pace} />}
+      {shownPart === "output" && job && <Output key={pipeline.id} pipeline={pipeline} job={job} pace={pace} />}
       {shownPart === "history" && job && <History pipeline={pipeline} job={job} pace={pace} />}
       {shownPart === "events" && <Events pipeline={pipeline} pace={pace} />}
-      {shownPart === "logs" && <Logs pipeline={pipeline} pace={{ ...pace, idle: IDLE_LOGS }} />}
+      {shownPart === "logs" && <Logs key={pipeline.id} pipeline={pipeline} pace={{ ...pace, idle: IDLE_LOGS }} />}
       {shownPart === "query" && (
         <section class="panel">
           <div class="row">

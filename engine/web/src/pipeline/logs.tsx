@@ -17,7 +17,7 @@ export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
   const { data, error } = usePolled<LogLine[]>(
     async (signal) => {
       const before = read.current;
-      const query = before.cursor === null ? { limit: FIRST } : { limit: FIRST, after: before.cursor };
+      const query = before.cursor === null ? { limit: FIRST } : { limit: MOST, after: before.cursor };
       const piece = await ask<Log>("GET", `/pipelines/${part(pipeline.name)}/logs`, { query, signal });
       if (piece.data.length === 0 && before.cursor !== null) return before.lines;
       read.current = { lines: [...before.lines, ...piece.data.map(readLine)].slice(-MOST), cursor: piece.cursor };

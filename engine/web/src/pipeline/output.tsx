@@ -15,9 +15,13 @@ export function Output({ pipeline, job, pace }: { pipeline: Pipeline; job: Job; 
   const { data, error } = usePolled(
     async (signal) => {
       if (read.current.of !== table) read.current = { of: table, rows: [], cursor: null };
-      const { rows, cursor } = read.current;
-      const query = { limit: MOST, ...(table ? { table } : {}), ...(cursor === null ? {} : { after: cursor }) };
-      const piece = await ask<Piece>("GET", `/pipelines/${part(pipeline.name)}/output`, { query, signal });
+      let { rows, cursor } = read.current;
+      const follow = () => ask<Piece>("GET", `/pipelines/${part(pipeline.name)}/output`, { query: { limit: MOST, table: table || undefined, after: cursor ?? undefined }, signal });
+      let piece = await follow();
+      if (piece.has_more) {
+        [rows, cursor] = [[], null]; // more have come than are shown: only the newest are of use
+        piece = await follow();
+      }
       read.current = { of: table, rows: [...rows, ...piece.data].slice(-MOST), cursor: piece.cursor };
       return read.current.rows;
     },

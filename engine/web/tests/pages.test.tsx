@@ -1,0 +1,98 @@
+// @vitest-environment happy-dom
+import { type ComponentChild, render } from "preact";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Job, Pipeline } from "../src/api/types";
+import { Pipeline as PipelinePage } from "../src/pages/pipeline";
+import { Logs } from "../src/pipeline/logs";
+import { Output } from "../src/pipeline/output";
+
+/** What the control plane answers; nothing, when it is away. */
+type Answers = (method: string, url: URL) => unknown;
+
+const PACE = { every: 1_000, idle: 15_000, of: null };
+const ORDERS = { id: "pl_1", name: "orders" } as Pipeline;
+const place = document.body.appendChild(document.createElement("div"));
+
+class Quiet {
+  readyState = 0;
+  addEventListener(): void {}
+  close(): void {}
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal("EventSource", Quiet);
+});
+afterEach(() => {
+  render(null, place);
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+function answering(answers: Answers): void {
+  vi.stubGlobal("fetch", async (path: string, { method }: RequestInit) => {
+    const found = answers(method!, new URL(path, "http://there/"));
+    if (found === undefined) throw new TypeError("nobody is there");
+    return found instanceof Response ? found : Response.json(found);
+  });
+}
+
+async function shown(child: ComponentChild): Promise<string> {
+  render(child, place);
+  await vi.advanceTimersByTimeAsync(500);
+  return place.textContent!;
+}
+
+test("the newest rows are shown, however many have come at once", async () => {
+  let written = 10;
+  answering((_, url) => {
+    const [limit, after] = [Number(url.searchParams.get("limit")), url.searchParams.get("after")];
+    const from = after === null ? Math.max(0, written - limit) : Number(after);
+    const to = Math.min(written, from + limit);
+    return { data: Array.from({ length: to - from }, (_, at) => ({ row: `row ${from + at + 1}.` })), has_more: to < written, cursor: String(to) };
+  });
+  const output = <Output pipeline={ORDERS} job={{ sinks: {} } as Job} pace={PACE} />;
+  expect(await shown(output)).toContain("row 10.");
+
+  written = 12;
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(place.textContent).toContain("row 12.row 11.row 10.");
+  written = 5_000;
+  await vi.advanceTimersByTimeAsync(2_000);
+
+  expect(place.textContent).toContain("row 5000.row 4999.");
+  expect(place.querySelectorAll("tbody tr")).toHaveLength(200);
+});
+
+test("a log that grows by more lines than are shown at first is read to its end", async () => {
+  let printed = 3;
+  answering((_, url) => {
+    const [limit, after] = [Number(url.searchParams.get("limit")), url.searchParams.get("after")];
+    const from = after === null ? Math.max(0, printed - limit) : Number(after);
+    const to = Math.min(printed, from + limit);
+    return { data: Array.from({ length: to - from }, (_, at) => `line ${from + at + 1}.`), has_more: to < printed, cursor: String(to) };
+  });
+  expect(await shown(<Logs pipeline={ORDERS} pace={PACE} />)).toContain("line 3.");
+
+  printed = 9_000;
+  await vi.advanceTimersByTimeAsync(2_000);
+
+  expect(place.textContent).toContain("line 9000.");
+});
+
+test("a new pipeline of the same name begins with nothing of the one before", async () => {
+  let id = "pl_1";
+  answering((_, url) => {
+    const kind = url.pathname.split("/").at(-1);
+    if (kind === "orders") return { ...ORDERS, id, state: "Running", version: 1, parallelism: 1, complete_until: null, checkpoint_interval_micros: null };
+    if (kind === "logs") return url.searchParams.has("after") ? { data: [], cursor: "1" } : { data: [`printed by ${id}`], cursor: "1" };
+    return { data: [] };
+  });
+  expect(await shown(<PipelinePage name="orders" shownPart="logs" />)).toContain("printed by pl_1");
+
+  id = "pl_2";
+  await vi.advanceTimersByTimeAsync(3_000);
+
+  expect(place.textContent).toContain("printed by pl_2");
+  expect(place.textContent).not.toContain("printed by pl_1");
+});
