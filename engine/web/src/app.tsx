@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { ask, signedOut } from "./api/client";
+import { Refused, ask, signedOut } from "./api/client";
 import type { Session, Visitor } from "./api/types";
 import { later } from "./parts/later";
 import { Shell } from "./parts/shell";
@@ -53,8 +53,12 @@ export function App() {
     );
 
   async function leave(): Promise<void> {
-    await ask("DELETE", "/session").catch(() => undefined);
-    setEntry("outside");
+    try {
+      await ask("DELETE", "/session");
+      setEntry("outside");
+    } catch (problem) {
+      setEntry(problem instanceof Refused && problem.status === 401 ? "outside" : (problem as Error)); // still let in, unless it was over
+    }
   }
 
   return (

@@ -2,6 +2,7 @@
 import { type ComponentChild, render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Job, Pipeline } from "../src/api/types";
+import { App } from "../src/app";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
 import { Logs } from "../src/pipeline/logs";
 import { Output } from "../src/pipeline/output";
@@ -42,6 +43,26 @@ async function shown(child: ComponentChild): Promise<string> {
   await vi.advanceTimersByTimeAsync(500);
   return place.textContent!;
 }
+
+test("nobody has left before the control plane says so", async () => {
+  const state = { isThere: true };
+  answering((method) => (!state.isThere ? undefined : method === "DELETE" ? new Response(null, { status: 204 }) : { session: { who: "admin", version: "1" }, data: [], has_more: false }));
+  expect(await shown(<App />)).toContain("Leave");
+  const leave = () => [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Leave")!.click();
+
+  state.isThere = false;
+  leave();
+  await vi.advanceTimersByTimeAsync(500);
+  expect(place.textContent).toContain("The control plane does not answer.");
+  expect(place.querySelector("#token")).toBe(null);
+
+  state.isThere = true;
+  [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Try again")!.click();
+  await vi.advanceTimersByTimeAsync(500);
+  leave();
+  await vi.advanceTimersByTimeAsync(500);
+  expect(place.querySelector("#token")).not.toBe(null);
+});
 
 test("the newest rows are shown, however many have come at once", async () => {
   let written = 10;

@@ -1,4 +1,4 @@
-import{S as e,b as t,g as n,h as r,m as i,p as a,t as o,v as s,y as c}from"./index-CRsk6MHU.js";import{n as l,r as u,t as d}from"./script-DLnpyJAT.js";import{t as f}from"./action-dialog-Bp4QAJdH.js";var p=[{name:`bids-per-window`,about:`Bids per auction in windows`,query:`-- How many bids each auction gets, in windows of five seconds.
+import{S as e,b as t,g as n,h as r,m as i,p as a,t as o,v as s,y as c}from"./index-BKUttSAa.js";import{n as l,r as u,t as d}from"./script-DFu1aglL.js";import{t as f}from"./action-dialog-BodwGJEK.js";var p=[{name:`bids-per-window`,about:`Bids per auction in windows`,query:`-- How many bids each auction gets, in windows of five seconds.
 -- The rows are shown on the page of the pipeline, below Output.
 CREATE TABLE nexmark WITH (connector = 'nexmark', event_rate = 500);
 
