@@ -3,6 +3,7 @@ import { type ComponentChild, render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Job, Pipeline } from "../src/api/types";
 import { App } from "../src/app";
+import { Complaints, useVerdict } from "../src/editor/script";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
 import { Logs } from "../src/pipeline/logs";
 import { Output } from "../src/pipeline/output";
@@ -116,4 +117,16 @@ test("a new pipeline of the same name begins with nothing of the one before", as
 
   expect(place.textContent).toContain("printed by pl_2");
   expect(place.textContent).not.toContain("printed by pl_1");
+});
+
+test("a script is looked at again while the control plane is away, until it is back", async () => {
+  let isThere = false;
+  answering(() => (isThere ? { errors: [] } : undefined));
+  const Written = () => <Complaints verdict={useVerdict("SELECT 1")} isEmpty={false} />;
+  expect(await shown(<Written />)).toContain("does not answer");
+
+  isThere = true;
+  await vi.advanceTimersByTimeAsync(5_000);
+
+  expect(place.textContent).toContain("Nothing is wrong with the script.");
 });

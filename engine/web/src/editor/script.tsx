@@ -1,11 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
-import { Refused, ask } from "../api/client";
+import { Refused, Unreachable, ask } from "../api/client";
 import type { Complaint, Verdict } from "../api/types";
 import { readPlan } from "../pipeline/graph";
 import { PlanGraph } from "../pipeline/plan-graph";
 import { SqlEditor } from "./sql-editor";
 
 const PAUSE = 400;
+/** When to ask again whether the control plane is back. */
+const AGAIN = 3_000;
 
 interface Props {
   /** What the text begins with. */
@@ -70,13 +72,15 @@ export function useVerdict(text: string): Verdict | null {
     setVerdict(null);
     if (text.trim() === "") return;
     const ending = new AbortController();
-    const timer = setTimeout(() => {
+    let timer = setTimeout(look, PAUSE);
+    function look(): void {
       ask<Verdict>("POST", "/pipelines/validate_query", { body: { query: text }, signal: ending.signal }).then(setVerdict, (problem: Error) => {
         if (ending.signal.aborted) return;
         const code = problem instanceof Refused ? problem.code : "server.unreachable";
         setVerdict({ errors: [{ code, message: problem.message }] });
+        if (problem instanceof Unreachable) timer = setTimeout(look, AGAIN);
       });
-    }, PAUSE);
+    }
     return () => {
       clearTimeout(timer);
       ending.abort();
