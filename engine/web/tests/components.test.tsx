@@ -59,7 +59,7 @@ const DRAWN: readonly [string, (texts: string[]) => ComponentChild][] = [
   ["plans", (texts) => <PlanTable plan={planOf(texts)} consent={{ ...NOTHING_SAID, reset: texts.slice(0, 3) }} changed={() => undefined} />],
   ["scripts side by side", (texts) => <SqlDiff before={texts.join("\n")} after={[...texts].reverse().join("\n")} />],
   ["rows of data", (texts) => <List heads={["a", "b"]} rows={texts.map((text) => [spelled(text), spelled({ [text]: text })])} none="" />],
-  ["what has happened", (texts) => <TimeLine savepoints={texts.map(savepointOf)} events={texts.map(eventOf)} epochs={[] as Checkpoint[]} />],
+  ["what has happened", (texts) => <TimeLine savepoints={texts.map(savepointOf)} events={texts.map(eventOf)} epochs={[] as Checkpoint[]} isRunning />],
 ];
 
 test.each(DRAWN)("hostile texts in %s are text", async (_, drawing) => {

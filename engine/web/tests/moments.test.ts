@@ -40,12 +40,20 @@ test("upgrades, restores, starts, failures and savepoints are told apart, in the
 test("runs last from when they are up until they are not", () => {
   const events = [event(5, "Scheduling to Running"), event(1, "Created to Scheduling"), event(2, "Scheduling to Running"), event(4, "Running to Recovering")];
 
-  expect(runsOf(events)).toEqual([
+  expect(runsOf(events, true)).toEqual([
     { from: 2, to: 4 },
     { from: 5, to: null },
   ]);
 });
 
 test("a run whose beginning is not known any more is drawn from the first event on", () => {
-  expect(runsOf([event(3, "savepoint sp was asked for"), event(4, "Running to Stopping"), event(5, "Stopping to Stopped")])).toEqual([{ from: 3, to: 4 }]);
+  expect(runsOf([event(3, "savepoint sp was asked for"), event(4, "Running to Stopping"), event(5, "Stopping to Stopped")], false)).toEqual([{ from: 3, to: 4 }]);
+});
+
+test("a run that began before the first event that is known, and goes on, is drawn all along", () => {
+  const events = [event(4, "savepoint sp was asked for"), event(3, "savepoint sp was asked for")];
+
+  expect(runsOf(events, true)).toEqual([{ from: 3, to: null }]);
+  expect(runsOf([], true)).toEqual([{ from: 0, to: null }]);
+  expect(runsOf(events, false)).toEqual([]);
 });

@@ -36,7 +36,7 @@ export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job;
   return (
     <>
       <section class="panel">
-        <TimeLine savepoints={data.savepoints} events={data.events} epochs={data.epochs} />
+        <TimeLine savepoints={data.savepoints} events={data.events} epochs={data.epochs} isRunning={job.state === "Running"} />
       </section>
       <section class="panel wide">
         <h2>Savepoints</h2>

@@ -53,8 +53,8 @@ export function momentsOf(savepoints: readonly Savepoint[], events: readonly Pip
   return [...taken, ...happened].sort((a, b) => a.at - b.at);
 }
 
-/** When something of the pipeline ran; the events may begin while it did. */
-export function runsOf(events: readonly PipelineEvent[]): Span[] {
+/** When something of the pipeline ran, which may have begun before all of the events. */
+export function runsOf(events: readonly PipelineEvent[], isRunning: boolean): Span[] {
   const spans: Span[] = [];
   const ordered = [...events].sort((a, b) => a.created_at - b.created_at || a.id - b.id);
   for (const { message, created_at } of ordered) {
@@ -64,6 +64,7 @@ export function runsOf(events: readonly PipelineEvent[]): Span[] {
     else if (before === "Running" && spans.length === 0) spans.push({ from: ordered[0]!.created_at, to: created_at });
     if (after === "Running") spans.push({ from: created_at, to: null });
   }
+  if (isRunning && spans.length === 0) spans.push({ from: ordered[0]?.created_at ?? 0, to: null });
   return spans;
 }
 

@@ -17,10 +17,11 @@ interface Props {
   savepoints: readonly Savepoint[];
   events: readonly PipelineEvent[];
   epochs: readonly Checkpoint[];
+  isRunning: boolean;
 }
 
 /** What has happened as a line of time, a lane for each kind, and as a list that says it in words. */
-export function TimeLine({ savepoints, events, epochs }: Props) {
+export function TimeLine({ savepoints, events, epochs, isRunning }: Props) {
   const [range, setRange] = useState<number | null>(null);
   const moments = momentsOf(savepoints, events);
   const now = Math.max(Date.now() * 1_000, moments.at(-1)?.at ?? 0);
@@ -44,7 +45,7 @@ export function TimeLine({ savepoints, events, epochs }: Props) {
       </div>
       <div class="lanes" aria-hidden="true">
         <Lane name="Runs">
-          {runsOf(events).map((span) => (
+          {runsOf(events, isRunning).map((span) => (
             <Run key={span.from} span={span} now={now} first={first} place={place} />
           ))}
         </Lane>
