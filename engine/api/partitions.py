@@ -89,7 +89,7 @@ def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> Partiti
             late=body.late or (there.late if there is not None else "ignore"),
             late_seen=late_batches.newest(connection, record.pipeline.id),
         )
-        if wanted.late == "reopen":
+        if body.late == "reopen":
             _check_late(connection, wanted, record)
         until_now = output_reached(connection, wanted, record)
         if there is not None:
@@ -219,18 +219,18 @@ def _check_late(connection: Connection, consumer: Consumer, record: JobRecord) -
     if consumer.by == "output":
         raise LateRowsUnknownError(
             "in which buckets of output time late rows would have been is not known",
-            hint="follow buckets of input time (by=input), or leave late=reopen out",
+            hint="follow buckets of input time (by=input), or say late=ignore",
         )
     if consumer.buckets.every % _MINUTE or consumer.buckets.offset % _MINUTE:
         raise LateRowsUnknownError(
-            "of late rows only the minute is known", hint="make buckets of whole minutes, or leave late=reopen out"
+            "of late rows only the minute is known", hint="make buckets of whole minutes, or say late=ignore"
         )
     graph = versions.get(connection, record.pipeline.id, record.pipeline.version).graph
     if not takes_late_rows(graph, consumer.table):
         sink = "the sinks" if consumer.table is None else repr(consumer.table)
         raise LateRowsUnknownError(
             f"no table takes the rows that come late for {sink} of {record.pipeline.name!r}",
-            hint="name one with the option late_rows of the source table, or leave late=reopen out",
+            hint="name one with the option late_rows of the source table, or say late=ignore",
         )
 
 

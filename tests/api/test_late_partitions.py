@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import T0, Plane, report
-from tests.api.test_partitions import ack, follow, reach, told
+from tests.api.test_partitions import BODY, ack, follow, reach, told
 
 FIRST_MINUTE = int(T0.timestamp()) // 60
 
@@ -153,6 +153,17 @@ def test_batches_are_kept_no_longer_than_somebody_wants_to_hear_of_them(late: Pl
     late.http.delete("/api/v1/partitions/hours")
     come(late, 10, 190, batch(10, [65]))
     assert kept() == 0
+
+
+def test_who_only_asks_for_a_consumer_again_is_not_refused_when_a_new_script_has_no_table_of_late_rows(
+    late: Plane,
+) -> None:
+    late.deploy("orders", query="SELECT 2", force=True)
+
+    assert follow(late)["late"] == "reopen"
+    again = late.http.put("/api/v1/partitions/hours", json={**BODY, "late": "reopen"})
+    assert (again.status_code, again.json()["code"]) == (409, "partition.late_unknown")
+    assert follow(late, late="ignore")["late"] == "ignore"
 
 
 @pytest.mark.parametrize(
