@@ -21,7 +21,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -32,6 +32,7 @@ from engine.checkpoints import late_batches
 from engine.checkpoints.late_batches import LateBatch
 from engine.checkpoints.layout import StatePaths
 from engine.epoch_report import EpochReport, to_wire
+from engine.errors import EngineError
 from engine.jobs import processes
 from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.assignment import Assignment
@@ -108,10 +109,19 @@ class Home:
     def open(self) -> None:
         """Say hello, and begin to send heartbeats. What came late and the run before had no time to tell is told
         first."""
-        self._late += late_batches.untold(StatePaths(self.assignment.state_dir))
+        self._late += self._untold()
         self._call("hello", {"nonce": self.assignment.key, "pid": os.getpid(), "wire": WIRE})
         self._thread = threading.Thread(target=self._send_heartbeats, name="heartbeats", daemon=True)
         self._thread.start()
+
+    def _untold(self) -> Sequence[LateBatch]:
+        """What came late and was not told; nothing where that cannot be read, so that the run still says hello, and the
+        work what is wrong with its state."""
+        try:
+            return late_batches.untold(StatePaths(self.assignment.state_dir))
+        except (EngineError, OSError) as error:
+            LOG.error("what came late in earlier epochs cannot be told: %s", error)
+            return ()
 
     def started(self) -> None:
         """An epoch is committed, or there is none to be had."""

@@ -15,10 +15,13 @@ from typing import IO, Any
 
 import pytest
 
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.driver import home
 from engine.driver.home import Home, StopMode
 from engine.driver.main import drive
 from engine.epoch_report import EpochReport
+from engine.errors import UnreadableStateError
 from engine.jobs.process_usage import ProcessUsage, RunUsage
 from engine.jobs.runner import Holder
 from engine.jobs.status import Failure, Goodbye
@@ -296,6 +299,22 @@ def test_a_driver_that_cannot_write_its_name_down_says_so_and_does_nothing(
 
     (goodbye,) = control_plane.bodies_of("goodbye")
     assert (goodbye["error"]["code"], goodbye["error"]["cause"]) == ("data.disk_full", "outage")
+
+
+@pytest.mark.parametrize("damaged", ["lineage.json", "late/7"])
+def test_a_damaged_state_is_left_to_the_work_which_says_what_is_wrong(
+    control_plane: FakeControlPlane, damaged: str
+) -> None:
+    assignment = Driver(control_plane).home.assignment
+    write_lineage(StatePaths(assignment.state_dir).lineage, Lineage("a"))
+    (assignment.state_dir / "late").mkdir()
+    (assignment.state_dir / damaged).write_text("{")
+
+    assert drive(assignment, FailingWork(UnreadableStateError("damaged"))) == 3
+
+    assert len(control_plane.bodies_of("hello")) == 1
+    (goodbye,) = control_plane.bodies_of("goodbye")
+    assert goodbye["error"]["code"] == UnreadableStateError.code
 
 
 def test_a_control_plane_that_has_moved_is_found_again(control_plane: FakeControlPlane) -> None:
