@@ -51,8 +51,8 @@ class Target:
 
     @property
     def drops_all(self) -> bool:
-        """Whether its rows need not even leave Spark."""
-        return connector_of(self.table).drops_all
+        """Whether its rows need not even leave Spark; late ones do, since their minutes are told."""
+        return connector_of(self.table).drops_all and not self.takes_late_rows
 
     @property
     def refused(self) -> int | None:

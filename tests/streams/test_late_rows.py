@@ -70,6 +70,20 @@ def test_each_row_is_in_the_output_or_among_the_late_ones_once_across_a_kill(
     assert all(late["output"] == late["too_late"] for late in told.values())
 
 
+def test_the_minutes_of_late_rows_are_known_though_their_table_drops_them(spark: SparkSession, tmp_path: Path) -> None:
+    played = steps()[:6]
+    write_script(tmp_path / "script.json", played)
+    sql = SQL.format(folder=tmp_path)
+    begin = sql.index("WITH", sql.index("CREATE TABLE too_late"))
+    dropping = f"{sql[:begin]}WITH (connector = 'blackhole'){sql[sql.index(';', begin) :]}"
+
+    _, reports = play(spark, RunSpec("events", dropping, tmp_path / "state"))
+
+    told = {minute for report in reports for minute in _minutes(report.late.get("output", ()))}
+    fell_back = {str(row["ts"]) for step in played[2::3] for row in step.rows["p"]}
+    assert told == {int(datetime.fromisoformat(time).timestamp()) // 60 for time in fell_back}
+
+
 def _minutes(stretches: Sequence[Stretch]) -> list[int]:
     return [minute for begin, end in stretches for minute in range(begin, end)]
 
