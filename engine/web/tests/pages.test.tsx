@@ -5,6 +5,7 @@ import type { Job, Pipeline } from "../src/api/types";
 import { App } from "../src/app";
 import { Complaints, useVerdict } from "../src/editor/script";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
+import { ActionDialog } from "../src/pipeline/action-dialog";
 import { Logs } from "../src/pipeline/logs";
 import { Output } from "../src/pipeline/output";
 
@@ -129,4 +130,24 @@ test("a script is looked at again while the control plane is away, until it is b
   await vi.advanceTimersByTimeAsync(5_000);
 
   expect(place.textContent).toContain("Nothing is wrong with the script.");
+});
+
+test("what is being done is not left before it is known whether it was done", async () => {
+  let refuse: (error: Error) => void = () => undefined;
+  const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise((_done, fail) => (refuse = fail)));
+  const close = vi.fn();
+  await shown(<ActionDialog action={{ name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send }} close={close} done={close} />);
+  const dialog = place.querySelector("dialog")!;
+  const leave = () => dialog.dispatchEvent(new Event("cancel", { cancelable: true }));
+  const cancel = [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Cancel")!;
+  expect(leave()).toBe(true);
+
+  dialog.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
+  await vi.advanceTimersByTimeAsync(500);
+  expect([leave(), cancel.disabled]).toEqual([false, true]);
+  refuse(new Error("it was not done"));
+  await vi.advanceTimersByTimeAsync(500);
+
+  expect([leave(), cancel.disabled, close.mock.calls]).toEqual([true, false, []]);
+  expect(place.textContent).toContain("it was not done");
 });

@@ -70,7 +70,7 @@ export function ActionDialog({ action, close, done }: Props) {
   }
 
   return (
-    <dialog ref={dialog} class={plan ? "action wide" : "action"} aria-labelledby="action-title" onClose={close}>
+    <dialog ref={dialog} class={plan ? "action wide" : "action"} aria-labelledby="action-title" onCancel={(event) => isBusy && event.preventDefault()} onClose={close}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -116,7 +116,7 @@ export function ActionDialog({ action, close, done }: Props) {
           {!effects && !error && <p class="hint">Asking what it would do.</p>}
         </div>
         <p class="buttons">
-          <button type="button" onClick={() => dialog.current?.close()}>
+          <button type="button" disabled={isBusy} onClick={() => dialog.current?.close()}>
             Cancel
           </button>
           <button class={action.isDangerous ? "primary danger" : "primary"} disabled={effects === null || isBusy || error instanceof Refused}>
