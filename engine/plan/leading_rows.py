@@ -75,8 +75,10 @@ def _leading(over: Over, places: int) -> Leading | None:
     is_by_window = [_name(part) for part in function.partition] == [over.window]
     if not is_counted or not is_by_window or not function.order or places > MOST_PLACES:
         return None
-    first = function.order[0]
+    first, *others = function.order
     if not isinstance(first.expr, Column) or not _is_whole(first.expr.type):
+        return None
+    if not all(_is_passed_on(part.expr) for part in others):
         return None
     return Leading(over.window, first.expr, first.descending, places)
 

@@ -70,7 +70,10 @@ def test_all_rows_are_needed_otherwise(functions: str, condition: str) -> None:
     assert leading(functions, condition) is None
 
 
-def test_all_rows_are_needed_where_something_is_computed_that_could_fail() -> None:
-    ranking = "row_number() OVER (PARTITION BY w ORDER BY n DESC) AS place"
+@pytest.mark.parametrize(
+    ("then", "columns"), [("auction", "w, auction, 10 / n AS n, 1 AS one"), ("10 / auction", "w, n")]
+)
+def test_all_rows_are_needed_where_something_is_computed_that_could_fail(then: str, columns: str) -> None:
+    ranking = f"row_number() OVER (PARTITION BY w ORDER BY n DESC, {then}) AS place"
 
-    assert leading(ranking, "place = 1", columns="w, auction, 10 / n AS n, 1 AS one") is None
+    assert leading(ranking, "place = 1", columns=columns) is None
