@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_arroyo.answers import UpgradePlan
 from airflow_provider_arroyo.errors import UpgradeRefusedError
+from airflow_provider_arroyo.identity import pushed_before
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context
@@ -61,7 +62,7 @@ def _defer(task: BaseOperator, instance: Any, resume: str, limit: timedelta | No
 
 def check_answer(task: BaseOperator, context: Context, event: Any) -> str:
     """The id of the plan that a person has approved; refused when they have rejected it, or did not answer in time."""
-    asked = context["ti"].xcom_pull(task_ids=task.task_id, key=ASKED)
+    asked = pushed_before(context, ASKED)
     if not isinstance(event, dict) or "error" in event:
         reason = event.get("error_type", "no answer") if isinstance(event, dict) else "no answer"
         raise UpgradeRefusedError(f"nobody has approved plan {asked}: {reason}", code="upgrade.not_approved")

@@ -7,7 +7,7 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from airflow.sdk.execution_time.context import NEVER_EXPIRE
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
@@ -72,6 +72,13 @@ def remember(context: Context, key: str, memory: AskedChange | CountBefore) -> N
     store = context.get("task_state_store")
     if store is not None:
         store.set(key, asdict(memory), retention=NEVER_EXPIRE)
+
+
+def pushed_before(context: Context, key: str) -> Any:
+    """What this task has pushed before it was deferred. Airflow gives what all of a mapped task have pushed, as a list,
+    unless it is told which of them asks."""
+    task = context["ti"]
+    return task.xcom_pull(task_ids=task.task_id, key=key, map_indexes=task.map_index)
 
 
 def _secrets_mark(secrets: Mapping[str, str], token: str) -> str:

@@ -11,7 +11,7 @@ from airflow_provider_arroyo.answers import Rehearsal
 from airflow_provider_arroyo.calls import Json
 from airflow_provider_arroyo.deployments import find
 from airflow_provider_arroyo.errors import RefusedError, RehearsalError, RehearsalRefusedError, RowsDifferError
-from airflow_provider_arroyo.identity import CountBefore, idempotency_key, recall, remember
+from airflow_provider_arroyo.identity import CountBefore, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
 from airflow_provider_arroyo.waits import UntilRehearsed
 
@@ -107,8 +107,7 @@ class RehearseOperator(PipelineOperator):
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer: it is over."""
         pipeline = reached(event).pipeline
-        rehearsal = context["ti"].xcom_pull(task_ids=self.task_id, key="rehearsal_id")
-        return self._outcome(context, pipeline, str(rehearsal))
+        return self._outcome(context, pipeline, str(pushed_before(context, "rehearsal_id")))
 
     def _wish(self) -> dict[str, Json]:
         wish: dict[str, Json] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.deployments import newest_run
-from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember
+from airflow_provider_arroyo.identity import AskedChange, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
 from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
@@ -64,10 +64,9 @@ class RollbackOperator(PipelineOperator):
 
     def _summary(self, context: Context, pipeline_id: str) -> dict[str, Any]:
         pipeline = self.send(calls.get_pipeline(pipeline_id))
-        way = context["ti"].xcom_pull(task_ids=self.task_id, key=WAY)
         return {
             "pipeline_id": pipeline.id,
             "version": pipeline.version,
             "state": str(pipeline.state),
-            "rollback": way,
+            "rollback": pushed_before(context, WAY),
         }

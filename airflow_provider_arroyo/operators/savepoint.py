@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.errors import JobEndedError
-from airflow_provider_arroyo.identity import CountBefore, idempotency_key, recall, remember
+from airflow_provider_arroyo.identity import CountBefore, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.waits import UntilProven, UntilSavepoint
 
@@ -65,7 +65,7 @@ class SavepointOperator(PipelineOperator):
         return self._publish(context, pipeline, self._savepoint(context))
 
     def _savepoint(self, context: Context) -> str:
-        return str(context["ti"].xcom_pull(task_ids=self.task_id, key="savepoint_id"))
+        return str(pushed_before(context, "savepoint_id"))
 
     def _prove(self, context: Context, pipeline: str, savepoint_id: str) -> dict[str, Any]:
         """The savepoint is there: play its drill, if that is wanted."""

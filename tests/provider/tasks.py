@@ -52,8 +52,10 @@ class TaskInstance:
     def xcom_push(self, key: str, value: Any) -> None:
         self.pushed[key] = value
 
-    def xcom_pull(self, task_ids: str, key: str) -> Any:
-        return self.pushed.get(key)
+    def xcom_pull(self, task_ids: str, key: str, map_indexes: int | None = None) -> Any:
+        """Airflow gives what all of a mapped task have pushed, unless it is told which of them is meant."""
+        value = self.pushed.get(key)
+        return value if self.map_index in (-1, map_indexes) else ["what another one has pushed", value]
 
 
 class Run:
@@ -75,6 +77,7 @@ class Run:
         monkeypatch.setattr("airflow_provider_arroyo.hooks.arroyo._asleep", self._apause)
         self.at_pause: dict[int, Any] = {}
         self.max_tries = 3
+        self.map_index = -1
 
     def execute(self, task: Any) -> Any:
         """Try the task once; a deferred one goes through its trigger, made again from what the database would hold."""
@@ -97,7 +100,7 @@ class Run:
         self.max_tries += 4
 
     def context(self, task: Any) -> Any:
-        instance = TaskInstance(task.task_id, max_tries=self.max_tries, pushed=self.pushed)
+        instance = TaskInstance(task.task_id, map_index=self.map_index, max_tries=self.max_tries, pushed=self.pushed)
         edges = {"data_interval_start": self.data_interval_start, "data_interval_end": self.data_interval_end}
         interval = {name: edge for name, edge in edges.items() if edge}
         return {"ti": instance} | interval | ({"task_state_store": self.store} if self.store is not None else {})

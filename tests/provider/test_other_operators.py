@@ -36,6 +36,14 @@ def test_a_savepoint_is_waited_for_and_published(plane: FakeControlPlane, airflo
     assert airflow_run.pushed["savepoint_path"] == "/savepoints/sp_1"
 
 
+def test_one_of_several_mapped_ones_comes_back_to_its_own_savepoint(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks")
+    airflow_run.map_index = 1
+    task = SavepointOperator(task_id="keep", pipeline="clicks", deferrable=True)
+
+    assert airflow_run.execute(task)["savepoint_id"] == "sp_1"
+
+
 def test_two_tries_take_one_savepoint(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks")
     task = SavepointOperator(task_id="keep", pipeline="clicks")

@@ -53,6 +53,12 @@ def test_rows_that_differ_fail_the_task_once_and_are_there_all_the_same(
     assert airflow_run.pushed["rehearsal"]["differs"]
 
 
+def test_one_of_several_mapped_ones_comes_back_to_its_own_rehearsal(clicks: FakePipeline, airflow_run: Run) -> None:
+    airflow_run.map_index = 1
+
+    assert airflow_run.execute(rehearsing(deferrable=True))["rehearsal_id"] == "reh_1"
+
+
 def test_who_follows_may_decide_on_rows_that_differ(clicks: FakePipeline, airflow_run: Run) -> None:
     clicks.next_rehearsals.append(rehearsal_looks(only_new=1))
 

@@ -139,6 +139,18 @@ def test_the_plan_that_was_approved_is_the_result(
     assert task.execute_approved(airflow_run.context(task), event=APPROVED)["id"] == "88aa"
 
 
+@pytest.mark.parametrize("make", [lambda: planning(on_loss="approve"), deploying], ids=["plan", "deploy"])
+def test_one_of_several_mapped_ones_knows_the_plan_that_was_approved_for_it(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]], make: Callable[[], Any]
+) -> None:
+    plane.add("clicks").plan = LOSES
+    airflow_run.map_index = 1
+    task = make()
+    ask(airflow_run, task)
+
+    task.execute_approved(airflow_run.context(task), event=APPROVED)
+
+
 @pytest.mark.parametrize(("answer", "code"), [(REJECTED, "upgrade.rejected"), (LATE, "upgrade.not_approved")])
 @pytest.mark.parametrize("make", [lambda: planning(on_loss="approve"), deploying], ids=["plan", "deploy"])
 def test_what_was_not_approved_is_not_deployed(

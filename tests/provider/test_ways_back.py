@@ -44,6 +44,16 @@ def test_a_rollback_is_waited_for_and_says_what_stays_ahead(
 
 
 @both
+def test_one_of_several_mapped_ones_says_its_own_way_back(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks").version = 2
+    airflow_run.map_index = 1
+
+    assert airflow_run.execute(rolling_back(to="1", deferrable=deferrable))["rollback"]["savepoint_id"] == "sp_1"
+
+
+@both
 def test_a_restore_is_waited_for(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
     plane.add("clicks")
 
