@@ -20,8 +20,10 @@ from airflow.sdk import TaskGroup
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 
-OF_RUN = "{{ dag_run.run_after.strftime('%Y%m%dT%H%M%S%f') }}"
-"""Another text in each run, and the same for all tries of its tasks."""
+_MARK = "macros.uuid.uuid5(macros.uuid.NAMESPACE_OID, dag_run.dag_id ~ ' ' ~ dag_run.run_id).hex[:8]"
+OF_RUN = f"{{{{ dag_run.run_after.strftime('%Y%m%dT%H%M%S%f') }}}}-{{{{ {_MARK} }}}}"
+"""Another text in each run of each DAG, and the same for all tries of its tasks. Runs of several DAGs are due at the
+same instant, so that alone is not enough."""
 _OF_CONNECTION = ("arroyo_conn_id", "deferrable", "poll_interval")
 
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk import DAG, task
+from airflow.sdk.execution_time.context import MacrosAccessor
 
 from airflow_provider_arroyo.errors import DeadlineError, RefusedError
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
-from airflow_provider_arroyo.temporary_pipeline import temporary_pipeline
+from airflow_provider_arroyo.temporary_pipeline import OF_RUN, temporary_pipeline
 from airflow_provider_arroyo.testing import FakeControlPlane
 from airflow_provider_arroyo.testing.control_plane import problem
 
 from .tasks import Run
 
-CONTEXT: Any = {"dag_run": SimpleNamespace(run_after=datetime(2026, 1, 31, 12, tzinfo=UTC))}
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def context(dag_id: str = "trial", run_id: str = "scheduled__1") -> Any:
+    """What templates of a run at noon see."""
+    return {"dag_run": SimpleNamespace(dag_id=dag_id, run_id=run_id, run_after=NOON), "macros": MacrosAccessor()}
 
 
 def delete(**arguments: Any) -> DeletePipelineOperator:
@@ -113,11 +120,21 @@ def test_each_run_has_a_pipeline_of_its_own_which_writes_elsewhere(
 ) -> None:
     deploy, end = trial.get_task("orders.deploy"), trial.get_task("orders.delete")
     for each in (deploy, end):
-        each.render_template_fields(CONTEXT)
+        each.render_template_fields(context())
 
     assert isinstance(deploy, StreamingSqlOperator)
     airflow_run.execute(deploy)
     [request] = plane.matching_requests("PUT")
-    assert request.path.endswith("/orders-20260131T120000000000")
-    assert request.body["query"].endswith("SET sink_prefix = '20260131T120000000000';\n")
+    assert request.path.endswith("/orders-20260131T120000000000-fef879e9")
+    assert request.body["query"].endswith("SET sink_prefix = '20260131T120000000000-fef879e9';\n")
     assert airflow_run.execute(end)["deleted"]
+
+
+def test_no_run_of_any_other_dag_at_the_same_instant_has_the_same_pipeline(trial: DAG) -> None:
+    deploy = trial.get_task("orders.deploy")
+    runs = [("trial", "scheduled__1"), ("trial", "manual__1"), ("other", "scheduled__1")]
+
+    names = {deploy.render_template(OF_RUN, context(*run)) for run in runs}
+
+    assert len(names) == len(runs)
+    assert all(re.fullmatch(r"20260131T120000000000-[0-9a-f]{8}", name) for name in names)
