@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import calls, events
 from airflow_provider_arroyo.conversations import Conversation, Pause, ask_until_answered
 from airflow_provider_arroyo.errors import JobEndedError, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
@@ -48,17 +48,14 @@ class DeletePipelineOperator(PipelineOperator):
         return self._delete(pipeline.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer."""
+        """Back from the triggerer. What was stopped is deleted, and no other that has its name by now."""
         try:
             reached(event)
         except JobEndedError as error:
             self.log.warning("It is at rest: %s", error)
         except RefusedError as error:
             return self._missing(error)
-        try:
-            return self._delete(self.send(calls.get_pipeline(self.pipeline)).id)
-        except RefusedError as error:
-            return self._missing(error)
+        return self._delete(events.from_json(event).pipeline)
 
     def _delete(self, pipeline_id: str) -> dict[str, Any]:
         limit = self.wait_timeout

@@ -11,9 +11,11 @@ import pytest
 from airflow.sdk import DAG, task
 from airflow.sdk.execution_time.context import MacrosAccessor
 
+from airflow_provider_arroyo import events
 from airflow_provider_arroyo.errors import DeadlineError, RefusedError
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.temporary_pipeline import OF_RUN, temporary_pipeline
 from airflow_provider_arroyo.testing import FakeControlPlane
 from airflow_provider_arroyo.testing.control_plane import problem
@@ -72,6 +74,17 @@ def test_one_that_is_gone_already_ends_the_task_well_and_so_does_a_retry(
 
     assert airflow_run.execute(delete())["deleted"]
     assert airflow_run.execute(delete()) == {"pipeline_id": None, "deleted": False}
+
+
+def test_another_one_that_has_its_name_by_now_is_not_deleted(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks").become("Stopped")
+    task = delete(deferrable=True)
+    stopped = events.to_json(events.Reached("pl_1", JobState.STOPPED))
+    del plane.pipelines["pl_1"]
+    plane.add("clicks").become("Stopped")
+
+    assert task.execute_complete(airflow_run.context(task), event=stopped) == {"pipeline_id": None, "deleted": False}
+    assert set(plane.pipelines) == {"pl_2"}
 
 
 def test_a_savepoint_that_is_being_taken_is_waited_for(plane: FakeControlPlane, airflow_run: Run) -> None:
