@@ -23,6 +23,7 @@ from typing import Any, Literal
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, TaskGroup
 
+from airflow_provider_arroyo.operators.base import is_file
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.operators.upgrade_plan import UpgradePlanOperator
 
@@ -159,6 +160,4 @@ def _with_paths(arguments: dict[str, Any], folder: Path) -> dict[str, Any]:
     udfs = arguments.get("udfs")
     if udfs is None:
         return arguments
-    is_file = [udf.endswith(".py") and "\n" not in udf for udf in udfs]
-    places = [str(folder / udf) if of_file else udf for udf, of_file in zip(udfs, is_file, strict=True)]
-    return {**arguments, "udfs": places}
+    return {**arguments, "udfs": [str(folder / udf) if is_file(udf) else udf for udf in udfs]}

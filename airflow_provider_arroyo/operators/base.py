@@ -105,11 +105,11 @@ class PipelineOperator(BaseOperator):
         poll = timedelta(seconds=self.poll_interval)
         return settle(self.hold(waits.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
 
-    def source_of(self, udf: str) -> str:
-        """The source of Python functions itself, or what is in the file of that name beside the DAG."""
-        if "\n" in udf or not udf.endswith(".py"):
-            return udf
-        return (Path(self.dag.folder) / udf).read_text()
+    def sources_of(self, udfs: Sequence[str] | None) -> tuple[str, ...] | None:
+        """The sources of Python functions: each is given itself, or is in a file beside the DAG. None stays None."""
+        if udfs is None:
+            return None
+        return tuple((Path(self.dag.folder) / udf).read_text() if is_file(udf) else udf for udf in udfs)
 
     def on_kill(self) -> None:
         """The task is told to end, by a user or because its worker goes away: what it waits for goes on."""
@@ -139,6 +139,11 @@ class PipelineOperator(BaseOperator):
             raise DetachedError(
                 f"the task was told to end while it waited; pipeline {self.pipeline} goes on as it was asked to"
             )
+
+
+def is_file(udf: str) -> bool:
+    """Whether a text is the name of a file with Python functions, and not their source."""
+    return udf.endswith(".py") and "\n" not in udf
 
 
 def reached(event: object) -> Reached:

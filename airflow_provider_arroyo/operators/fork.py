@@ -79,7 +79,7 @@ class ForkOperator(PipelineOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask for it, and wait until it runs."""
         settings = None if self.settings is None else {name: str(value) for name, value in self.settings.items()}
-        sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
+        sources = self.sources_of(self.udfs)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         spec = PipelineSpec(self.sql, None, settings, sources, None, secrets)
         token = self.hook.get_conn().token if secrets else None

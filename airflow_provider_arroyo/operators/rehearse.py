@@ -117,8 +117,8 @@ class RehearseOperator(PipelineOperator):
             "hold_back": list(self.hold_back),
             "examples": self.examples,
         }
-        if self.udfs is not None:
-            wish["udfs"] = [self.source_of(udf) for udf in self.udfs]
+        if (sources := self.sources_of(self.udfs)) is not None:
+            wish["udfs"] = list(sources)
         if self.savepoint:
             wish["savepoint_id"] = self.savepoint
         if self.limit is not None:

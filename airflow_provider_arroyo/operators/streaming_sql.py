@@ -279,7 +279,7 @@ class StreamingSqlOperator(PipelineOperator):
             place = spark_place(self.spark_conn_id)
             settings = {**place.settings, **(settings or {})}
             interval = place.checkpoint_interval if interval is None else interval
-        sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
+        sources = self.sources_of(self.udfs)
         parallelism = None if self.parallelism is None else int(self.parallelism)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         return PipelineSpec(self.script, parallelism, settings, sources, interval, secrets)
@@ -295,8 +295,8 @@ class StreamingSqlOperator(PipelineOperator):
 
     def _plan(self) -> UpgradePlan:
         """What would become of the state; there is none where there is no pipeline."""
-        sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
-        plan = self.hold(shown_plan(self.pipeline, self.script, sources, self._wish(None), now))
+        sources, wish = self.sources_of(self.udfs), self._wish(None)
+        plan = self.hold(shown_plan(self.pipeline, self.script, sources, wish, now))
         self.log.info("%s", plan.text)
         return plan
 

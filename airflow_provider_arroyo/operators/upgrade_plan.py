@@ -88,8 +88,7 @@ class UpgradePlanOperator(PipelineOperator):
     def _plan(self) -> UpgradePlan:
         """The plan, which can be done."""
         wish = UpgradeWish(keep_state=tuple(self.keep_state), reset=tuple(self.reset), hold_back=tuple(self.hold_back))
-        sources = None if self.udfs is None else tuple(map(self.source_of, self.udfs))
-        plan = self.hold(shown_plan(self.pipeline, self.sql, sources, wish, now))
+        plan = self.hold(shown_plan(self.pipeline, self.sql, self.sources_of(self.udfs), wish, now))
         self.log.info("%s", plan.text)
         if plan.is_refused:
             raise UpgradeRefusedError(
