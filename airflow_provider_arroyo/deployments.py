@@ -9,7 +9,7 @@ from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Pipeline, UpgradePlan
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, ask, ask_until_answered
-from airflow_provider_arroyo.errors import ArroyoError, RefusedError, StoppedMeanwhileError
+from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, ArroyoError, RefusedError, StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange
 from airflow_provider_arroyo.states import JobState
 
@@ -130,7 +130,7 @@ def _submit(desired: DesiredPipeline, before: Pipeline | None, now: Clock) -> Co
 def _stopped_meanwhile(desired: DesiredPipeline, pipeline: Pipeline | None) -> StoppedMeanwhileError:
     if pipeline is None:
         return StoppedMeanwhileError(
-            f"pipeline {desired.name} was deleted after this task had deployed it", code="pipeline.not_found"
+            f"pipeline {desired.name} was deleted after this task had deployed it", code=UNKNOWN_PIPELINE
         )
     return StoppedMeanwhileError(
         f"pipeline {pipeline.name} was stopped by {pipeline.who_stopped_it}, after this task had deployed it"

@@ -10,6 +10,11 @@ from datetime import timedelta
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+UNKNOWN_PIPELINE = "pipeline.not_found"
+"""The control plane's own word: a 404 alone may come from whatever else listens at a wrong address."""
+BUSY = "pipeline.busy"
+"""What it says while something that is in the way ends by itself: a savepoint, a run that was given up, a stop."""
+
 
 class ArroyoError(AirflowException):
     """Something went wrong; `message` says what, `hint` what to do next. `patience` is how long to ask again for."""

@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls, events
 from airflow_provider_arroyo.conversations import Conversation, Pause, ask_until_answered
-from airflow_provider_arroyo.errors import JobEndedError, RefusedError
+from airflow_provider_arroyo.errors import BUSY, UNKNOWN_PIPELINE, JobEndedError, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.operators.stop import UNKNOWN_PIPELINE
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-BUSY = "pipeline.busy"
-"""What the control plane says while a savepoint is taken, or a run that was given up has not ended yet."""
 
 
 class DeletePipelineOperator(PipelineOperator):

@@ -12,6 +12,7 @@ from airflow_provider_arroyo.answers import Arrival, Departure, MoveTask
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.conversations import ask_until_answered
 from airflow_provider_arroyo.errors import (
+    BUSY,
     ArroyoError,
     BadConnectionError,
     DeadlineError,
@@ -188,12 +189,12 @@ class MoveOperator(PipelineOperator):
         return outcome
 
     def _until(self, look: Callable[[], T | None], what: str, deadline: datetime | None) -> T:
-        """Look until there is something; `pipeline.busy` says to look again."""
+        """Look until there is something; a control plane that is busy is asked again."""
         while True:
             try:
                 seen = look()
             except RefusedError as error:
-                if error.code != "pipeline.busy":
+                if error.code != BUSY:
                     raise
                 seen = None
             if seen is not None:

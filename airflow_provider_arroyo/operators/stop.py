@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from airflow_provider_arroyo import calls, waits
 from airflow_provider_arroyo.answers import Pipeline
-from airflow_provider_arroyo.errors import RefusedError
+from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-UNKNOWN_PIPELINE = "pipeline.not_found"
-"""The control plane's own word: a 404 alone may come from whatever else listens at a wrong address."""
 
 Mode = Literal["checkpoint", "graceful", "immediate", "force"]
 
