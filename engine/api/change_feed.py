@@ -30,6 +30,7 @@ class FeedItem:
     number: int
     pipeline_id: str
     text: str
+    is_preview: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +104,19 @@ class ChangeFeed:
         if self._tending is None and self._readers > 0:
             self._tending = asyncio.get_running_loop().create_task(self._tend())
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest change, also of a preview; 0 without any."""
+        return self._newest
+
     def after(self, number: int) -> Sequence[FeedItem]:
-        """What has changed after a number, in order."""
+        """What has changed after a number but for previews, in order."""
         items: list[FeedItem] = []
         for item in reversed(self._items.values()):
             if item.number <= number:
                 break
-            items.append(item)
+            if not item.is_preview:
+                items.append(item)
         return items[::-1]
 
     def knows(self, number: int) -> bool:

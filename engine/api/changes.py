@@ -19,7 +19,9 @@ from engine.api.change_feed import ChangeFeed, FeedItem, News
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.errors import AuthError, RequestError
+from engine.jobs import ids
 from engine.store import changes as stored_changes
+from engine.store import previews
 from engine.store.database import Database
 from engine.store.lineages import giving_up_state
 from engine.store.records import read_each
@@ -81,7 +83,7 @@ async def list_changes(
     after: After = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=55)] = 0,
 ) -> ChangesPage:
-    """List the pipelines that have changed after a cursor, as they are now; all of them without one. With
+    """List the pipelines but previews that have changed after a cursor, as they are now; all of them without one. With
     `timeout_seconds`, the answer waits until one has."""
     feed = context.changes.feed
     asked = None if after is None else Cursor.read(after)
@@ -90,8 +92,7 @@ async def list_changes(
         start, is_reset = _start(feed, asked)
         if asked is not None and not is_reset:
             await _wait(feed, start.number, min(timeout_seconds, context.long_poll_max.total_seconds()), request)
-        items = feed.after(start.number)
-    end = items[-1].number if items else start.number
+        items, end = feed.after(start.number), feed.newest
     data = [Change.model_validate_json(item.text) for item in items]
     return ChangesPage(data=data, cursor=str(Cursor(start.log, end)), reset=is_reset)
 
@@ -144,11 +145,11 @@ async def stream_changes(
     last_event_id: Annotated[str | None, Header(max_length=64, description="The same, as browsers send it.")] = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=86_400, description="When it is to end at the latest.")] = 86_400,
 ) -> Response:
-    """Send the pipelines that have changed, as they are now, as server-sent events: first what has since the cursor,
-    all of them without one; `ready` says that this was all, and then each change follows as it happens. The `id` of an
-    event is the cursor. `reset` says that everything comes anew, since what came after the cursor is not known. The
-    data of `change` is a pipeline as `GET /changes` lists it. The stream ends now and then: come back with the last
-    `id`, after a restart of the control plane, too."""
+    """Send the pipelines but previews that have changed, as they are now, as server-sent events: first what has since
+    the cursor, all of them without one; `ready` says that this was all, and then each change follows as it happens. The
+    `id` of an event is the cursor. `reset` says that everything comes anew, since what came after the cursor is not
+    known. The data of `change` is a pipeline as `GET /changes` lists it. The stream ends now and then: come back with
+    the last `id`, after a restart of the control plane, too."""
     text = last_event_id or after
     asked = None if text is None else Cursor.read(text)
     feed = context.changes.feed
@@ -164,19 +165,17 @@ async def _pieces(request: Request, context: Context, asked: Cursor | None, seco
     with feed.reading():
         await feed.look()
         start, is_reset = _start(feed, asked)
-        items = feed.after(start.number)
-        number = items[-1].number if items else start.number
+        items, number = feed.after(start.number), feed.newest
         yield "retry: 1000\n\n" + ("event: reset\ndata: {}\n\n" if is_reset else "")
         yield _events(start.log, items) + f"id: {Cursor(start.log, number)}\nevent: ready\ndata: {{}}\n\n"
         while (remaining := end - loop.time()) > 0 and not feed.is_closed:
             # asked before the wait, too: who has left while something was sent is not roused any more
-            has_grown = is_let_in(request) and await feed.wait(number, min(_HEARTBEAT_SECONDS, remaining))
+            if is_let_in(request):
+                await feed.wait(number, min(_HEARTBEAT_SECONDS, remaining))
             if not is_let_in(request):
                 return
-            items = feed.after(number)
-            number = items[-1].number if items else number
-            if items or not has_grown:
-                yield _events(start.log, items) or ": still here\n\n"
+            items, number = feed.after(number), feed.newest
+            yield _events(start.log, items) or ": still here\n\n"
 
 
 def read(database: Database, number: int) -> News:
@@ -185,6 +184,7 @@ def read(database: Database, number: int) -> News:
         log = stored_changes.log(connection)
         news = stored_changes.since(connection, number)
         records = {record.pipeline.id: record for record in read_each(connection, [item.pipeline_id for item in news])}
+        passing = previews.among(connection, records)
         given_up = giving_up_state(connection, list(records.values()))
     items = []
     for stored in news:
@@ -195,7 +195,9 @@ def read(database: Database, number: int) -> News:
             deleted=record is None,
             job=None if record is None else answers.job(record, is_given_up=record.pipeline.id in given_up),
         )
-        items.append(FeedItem(stored.number, stored.pipeline_id, change.model_dump_json()))
+        # of one that is no more, only the name tells
+        is_preview = ids.is_id(stored.name, "preview") if record is None else stored.pipeline_id in passing
+        items.append(FeedItem(stored.number, stored.pipeline_id, change.model_dump_json(), is_preview))
     return News(log.id, log.forgotten, items)
 
 
@@ -211,9 +213,9 @@ def _start(feed: ChangeFeed, asked: Cursor | None) -> tuple[Cursor, bool]:
 async def _wait(feed: ChangeFeed, number: int, seconds: float, request: Request) -> None:
     """Wait for a change after a number, for so long at most, and for as long as who asks is let in."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
-    while await feed.wait(number, end - loop.time()) and not feed.after(number) and is_let_in(request):
-        pass  # somebody else has left
+    end, seen = loop.time() + seconds, number
+    while await feed.wait(seen, end - loop.time()) and not feed.after(number) and is_let_in(request):
+        seen = feed.newest  # a preview has changed, or somebody else has left
     if not is_let_in(request):
         raise AuthError("the token has ended while the request was held", hint="ask for another token")
 

@@ -41,7 +41,8 @@ QueryDep = Annotated[EventQuery, Depends(_query)]
 
 @ROUTER.get("/events", responses=refusals(400))
 def list_all(query: QueryDep, context: ContextDep, limit: Limit = 100) -> Page[answers.PipelineEvent]:
-    """List everything that happened to all pipelines, newest first; with `after`, what came since, oldest first."""
+    """List everything that happened to all pipelines but previews, newest first; with `after`, what came since, oldest
+    first."""
     return _page(context, query, limit)
 
 

@@ -77,22 +77,16 @@ async def _pieces(
     end = loop.time() + seconds
     with feed.reading():
         await feed.look()
-        number = _newest(context)
+        number = feed.newest
         yield "retry: 1000\n\n" + shown.events
         while not shown.is_over and (remaining := end - loop.time()) > 0 and not feed.is_closed:
             has_grown = is_let_in(request) and await feed.wait(number, min(_HEARTBEAT_SECONDS, remaining))
             if not is_let_in(request):
                 return
-            number = _newest(context, number)
+            number = feed.newest
             shown = await run_in_threadpool(_read, context, *what, shown.positions)
             if shown.events or not has_grown:
                 yield shown.events or ": still here\n\n"
-
-
-def _newest(context: Context, number: int = 0) -> int:
-    """How far the changes of all pipelines have come."""
-    items = context.changes.feed.after(number)
-    return items[-1].number if items else number
 
 
 def _read(context: Context, pipeline: str, job: str, table: str | None, positions: Mapping[str, int]) -> _Shown:

@@ -10,6 +10,7 @@ from typing import Literal
 from sqlalchemy import Column, Connection, Integer, Table, Text, insert, select
 
 from engine.jobs.status import JobEvent
+from engine.store import previews
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 from engine.store.pipelines import PIPELINES
@@ -69,7 +70,8 @@ def newest_messages(connection: Connection, code: str, runs: Mapping[str, int]) 
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Which events: of one job or of all, those after or before an event, since an instant, of a severity at least."""
+    """Which events: of one job or of all but previews, those after or before an event, since an instant, of a severity
+    at least."""
 
     job_id: str | None = None
     after: int | None = None
@@ -100,6 +102,8 @@ def page(connection: Connection, filters: EventQuery, limit: int) -> Sequence[St
         query = query.where(EVENTS.c.level.in_(_AT_LEAST[filters.severity]))
     if filters.job_id is not None:
         query = query.where(EVENTS.c.job_id == filters.job_id)
+    else:
+        query = query.where(PIPELINES.c.id.not_in(previews.all_of_them()))
     if filters.after is not None:
         query = query.where(EVENTS.c.id > filters.after)
     if filters.before is not None:

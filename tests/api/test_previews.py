@@ -41,6 +41,27 @@ def test_a_preview_writes_nowhere_and_lists_do_not_show_it(plane: Plane) -> None
     assert len(plane.get("/jobs")["data"]) == 1
 
 
+def test_neither_changes_nor_events_of_all_pipelines_tell_of_it(plane: Plane) -> None:
+    plane.run("orders")
+    before = plane.get("/changes")["cursor"]
+    preview = made(plane)
+    plane.come_up()
+    plane.end("failed", {"code": "sink.failed", "message": "broken"})
+
+    def told(after: str = "") -> set[str]:
+        return {change["pipeline"] for change in plane.get(f"/changes{after}")["data"]}
+
+    assert plane.get(f"/pipelines/{preview['id']}/events")["data"]
+    assert {event["pipeline"] for event in plane.get("/events")["data"]} == {"orders"}
+    assert told() == {"orders"}
+    care(plane, 60)
+    care(plane)
+    assert not is_there(plane, preview)
+    plane.deploy("clicks")
+    assert told() == {"orders", "clicks"}
+    assert preview["name"] not in told(f"?after={before}")
+
+
 def test_what_nobody_looks_at_is_stopped_and_deleted(plane: Plane) -> None:
     preview = made(plane)
     plane.come_up()
