@@ -19,6 +19,7 @@ from engine.api.problems import refusals
 from engine.epoch_report import EpochReport, TableFigures
 from engine.errors import EpochNotKeptError
 from engine.instants import to_micros
+from engine.jobs.plan_picture import table_of
 from engine.store import checkpoints, versions
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/jobs/{job}", tags=["jobs"], responses=refusals(404))
@@ -86,7 +87,7 @@ def list_metrics(pipeline: str, job: str, context: ContextDep) -> Page[OperatorM
         picture = json.loads(versions.get(connection, record.pipeline.id, number).graph)
         reports = checkpoints.latest(connection, record.status.job_id, _AT_MOST)
     nodes = picture.get("nodes", ())
-    tables = Counter(node["description"].split(" ")[1] for node in nodes if node["operator"] in ("Scan", "Write"))
+    tables = Counter(filter(None, map(table_of, nodes)))
     rates = list(_rates(reports, context.clock()))
     return Page(
         data=[
@@ -141,10 +142,8 @@ def _groups(
     rates: Sequence[tuple[int, float, Mapping[str, TableFigures]]],
 ) -> list[MetricGroup]:
     """The rates of a source or sink that is at one place of the plan."""
-    if node["operator"] not in ("Scan", "Write"):
-        return []
-    table, is_read = node["description"].split(" ")[1], node["operator"] == "Scan"
-    if tables[table] > 1:
+    table, is_read = table_of(node), node["operator"] == "Scan"
+    if table is None or tables[table] > 1:
         return []
     rows = [
         (at, figures[table].rows_in if is_read else figures[table].rows_out, seconds)

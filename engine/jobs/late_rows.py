@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from engine.jobs.plan_picture import table_of
+
 
 def takes_late_rows(graph: str | None, table: str | None) -> bool:
     """Whether there is a table for late rows of a sink, or of any with None."""
@@ -22,7 +24,7 @@ def takes_late_rows(graph: str | None, table: str | None) -> bool:
     if table is None:
         return bool(late)
     sources = {scan for number in late for scan in _scans(number, nodes, below)}
-    sinks = [number for number, node in nodes.items() if node["description"] == f"Write {table}"]
+    sinks = [number for number, node in nodes.items() if node["operator"] == "Write" and table_of(node) == table]
     return any(scan in sources for number in sinks for scan in _scans(number, nodes, below))
 
 
@@ -34,5 +36,5 @@ def _scans(top: int, nodes: Mapping[int, Mapping[str, str]], below: Mapping[int,
         if number not in seen:
             seen.add(number)
             todo += below.get(number, ())
-            if nodes[number]["operator"] == "Scan":
-                yield nodes[number]["description"].partition(" (")[0]
+            if nodes[number]["operator"] == "Scan" and (table := table_of(nodes[number])) is not None:
+                yield table

@@ -230,6 +230,8 @@ def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane
             (2, "Scan", "Scan twice (n)"),
             (3, "Filter", "Filter n"),
             (4, "Write", "Write counts"),
+            (5, "Scan", "Scan my clicks (n)"),
+            (6, "Scan", "Scan my orders (n)"),
         )
     ]
     picture = json.dumps({"nodes": nodes, "edges": [{"src_id": 0, "dest_id": 4, "edge_type": "forward"}]})
@@ -238,7 +240,12 @@ def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane
         plane.context, plan=lambda query, udfs: replace(plan(query, udfs), graph=picture)
     )
     pipeline = plane.run(parallelism=3)
-    tables = {"clicks": {"rows_in": 120}, "counts": {"rows_out": 60}, "twice": {"rows_in": 9}}
+    tables = {
+        "clicks": {"rows_in": 120},
+        "counts": {"rows_out": 60},
+        "twice": {"rows_in": 9},
+        "my clicks": {"rows_in": 240},
+    }
     reports = [{**report(epoch, 2 * epoch), "tables": tables} for epoch in (0, 1)]
     plane.call("heartbeat", {"state": "running", "reports": reports})
     at = f"/pipelines/{pipeline['id']}"
@@ -257,7 +264,15 @@ def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane
             (rate["name"], rate["subtasks"][0]["metrics"][0]["value"]) for rate in group["metric_groups"]
         ]
         for group in groups
-    } == {0: [("messages_sent", 1.0)], 1: [], 2: [], 3: [], 4: [("messages_recv", 0.5)]}
+    } == {
+        0: [("messages_sent", 1.0)],
+        1: [],
+        2: [],
+        3: [],
+        4: [("messages_recv", 0.5)],
+        5: [("messages_sent", 2.0)],
+        6: [],
+    }
 
 
 def test_connections_of_the_administrator_are_listed_without_their_secrets(plane: Plane) -> None:
