@@ -30,6 +30,7 @@ from engine.errors import (
 )
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.fault_points import RehearsalPoint
+from engine.jobs.last_words import last_words
 from engine.jobs.rehearsal import RehearsalOrder
 from engine.jobs.rehearsal_processes import Rehearsers, folder_of
 from engine.jobs.status import JobEvent
@@ -121,11 +122,7 @@ class RehearsalWatch:
         return None
 
     def _last_words(self, rehearsal: Rehearsal) -> str:
-        try:
-            log = folder_of(self.context.directory, rehearsal.id).log.read_text(errors="replace")
-        except OSError:
-            return "without a word"
-        lines = log.strip().splitlines()
+        lines = last_words(folder_of(self.context.directory, rehearsal.id).log).splitlines()
         return f"with the words: {lines[-1][:500]}" if lines else "without a word"
 
     def _begin(self, rehearsal: Rehearsal) -> None:

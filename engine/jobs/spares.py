@@ -29,6 +29,7 @@ from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.free_memory import free_memory
+from engine.jobs.last_words import last_words
 from engine.jobs.spec import RunSettings, read_run_settings
 
 LOG = logging.getLogger(__name__)
@@ -220,8 +221,4 @@ def fits(assignment: Assignment) -> bool:
 
 
 def _last_words(spare: Spare) -> tuple[int | None, str]:
-    try:
-        words = (spare.directory / LOG_FILE).read_text(errors="replace").strip()[-500:]
-    except OSError:
-        words = ""
-    return spare.process.poll(), words or "it said nothing"
+    return spare.process.poll(), last_words(spare.directory / LOG_FILE)[-500:] or "it said nothing"
