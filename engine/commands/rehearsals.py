@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Client, Json, field_of, is_away, segment
+from engine.commands.long_poll import PATIENCE
 from engine.commands.remote import (
     FAILED,
     add_pipeline,
@@ -32,8 +33,6 @@ from engine.start_positions import read_starts
 DIFFERENT, INTERRUPTED = 2, 130
 _OPEN = ("waiting", "running")
 _PAUSE = 0.5
-_PATIENCE = 30.0
-"""Seconds that the control plane may be away meanwhile: one that restarts goes on with the rehearsal."""
 _MOST = 1000
 _ELSEWHERE = ("scratch", "parallelism", "connections", "old_udf")
 """What only a rehearsal on this machine is told; a control plane knows it of the pipeline."""
@@ -104,7 +103,7 @@ def _until_over(
         try:
             answer = look()
         except EngineError as error:
-            if not is_away(error) or clock() - answered > _PATIENCE:
+            if not is_away(error) or clock() - answered > PATIENCE:
                 raise
         else:
             answered = clock()
