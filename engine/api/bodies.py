@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -38,6 +39,11 @@ class Udf(Body):
 
     definition: str = Field(description="The source text.")
     language: Literal["python"] = "python"
+
+
+def udf_texts(udfs: Iterable[str | Udf]) -> tuple[str, ...]:
+    """The source texts of files that are said as text alone or as `Udf`."""
+    return tuple(udf if isinstance(udf, str) else udf.definition for udf in udfs)
 
 
 def _check_text(text: str) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from engine import secret_references
 from engine.api import answers
-from engine.api.bodies import Body, Udf
+from engine.api.bodies import Body, Udf, udf_texts
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
@@ -122,7 +122,7 @@ class Deployment(Body):
         """The part that makes a version, on top of the one before."""
         spec = replace(before, query=self.query)
         if self.udfs is not None:
-            spec = replace(spec, udfs=tuple(udf if isinstance(udf, str) else udf.definition for udf in self.udfs))
+            spec = replace(spec, udfs=udf_texts(self.udfs))
         if self.settings is not None:
             spec = replace(spec, settings=self.settings)
         if "checkpoint_interval_micros" in self.model_fields_set:

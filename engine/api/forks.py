@@ -18,7 +18,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.bodies import Body, Udf
+from engine.api.bodies import Body, Udf, udf_texts
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.deployments import Name, Names, Secrets, check_starts, plan_of, refuse_id, starts_of
@@ -190,9 +190,7 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
         before = versions.get(connection, origin.id, stored.version or origin.version)
         written = targets.of_version(connection, origin.id, before.number)
     _, parallelism = read_checked(context, stored)
-    udfs = before.spec.udfs
-    if body.udfs is not None:
-        udfs = tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs)
+    udfs = before.spec.udfs if body.udfs is None else udf_texts(body.udfs)
     settings = before.spec.settings if body.settings is None else body.settings
     spec = Spec(body.query, udfs, settings, before.spec.checkpoint_interval)
     planned = plan_of(spec, context)

@@ -22,16 +22,15 @@ from sqlalchemy import Connection
 
 from engine.api import rehearsal_answers as answers
 from engine.api.answers import Page
-from engine.api.bodies import Body, Udf
 from engine.api.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
-from engine.api.deployments import Names, plan_of, starts_of
+from engine.api.deployments import plan_of, starts_of
+from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
 from engine.api.rehearsal_room import refuse_without_room
 from engine.errors import RehearsalBusyError, RehearsalStoppedError, SavepointError
 from engine.jobs import desired, ids
 from engine.jobs.rehearsal import RehearsedChange
-from engine.jobs.spec import Spec
 from engine.store import pipelines, rehearsals, savepoints, versions
 from engine.store.records import read_record
 from engine.store.rehearsals import Rehearsal
@@ -40,22 +39,9 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}/rehearsals", tags=["rehearsals"
 _MOST_EXAMPLES = 1000
 
 
-class RehearsalRequest(Body):
+class RehearsalRequest(OtherQuery):
     """Another query for a pipeline; what may be given up of its state is said as in a deployment."""
 
-    query: str = Field(min_length=1, description="The SQL text.")
-    udfs: tuple[str | Udf, ...] | None = Field(
-        default=None, description="Files of Python functions that the query may use; those of the pipeline by default."
-    )
-    keep_state: Names = Field(
-        default=(), description="Operators whose state stays although the rows before it have changed their meaning."
-    )
-    reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
-    hold_back: Names = Field(
-        default=(),
-        description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
-        "of with NULL.",
-    )
     settings: dict[str, str] | None = Field(
         default=None,
         description="Of these `memory` and `start_from` count; those of the pipeline by default.",
@@ -90,7 +76,7 @@ def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, cont
         current = versions.get(connection, record.pipeline.id, record.pipeline.version).spec
         place = _place(connection, context, record.pipeline.id, body.savepoint_id)
         _refuse_another(connection, record.pipeline.id)
-    spec = _spec(current, body)
+    spec = body.to_spec(current)
     plan_of(spec, context)  # refuses what cannot be run, with every complaint
     change = RehearsedChange(
         spec.query, spec.udfs, current.udfs, spec.settings, body.keep_state, body.reset, body.hold_back, body.examples
@@ -179,13 +165,6 @@ def _refuse_another(connection: Connection, pipeline_id: str) -> None:
         raise RehearsalBusyError(
             f"rehearsal {other.id} of the pipeline is {other.state}", hint="wait until it is over, or call it off"
         )
-
-
-def _spec(current: Spec, body: RehearsalRequest) -> Spec:
-    spec = replace(current, query=body.query)
-    if body.udfs is not None:
-        spec = replace(spec, udfs=tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs))
-    return spec if body.settings is None else replace(spec, settings=body.settings)
 
 
 def _limit(context: Context, body: RehearsalRequest) -> timedelta:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from engine.api import answers
-from engine.api.bodies import Body, Udf
 from engine.api.context import ContextDep
-from engine.api.deployments import Names, check_starts, plan_of, starts_of
+from engine.api.deployments import check_starts, plan_of, starts_of
 from engine.api.expectations import with_expectations
+from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
 from engine.jobs import desired
 from engine.jobs.spec import ShownUpgrade, Upgrade
@@ -22,22 +20,9 @@ from engine.store.records import read_record
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
 
 
-class PlanRequest(Body):
+class PlanRequest(OtherQuery):
     """Another query for a pipeline; what may be given up of its state is said as in a deployment."""
 
-    query: str = Field(min_length=1, description="The SQL text.")
-    udfs: tuple[str | Udf, ...] | None = Field(
-        default=None, description="Files of Python functions that the query may use; those of the pipeline by default."
-    )
-    keep_state: Names = Field(
-        default=(), description="Operators whose state stays although the rows before it have changed their meaning."
-    )
-    reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
-    hold_back: Names = Field(
-        default=(),
-        description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
-        "of with NULL.",
-    )
     settings: dict[str, str] | None = Field(
         default=None,
         description="The settings of its runs, of which `start_from` says where tables begin; those of the pipeline "
@@ -53,11 +38,7 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
         record = read_record(connection, pipeline)
         desired.refuse_while_restored(record.pipeline)  # else this would be the plan for the state that goes
         current = versions.get(connection, record.pipeline.id, record.pipeline.version)
-    spec = replace(current.spec, query=body.query)
-    if body.udfs is not None:
-        spec = replace(spec, udfs=tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs))
-    if body.settings is not None:
-        spec = replace(spec, settings=body.settings)
+    spec = body.to_spec(current.spec)
     planned = plan_of(spec, context)  # refuses what cannot be run, with every complaint
     state, wish = (
         context.directory.state(record.pipeline.id),

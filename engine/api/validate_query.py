@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from engine.api.answers import graph
-from engine.api.bodies import Body, Udf
+from engine.api.bodies import Body, Udf, udf_texts
 from engine.api.context import ContextDep
 from engine.api.problems import Complaint, complaints_of, refusals
 from engine.errors import EngineError, RequestTooLargeError
@@ -43,7 +43,7 @@ def validate(body: Question, context: ContextDep) -> Verdict:
             hint="the setting api.max_query_bytes is the limit",
         )
     try:
-        planned = context.plan(body.query, [udf if isinstance(udf, str) else udf.definition for udf in body.udfs or ()])
+        planned = context.plan(body.query, udf_texts(body.udfs or ()))
     except EngineError as error:
         return Verdict(errors=complaints_of(error))
     return Verdict(graph=graph(planned.graph, 1))
