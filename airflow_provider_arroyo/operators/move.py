@@ -19,6 +19,7 @@ from airflow_provider_arroyo.errors import (
     JobEndedError,
     MoveError,
     RefusedError,
+    SecretError,
 )
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.operators.base import PipelineOperator, now
@@ -94,7 +95,7 @@ class MoveOperator(PipelineOperator):
             departure = self._begin(pipeline, to)
         try:
             departure = self._carry(departure, deadline)
-        except (RefusedError, MoveError) as error:
+        except (RefusedError, MoveError, SecretError) as error:
             self._take_back(pipeline, error)
             raise
         return self._start(departure, deadline)

@@ -14,6 +14,7 @@ from airflow_provider_arroyo.errors import (
     DetachedError,
     MoveError,
     RefusedError,
+    SecretError,
 )
 from airflow_provider_arroyo.operators.move import MoveOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, problem
@@ -145,6 +146,23 @@ def test_what_fails_before_the_release_is_taken_back(
     assert (pipeline.stop, pipeline.states[0]) == ("none", "Running")
     assert plane.moves.departures == there.moves.arrivals == {}
     assert ("DELETE /arrivals/pl_1" in asked(there)) == sent_back
+
+
+def test_a_secret_that_is_gone_at_a_retry_takes_it_back(
+    plane: FakeControlPlane, there: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = plane.add("clicks")
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA", json.dumps({"conn_type": "kafka", "password": "hidden"}))
+    task = moving(secrets={"password": "conn:kafka.password"})
+    airflow_run.at_pause[1] = task.on_kill
+    with pytest.raises(DetachedError):
+        airflow_run.execute(task)
+    monkeypatch.delenv("AIRFLOW_CONN_KAFKA")
+
+    with pytest.raises(SecretError):
+        airflow_run.execute(moving(secrets={"password": "conn:kafka.password"}))
+
+    assert (pipeline.stop, pipeline.states[0], plane.moves.departures) == ("none", "Running", {})
 
 
 def test_a_control_plane_that_is_busy_is_asked_again(
