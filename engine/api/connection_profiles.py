@@ -6,6 +6,7 @@ made over HTTP, so requests to make one are refused by name.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import APIRouter
@@ -22,6 +23,8 @@ from engine.errors import EngineError, RequestTooLargeError, UnsupportedRequestE
 ROUTER = APIRouter(tags=["connections"])
 
 _HIDDEN = "**********"
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+"""User and password in a URL."""
 
 
 class ConnectionProfile(BaseModel):
@@ -136,5 +139,5 @@ def refuse_function() -> None:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it; a length of time is text."""
-    return value if isinstance(value, str | bool | int | float) else str(value)
+    """A value as JSON has it, without the login of a URL; a length of time is text."""
+    return value if isinstance(value, bool | int | float) else _LOGIN.sub(_HIDDEN, str(value))

@@ -291,6 +291,17 @@ def test_connections_of_the_administrator_are_listed_without_their_secrets(plane
     }
 
 
+def test_the_login_in_the_url_of_a_connection_is_not_shown(plane: Plane) -> None:
+    declared = (
+        "CREATE CONNECTION hook WITH (connector = 'webhook', endpoint = 'https://ann:hush@shop.example/hook?a=b@c');"
+    )
+    plane.http.app.state.context = replace(plane.context, connections=declared)  # type: ignore[attr-defined]
+
+    [profile] = ask(plane, "GET", "/connection_profiles", shapes.listed(shapes.CONNECTION_PROFILE))["data"]
+
+    assert profile["config"]["endpoint"] == "https://**********@shop.example/hook?a=b@c"
+
+
 def test_a_control_plane_without_connections_lists_none(plane: Plane) -> None:
     for path in ("/connection_profiles", "/connection_tables?limit=50", "/udfs"):
         assert ask(plane, "GET", path, shapes.listed(shapes.MAP, is_paged=True))["data"] == []
