@@ -10,74 +10,108 @@ A row is taken back by giving it again as it was, and what is taken back has to 
 
 Nobody knows which rows a sink has of those, so nothing can be taken back for them. Where a condition goes instead, rows
 that it has kept out are missing until their key changes next.
+
+A table may get changes from several places, by UNION ALL or by several INSERTs: each has its own conditions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from engine.compile import Program
-from engine.plan.explain import aggregate_name
+from engine.plan.explain import aggregate_name, grouping
+from engine.plan.expr import Column, Named
 from engine.plan.meaning import Meaning, Meanings
-from engine.plan.nodes import Branch, UpdatingAggregate, is_updating
-from engine.plan.tree import walk
+from engine.plan.nodes import (
+    Branch,
+    Filter,
+    LookupJoin,
+    Project,
+    Scan,
+    Union,
+    Unnest,
+    UpdatingAggregate,
+    is_updating,
+)
+from engine.plan.operators import Operator, operators_of
+from engine.plan.split import Parts
+from engine.plan.tree import Node, walk, with_inputs
 from engine.plan.width_marks import marked
 from engine.plan.widths import without_widths
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedConditions:
-    """The conditions that have come and gone, as their scripts say them."""
+class ChangedPlace:
+    """The conditions that have come and gone where a table gets changes from, as their scripts say them; `name` says
+    which place that is, if there are several."""
 
     came: tuple[str, ...]
     went: tuple[str, ...]
+    name: str = ""
+
+    @property
+    def _of_it(self) -> str:
+        return f" from {self.name}" if self.name else ""
+
+    @property
+    def changes(self) -> str:
+        """What has changed."""
+        changes = [*(f"+ {test}" for test in self.came), *(f"- {test}" for test in self.went)]
+        return f"({', '.join(changes)}){self._of_it}"
+
+    @property
+    def shown(self) -> Iterator[str]:
+        """Which rows are not as they should be, and for how long."""
+        stay, missing = " AND ".join(self.came), " AND ".join(self.went)
+        if stay:
+            yield (
+                f"rows in it{self._of_it} of which {stay} is not true stay until a row of their key passes again, also "
+                "when their key changes or goes"
+            )
+        if missing:
+            yield f"rows{self._of_it} that {missing} has kept out are missing until their key changes"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedConditions:
+    """All places where conditions have changed."""
+
+    places: tuple[ChangedPlace, ...]
 
     @property
     def leaves_rows(self) -> bool:
         """Whether rows may stay that should not be there."""
-        return bool(self.came)
+        return any(place.came for place in self.places)
 
     @property
     def reason(self) -> str:
         """What has changed."""
-        changes = [*(f"+ {test}" for test in self.came), *(f"- {test}" for test in self.went)]
-        return f"which of its rows come out has changed ({', '.join(changes)})"
+        return f"which of its rows come out has changed {', '.join(place.changes for place in self.places)}"
 
     @property
     def shown(self) -> str:
         """Which rows are not as they should be, and for how long."""
-        stay, missing = " AND ".join(self.came), " AND ".join(self.went)
-        texts = [
-            f"rows in it of which {stay} is not true stay until a row of their key passes again, also when their key "
-            "changes or goes" * bool(stay),
-            f"rows that {missing} has kept out are missing until their key changes" * bool(missing),
-        ]
-        return "; ".join(filter(None, texts))
+        return "; ".join(text for place in self.places for text in place.shown)
 
 
 def changed_conditions(before: Program, after: Program, table: str) -> ChangedConditions | None:
     """What differs in the conditions behind what a table has the changes of; None where nothing does but the width of
-    numbers, or where its rows come from elsewhere."""
-    came: set[str] = set()
-    went: set[str] = set()
-    new_changes = list(_changes_of(after, table))
-    for old in _changes_of(before, table):
-        for new in new_changes:
-            if marked(old.meaning.origin).becomes(marked(new.meaning.origin)):
-                other_code = _names(old.meaning.functions ^ new.meaning.functions)
-                came |= {new.named(text) for text in new.tests if not _is_among(text, old.tests, other_code)}
-                went |= {old.named(text) for text in old.tests if not _stays(text, new.tests, other_code)}
-    return ChangedConditions(tuple(sorted(came)), tuple(sorted(went))) if came or went else None
+    numbers and the order of comparisons, or where its rows come from elsewhere."""
+    pairs = _pairs(_changes_of(before, table), _changes_of(after, table))
+    places = tuple(sorted(filter(None, (_changed(old, new) for old, new in pairs)), key=lambda place: place.name))
+    return ChangedConditions(places) if places else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """Changes that a table gets: what they mean whatever the width of numbers, and what the script calls aggregates."""
+    """Changes that a table gets: what they mean whatever the width of numbers, what the script calls aggregates, and
+    where they are from."""
 
     meaning: Meaning
     names: Mapping[str, str]
+    place: str
 
     @property
     def tests(self) -> Mapping[str, str]:
@@ -90,16 +124,72 @@ class _Changes:
         return re.sub(r"\.⟦\w+⟧", "", said)
 
 
-def _changes_of(program: Program, table: str) -> Iterator[_Changes]:
+def _changed(old: _Changes, new: _Changes) -> ChangedPlace | None:
+    other_code = _names(old.meaning.functions ^ new.meaning.functions)
+    came = {new.named(text) for text in new.tests if not _is_among(text, old.tests, other_code)}
+    went = {old.named(text) for text in old.tests if not _stays(text, new.tests, other_code)}
+    return ChangedPlace(tuple(sorted(came)), tuple(sorted(went)), new.place) if came or went else None
+
+
+def _pairs(before: Sequence[_Changes], after: Sequence[_Changes]) -> Iterator[tuple[_Changes, _Changes]]:
+    """The old changes and the new ones that are of the same, those with the same conditions first."""
+    unpaired_old, unpaired_new = list(before), list(after)
+    for with_changed in (False, True):
+        for old in tuple(unpaired_old):
+            for new in unpaired_new:
+                is_same_origin = marked(old.meaning.origin).becomes(marked(new.meaning.origin))
+                if is_same_origin and (with_changed or _changed(old, new) is None):
+                    unpaired_old.remove(old)
+                    unpaired_new.remove(new)
+                    yield old, new
+                    break
+
+
+def _changes_of(program: Program, table: str) -> list[_Changes]:
     parts = without_widths(program.parts)
-    meanings = Meanings(program.digests, parts.branches)
-    for write in parts.writes:
-        below = [parts.branches[node.index] if isinstance(node, Branch) else node for node in walk(write.input)]
-        if write.table == table and any(map(is_updating, below)):
-            aggregates = (node for top in below for node in walk(top) if isinstance(node, UpdatingAggregate))
-            top = next(aggregates, None)
-            named = {} if top is None else {call.name: aggregate_name(call.aggregate) for call in top.aggregates}
-            yield _Changes(meanings.of(write.input), named)
+    # kept until all is said: what relations mean is known by the relations themselves
+    pieces = [piece for write in parts.writes if write.table == table for piece in _pieces(write.input, parts)]
+    updating = [piece for piece in pieces if is_updating(piece)]
+    meanings = Meanings(program.digests, parts.branches, turns=True)
+    told = program.operators
+    operators = {id(loose.node): told[loose.number] for loose in operators_of(parts, program.digests)}
+    changes = []
+    for piece in updating:
+        top = next((node for node in walk(piece) if isinstance(node, UpdatingAggregate)), None)
+        named = {} if top is None else {call.name: aggregate_name(call.aggregate) for call in top.aggregates}
+        place = _place(piece, operators) if len(updating) > 1 else ""
+        changes.append(_Changes(meanings.of(piece), named, place))
+    return changes
+
+
+def _pieces(node: Node, parts: Parts) -> Iterator[Node]:
+    """The relations of which a relation has the rows together, each with all that is done to it above."""
+    match node:
+        case Branch(index):
+            yield from _pieces(parts.branches[index], parts)
+        case Union(inputs):
+            for below in inputs:
+                for piece in _pieces(below, parts):
+                    yield _called(piece, node)
+        case Filter(below) | Project(below) | Unnest(below) | LookupJoin(below):
+            for piece in _pieces(below, parts):
+                yield with_inputs(node, [piece])
+        case _:
+            yield node
+
+
+def _called(piece: Node, union: Union) -> Node:
+    """A part of a union, whose columns are called as those of the union are."""
+    columns = zip(union.schema, piece.schema, strict=True)
+    return Project(piece, tuple(Named(new.name, Column(old.name, old.type, old.nullable)) for new, old in columns))
+
+
+def _place(piece: Node, operators: Mapping[int, Operator]) -> str:
+    """Where changes come from, so that a reader of the script finds it."""
+    for node in walk(piece):
+        if (operator := operators.get(id(node))) is not None:
+            return f"{grouping(operator.node)} of {' and '.join(operator.sources)} ({operator.id})"
+    return " and ".join(sorted({node.table for node in walk(piece) if isinstance(node, Scan)}))
 
 
 def _is_among(text: str, old_tests: Iterable[str], other_code: Set[str]) -> bool:

@@ -1,4 +1,5 @@
-"""Operators of an old script as a new one says them, where only the types of their numbers have become wider.
+"""Operators of an old script as a new one says them, where only the types of their numbers have become wider, or the
+sides of comparisons in front of them have changed places.
 
     old   tumble-3f0c   sum(CAST(n AS BIGINT)), min(n) of n INT      number > 5
     new   tumble-3f0c   sum(n), min(n) of n BIGINT                   number > 5, a BIGINT
@@ -51,7 +52,7 @@ def as_the_new_has_them(before: Program, after: Program) -> tuple[Operator, ...]
 
 
 def _sides(program: Program) -> Iterator[_Side]:
-    loose = operators_of(without_widths(program.parts), program.digests)
+    loose = operators_of(without_widths(program.parts), program.digests, turns=True)
     yield from (_Side(*pair) for pair in zip(program.operators, loose, strict=True))
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from engine.plan.comparisons import turned
 from engine.plan.conjuncts import conjuncts_of
 from engine.plan.explain import show
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member, walk
@@ -134,10 +135,12 @@ def over_text(call: NamedOver, columns: Columns) -> str:
 @dataclass(slots=True)
 class Meanings:
     """Tells what relations mean. `digests` are those of the code of the user's functions, by their names; `branches`
-    what the epoch part reads."""
+    what the epoch part reads. It `turns` tests so that `3 < n` is `n > 3` where two scripts are compared; what is
+    written down somewhere has them as they stand."""
 
     digests: Mapping[str, str] = field(default_factory=dict)
     branches: Sequence[Node] = ()
+    turns: bool = False
     _known: dict[int, Meaning] = field(default_factory=dict)
 
     def of(self, node: Node) -> Meaning:
@@ -175,7 +178,7 @@ class Meanings:
                 return replace(below, columns=hidden | texts, functions=below.functions | called)
             case Filter(source, condition):
                 below = self.of(source)
-                tests = {text_of(test, below.columns): show(test) for test in conjuncts_of(condition)}
+                tests = {self._text_of_test(test, below.columns): show(test) for test in conjuncts_of(condition)}
                 return self._further(below, tests, {}, [condition])
             case Unnest(source, name, array):
                 below = self.of(source)
@@ -201,6 +204,11 @@ class Meanings:
                 text = f"{limit} after {offset} of {below.columns.get(window)} by {order_text(order, below.columns)}"
                 return self._further(below, {text: "LIMIT"}, {}, [])
         raise TypeError(type(node).__name__)
+
+    def _text_of_test(self, test: Expr, columns: Columns) -> str:
+        # the width of a number says nothing about its place
+        test = turned(test, lambda side: apart(text_of(side, columns))[0]) if self.turns else test
+        return text_of(test, columns)
 
     def _further(self, below: Meaning, rows: Columns, columns: Columns, exprs: Sequence[Expr]) -> Meaning:
         """The rows of a relation with more asked of them, and more in them."""
@@ -267,7 +275,7 @@ class Meanings:
 
 def written_by(parts: Parts, digests: Mapping[str, str]) -> Mapping[str, str]:
     """A text for what the rows of each sink mean, by table. `digests` are as in `Meanings`."""
-    meanings = Meanings(digests, parts.branches)
+    meanings = Meanings(digests, parts.branches, turns=True)
     texts: dict[str, list[str]] = {}
     for write in parts.writes:
         meaning = meanings.of(write.input)

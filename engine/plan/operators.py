@@ -104,10 +104,10 @@ def is_stateful(node: Node) -> TypeGuard[Stateful]:
     return isinstance(node, Stateful) and not (isinstance(node, WindowAggregate) and not node.is_incremental)
 
 
-def operators_of(parts: Parts, digests: Mapping[str, str]) -> tuple[Operator, ...]:
-    """The operators of a plan, before anything was moved into the tasks of its sources. `digests` are those of the code
-    of the user's functions, by their names."""
-    meanings = Meanings(digests, parts.branches)
+def operators_of(parts: Parts, digests: Mapping[str, str], *, turns: bool = False) -> tuple[Operator, ...]:
+    """The operators of a plan, before anything was moved into the tasks of its sources. `digests` and `turns` are as in
+    `Meanings`."""
+    meanings = Meanings(digests, parts.branches, turns)
     operators = [
         _operator(meanings, number, branch, node, path, sinks_of(parts, branch))
         for number, (branch, node, path) in enumerate(_stateful_nodes(parts))

@@ -282,6 +282,71 @@ def test_a_condition_over_wider_numbers_is_the_same() -> None:
     assert "which of its rows come out" not in reasons(wider)
 
 
+@pytest.mark.parametrize("test", ["n > 3", "n <= 3", "user = 'a'", "n IS DISTINCT FROM 4", "n > 3 OR user <> 'b'"])
+def test_a_condition_whose_sides_have_changed_places_is_the_same_on_both_sides_of_a_state(test: str) -> None:
+    turned = {"n > 3": "3 < n", "n <= 3": "3 >= n", "user = 'a'": "'a' = user", "n IS DISTINCT FROM 4":
+              "4 IS DISTINCT FROM n", "n > 3 OR user <> 'b'": "3 < n OR 'b' <> user"}[test]  # fmt: skip
+    script = f"{SOURCE}{CHANGES}{GROUPS} HAVING {test.replace('n ', 'sum(n) ')}".replace(
+        "FROM clicks GROUP", f"FROM clicks WHERE {test} GROUP"
+    )
+    other = f"{SOURCE}{CHANGES}{GROUPS} HAVING {turned.replace(' n', ' sum(n)')}".replace(
+        "FROM clicks GROUP", f"FROM clicks WHERE {turned} GROUP"
+    )
+
+    same = plan(script, other)
+
+    assert not same.is_refused
+    assert set(reasons(same)) == {";", " "}
+    assert verdicts(same, "sink") == {"out": Change.SAME}
+    assert [operator.id for operator in program(script).operators] == [
+        operator.id for operator in program(other).operators
+    ]
+
+
+CLICKS_BY_USER = "SELECT user, count(*) AS c FROM clicks GROUP BY user"
+ORDERS_BY_USER = CLICKS_BY_USER.replace("clicks", "orders")
+
+
+@pytest.mark.parametrize("joint", ["INSERT INTO out {} UNION ALL {}", "INSERT INTO out {}; INSERT INTO out {}"])
+def test_each_of_several_places_that_a_table_has_rows_of_has_its_own_conditions(joint: str) -> None:
+    before = SOURCE + MORE + CHANGES + joint.format(CLICKS_BY_USER, ORDERS_BY_USER)
+    after = SOURCE + MORE + CHANGES + joint.format(ORDERS_BY_USER, f"{CLICKS_BY_USER} HAVING count(*) > 3")
+
+    changed = plan(before, after)
+
+    (sink,) = (verdict for verdict in changed.verdicts if verdict.subject == "sink")
+    (operator,) = (operator.id for operator in program(after).operators if operator.sources == ("clicks",))
+    name = f"GROUP by user of clicks ({operator})"
+    assert sink.reason.endswith(f"which of its rows come out has changed (+ (count(*) > 3)) from {name}")
+    assert f"rows in it from {name} of which (count(*) > 3) is not true stay" in sink.shown
+    assert sink.loses
+
+
+def test_a_condition_above_all_of_several_places_is_one_of_each() -> None:
+    before = f"{SOURCE}{MORE}{CHANGES}INSERT INTO out SELECT * FROM ({CLICKS_BY_USER} UNION ALL {ORDERS_BY_USER})"
+
+    changed = plan(before, f"{before} WHERE c > 3")
+
+    assert reasons(changed).count("(+ (c > 3)) from GROUP by user of ") == 2
+
+
+def test_other_rows_in_front_of_one_of_several_places_leave_nothing_behind() -> None:
+    before = f"{SOURCE}{MORE}{CHANGES}INSERT INTO out {CLICKS_BY_USER} UNION ALL {ORDERS_BY_USER}"
+    after = before.replace("FROM clicks", "FROM clicks WHERE n > 3")
+    (operator,) = (operator.id for operator in program(before).operators if operator.sources == ("clicks",))
+
+    changed = plan(before, after, keep_state=[operator])
+
+    assert changed.loses_nothing
+    assert "which of its rows come out" not in reasons(changed)
+
+
+def test_rows_that_are_only_added_beside_rows_that_change_leave_nothing_behind() -> None:
+    before = f"{SOURCE}{MORE}{CHANGES}INSERT INTO out {CLICKS_BY_USER} UNION ALL SELECT user, n AS c FROM orders"
+
+    assert plan(before, f"{before} WHERE n > 3").loses_nothing
+
+
 def test_a_condition_on_changes_that_a_table_brings_leaves_rows_as_well() -> None:
     columns = "user TEXT PRIMARY KEY, n BIGINT)"
     source = f"CREATE TABLE clicks ({columns}{SOURCE[SOURCE.index(chr(10) + 'WITH') :]}".replace(
