@@ -29,13 +29,13 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "ARROYO_SECRET_",
-        "drivers",
+        "drivers, and the control plane where it pushes",
         "`ARROYO_SECRET_NAME` is what `{{ secret:NAME }}` in an option stands for, unless the pipeline was deployed "
         "with a secret of that name. Only drivers whose script names the secret inherit it.",
     ),
     Variable(
         "ARROYO_SECRETS_DIR",
-        "drivers",
+        "drivers, and the control plane where it pushes",
         "A directory with a file for each secret that has no variable of its own.",
     ),
     Variable(
@@ -45,9 +45,9 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "ARROYO_NET_ALLOW",
-        "drivers",
-        "Hosts, addresses and networks that are not public and that pipelines may reach all the same, separated by "
-        "commas.",
+        "drivers, and the control plane where it pushes",
+        "Hosts, addresses and networks that are not public and that pipelines, and pushes of partitions, may reach all "
+        "the same, separated by commas.",
     ),
     Variable(
         "ARROYO_JARS",

@@ -845,6 +845,38 @@ class NotDeliveredError(PartitionError):
     code = "partition.not_delivered"
 
 
+class PushedConsumerError(PartitionError):
+    """Somebody acknowledges what the control plane pushes, and acknowledges itself."""
+
+    code = "partition.is_pushed"
+
+
+class PushLoginError(PartitionError):
+    """The credentials with which deliveries are pushed would be kept and shown as plain text, or make no sense."""
+
+    code = "partition.push_login"
+
+
+class PushRefusedError(PartitionError):
+    """Airflow does not take the event of a delivery; it has stored none."""
+
+    code = "partition.push_refused"
+
+
+class PushUnreachableError(PartitionError):
+    """Airflow cannot be reached; it has stored no event of the delivery."""
+
+    code = "partition.push_unreachable"
+    retryable = True
+
+
+class PushUnclearError(PartitionError):
+    """The answer of Airflow is lost: it may have stored the event of the delivery, or not."""
+
+    code = "partition.push_unclear"
+    retryable = True
+
+
 class StaleWriteError(PipelineError):
     """Another request has changed the record in between; send the request again."""
 

@@ -37,6 +37,7 @@ from engine.api.plan_rehearsal import check_rehearsal
 from engine.api.plan_reprocess import plan_reprocess
 from engine.api.plan_starts import check_redone, check_starts
 from engine.api.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
+from engine.api.push_watch import PushWatch
 from engine.api.rehearsal_room import free_bytes
 from engine.api.rehearsal_watch import RehearsalWatch
 from engine.api.sessions import Sessions
@@ -222,6 +223,7 @@ def _serve(
     sweeper = Sweeper(context, settings.sweep.interval)
     caretaker = Caretaker(context)
     hand_overs = HandOverWatch(context)
+    push_watch = PushWatch(context)
     rehearsal_watch = RehearsalWatch(context, LocalRehearsers(directory, settings.pipeline.driver_environment))
     threads = [
         threading.Thread(target=work, name=name)
@@ -231,6 +233,7 @@ def _serve(
             ("caretaker", caretaker.run),
             ("hand-overs", hand_overs.run),
             ("rehearsals", rehearsal_watch.run),
+            ("pushes", push_watch.run),
             ("spares", spares.run),
         )
     ]
@@ -244,6 +247,7 @@ def _serve(
         caretaker.close()
         hand_overs.close()
         rehearsal_watch.close()
+        push_watch.close()
         spares.close()
         for thread in threads:
             thread.join()

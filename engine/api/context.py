@@ -190,6 +190,8 @@ class Context:
     rehearsals: RehearsalLimits = field(default_factory=RehearsalLimits)
     rehearsals_changed: threading.Event = field(default_factory=threading.Event)
     """Set when one was asked for or called off: has them looked at now."""
+    pushes_changed: threading.Event = field(default_factory=threading.Event)
+    """Set when deliveries are to be pushed that were not, or elsewhere."""
     free_bytes: Callable[[], int] = lambda: 2**60
     """The room on the disk of the data directory."""
     meetings: Meetings = field(default_factory=StateMeetings)

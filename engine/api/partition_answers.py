@@ -11,11 +11,30 @@ from engine.api.answers import micros
 from engine.instants import to_micros
 from engine.jobs.gates import GateTime
 from engine.jobs.partitions import Consumer, DeliveryKind, LateMode
+from engine.jobs.pushes import Pushed
 from engine.jobs.records import JobRecord
 from engine.jobs.time_buckets import key_of
 from engine.store.partitions import Delivery
 
 _MICROSECOND = timedelta(microseconds=1)
+
+
+class PartitionPush(BaseModel):
+    """Where the deliveries of a consumer are pushed to, and how it goes."""
+
+    url: str = Field(description="The API server of the Airflow.")
+    asset: str = Field(description="The asset that gets an event for each delivery, by URI or name.")
+    with_keys: bool = Field(description="Whether the events have partition keys.")
+    username: str | None = Field(description="The user who logs in.")
+    password: str | None = Field(description="The secret that has the password of the user.")
+    token: str | None = Field(description="The secret that has a token.")
+    waiting: int = Field(description="How many deliveries are still to be pushed; of over a thousand, a thousand.")
+    failures: int = Field(description="How often in a row the next one could not be pushed.")
+    error: str | None = Field(description="Why not, the last time.")
+    error_code: str | None = Field(description="The code of that error.")
+    failing_since: int | None = Field(description="When it could not be pushed first.")
+    due: int | None = Field(description="When it is tried again.")
+    pushed_at: int | None = Field(description="When Airflow has stored an event last.")
 
 
 class PartitionConsumer(BaseModel):
@@ -37,6 +56,7 @@ class PartitionConsumer(BaseModel):
     delivered: int = Field(description="The number of the newest delivery; 0 before there is one.")
     acked: int = Field(description="The consumer is done with all deliveries up to this number.")
     closed_until: int = Field(description="Where the first bucket begins that was not closed yet.")
+    push: PartitionPush | None = Field(description="Where deliveries are pushed to; null when they are pulled.")
 
 
 class PartitionDelivery(BaseModel):
@@ -64,7 +84,7 @@ class Deliveries(BaseModel):
     has_more: bool = Field(description="Whether more can be had at once after these.")
 
 
-def shown(consumer: Consumer, record: JobRecord) -> PartitionConsumer:
+def shown(consumer: Consumer, record: JobRecord, pushed: Pushed | None = None, waiting: int = 0) -> PartitionConsumer:
     """A consumer as it is answered."""
     return PartitionConsumer(
         id=consumer.id,
@@ -83,6 +103,26 @@ def shown(consumer: Consumer, record: JobRecord) -> PartitionConsumer:
         delivered=consumer.delivered,
         acked=consumer.acked,
         closed_until=to_micros(consumer.closed_until),
+        push=None if pushed is None else _push_shown(pushed, waiting),
+    )
+
+
+def _push_shown(pushed: Pushed, waiting: int) -> PartitionPush:
+    push, state = pushed.push, pushed.state
+    return PartitionPush(
+        url=push.url,
+        asset=push.asset,
+        with_keys=push.with_keys,
+        username=push.username,
+        password=push.password,
+        token=push.token,
+        waiting=waiting,
+        failures=state.failures,
+        error=state.error,
+        error_code=state.error_code,
+        failing_since=micros(state.failing_since),
+        due=micros(state.due),
+        pushed_at=micros(state.pushed_at),
     )
 
 

@@ -9,19 +9,22 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from engine.api.context import Context
-from engine.api.partition_answers import Deliveries, delivery_id, delivery_shown, shown
+from engine.api.partition_answers import Deliveries, PartitionConsumer, delivery_id, delivery_shown, shown
 from engine.checkpoints.input_offsets import offsets_of_epoch
+from engine.errors import EngineError
 from engine.instants import EPOCH, FAR_FUTURE
 from engine.jobs.gates import Gate, promised, reached
 from engine.jobs.partitions import Consumer, LateBatch, Told, late_epochs, next_end, next_told
 from engine.jobs.records import JobRecord
 from engine.jobs.states import State
 from engine.jobs.time_buckets import key_of
-from engine.store import certificates, late_batches, partitions
+from engine.store import certificates, late_batches, partitions, pushes
 from engine.store.certificates import Certificate
 from engine.store.lineages import is_state_given_up
 from engine.store.partitions import Delivery
 from engine.store.records import read_record
+
+_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,22 @@ def give(context: Context, name: str, limit: int) -> Found:
         look = _look(connection, context, name, limit)
         _tell(connection, context, look)
         return _found(connection, context, _look(connection, context, name, limit), limit)
+
+
+def described(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> PartitionConsumer:
+    """A consumer as it is answered."""
+    pushed = pushes.find(connection, consumer)
+    return shown(consumer, record, pushed, 0 if pushed is None else waiting_for(connection, context, consumer, record))
+
+
+def waiting_for(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> int:
+    """How many deliveries a consumer was told and has not acknowledged, or would be told now; at most a thousand."""
+    try:
+        until = output_reached(connection, consumer, record)
+    except EngineError:  # nobody can ever say how far the output of its sink is complete: there is nothing to wait for
+        until = None
+    told, _ = next_told(consumer, partitions.history(connection, consumer), until, context.clock(), _COUNTED)
+    return min(_COUNTED, len(told) + partitions.count_waiting(connection, consumer))
 
 
 def _look(connection: Connection, context: Context, name: str, limit: int) -> _Look:
@@ -140,7 +159,7 @@ def _found(connection: Connection, context: Context, look: _Look, limit: int) ->
     history = partitions.history(connection, look.consumer)
     more, _ = next_told(look.consumer, history, look.reached, context.clock(), 1)
     deliveries = Deliveries(
-        consumer=shown(look.consumer, look.record),
+        consumer=described(connection, context, look.consumer, look.record),
         data=[delivery_shown(look.consumer, delivery) for delivery in waiting[:limit]],
         has_more=len(waiting) > limit or bool(more),
     )

@@ -15,21 +15,29 @@ from starlette.concurrency import run_in_threadpool
 from engine.api.answers import Page
 from engine.api.authentication import is_let_in
 from engine.api.bodies import Body
-from engine.api.context import ContextDep
-from engine.api.partition_answers import Deliveries, PartitionConsumer, PartitionDelivery, delivery_shown, shown
-from engine.api.partition_deliveries import find, give, output_reached
+from engine.api.context import Context, ContextDep
+from engine.api.partition_answers import Deliveries, PartitionConsumer, PartitionDelivery, delivery_shown
+from engine.api.partition_deliveries import described, find, give, output_reached
 from engine.api.problems import refusals
+from engine.api.push_request import PushRequest
 from engine.api.query_instants import read_instant
 from engine.durations import read_duration
-from engine.errors import AuthError, LateRowsUnknownError, NotDeliveredError, PartitionConsumerDiffersError
+from engine.errors import (
+    AuthError,
+    LateRowsUnknownError,
+    NotDeliveredError,
+    PartitionConsumerDiffersError,
+    PushedConsumerError,
+)
 from engine.instants import EPOCH
 from engine.jobs import ids
 from engine.jobs.gates import GateTime
 from engine.jobs.late_rows import takes_late_rows
 from engine.jobs.partitions import Consumer, LateMode, first_bucket
+from engine.jobs.pushes import Push, Pushed
 from engine.jobs.records import JobRecord
 from engine.jobs.time_buckets import TimeBuckets, check_buckets, check_instant
-from engine.store import late_batches, partitions, pipelines, versions
+from engine.store import late_batches, partitions, pipelines, pushes, versions
 from engine.store.records import read_record
 
 _MINUTE = timedelta(minutes=1)
@@ -57,6 +65,11 @@ class ConsumerRequest(Body):
         description="Whether buckets that were closed are told once more, as `reopened`, when rows came late for them. "
         "Without it a new consumer ignores these, and one that is there goes on as it did.",
     )
+    push: PushRequest | None = Field(
+        default=None,
+        description="Where the control plane is to push deliveries, which it acknowledges itself then; null has them "
+        "pulled. Left out, a consumer that is there goes on as it did.",
+    )
 
 
 class Acknowledgement(Body):
@@ -72,6 +85,7 @@ def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> Partiti
     buckets = TimeBuckets(read_duration(body.every), read_duration(body.offset), body.time_zone)
     check_buckets(buckets)
     start, until = _instant("start", body.start), _instant("until", body.until)
+    push = None if body.push is None else body.push.read()
     with context.database.writing() as connection:
         record = read_record(connection, body.pipeline)
         there = partitions.find(connection, name)
@@ -98,11 +112,16 @@ def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> Partiti
                 there = replace(there, late=wanted.late, late_seen=wanted.late_seen)
                 partitions.update(connection, there)
                 late_batches.prune(connection, record.pipeline.id)
-            return shown(there, record)
-        begin = first_bucket(buckets, start, until_now, context.clock())
-        consumer = replace(wanted, start=begin, closed_until=begin)
-        partitions.add(connection, consumer)
-    return shown(consumer, record)
+            consumer = there
+        else:
+            begin = first_bucket(buckets, start, until_now, context.clock())
+            consumer = replace(wanted, start=begin, closed_until=begin)
+            partitions.add(connection, consumer)
+        if "push" in body.model_fields_set:
+            _let_be_pushed(connection, consumer, push)
+        answer = described(connection, context, consumer, record)
+    context.pushes_changed.set()
+    return answer
 
 
 @ROUTER.get("", responses=refusals(404))
@@ -113,7 +132,7 @@ def list_all(
     with context.database.reading() as connection:
         pipeline_id = None if pipeline is None else pipelines.get(connection, pipeline).id
         consumers = partitions.list_all(connection, pipeline_id)
-        answers = [shown(consumer, read_record(connection, consumer.pipeline_id)) for consumer in consumers]
+        answers = [_described(connection, context, consumer) for consumer in consumers]
     return Page(data=answers)
 
 
@@ -121,8 +140,7 @@ def list_all(
 def show(name: NameDep, context: ContextDep) -> PartitionConsumer:
     """Show a consumer and how far it is."""
     with context.database.reading() as connection:
-        consumer = partitions.get(connection, name)
-        return shown(consumer, read_record(connection, consumer.pipeline_id))
+        return _described(connection, context, partitions.get(connection, name))
 
 
 @ROUTER.get("/{name}/next", responses=refusals(404, 409))
@@ -174,6 +192,11 @@ def acknowledge(name: NameDep, body: Acknowledgement, context: ContextDep) -> Pa
             raise PartitionConsumerDiffersError(
                 f"{name!r} is another consumer now: {consumer.id}", hint="it was deleted and made anew in between"
             )
+        if pushes.find(connection, consumer) is not None:
+            raise PushedConsumerError(
+                f"the deliveries of {name!r} are pushed, and acknowledged once Airflow has their events",
+                hint="make another consumer to pull them, or have this one pulled: PUT it with push=null",
+            )
         if body.up_to > consumer.delivered:
             raise NotDeliveredError(
                 f"{name!r} was not given delivery {body.up_to}", hint=f"the newest one is {consumer.delivered}"
@@ -181,7 +204,7 @@ def acknowledge(name: NameDep, body: Acknowledgement, context: ContextDep) -> Pa
         if body.up_to > consumer.acked:
             consumer = replace(consumer, acked=body.up_to)
             partitions.update(connection, consumer)
-        return shown(consumer, read_record(connection, consumer.pipeline_id))
+        return _described(connection, context, consumer)
 
 
 @ROUTER.delete("/{name}", status_code=204, responses=refusals(404))
@@ -192,6 +215,21 @@ def remove(name: NameDep, context: ContextDep) -> None:
         partitions.remove(connection, consumer)
         late_batches.prune(connection, consumer.pipeline_id)
     context.changes.notify(consumer.pipeline_id)
+
+
+def _described(connection: Connection, context: Context, consumer: Consumer) -> PartitionConsumer:
+    return described(connection, context, consumer, read_record(connection, consumer.pipeline_id))
+
+
+def _let_be_pushed(connection: Connection, consumer: Consumer, push: Push | None) -> None:
+    """Let deliveries be pushed there from now on; asked again for the same place, the next one is tried at once."""
+    before = pushes.find(connection, consumer)
+    if push is None:
+        pushes.put(connection, consumer, None)
+    elif before is not None and before.push == push:
+        pushes.put(connection, consumer, replace(before, state=replace(before.state, due=None)))
+    else:
+        pushes.put(connection, consumer, Pushed(push))
 
 
 def _check_same(there: Consumer, wanted: Consumer, start: datetime | None) -> None:

@@ -36,6 +36,8 @@ _BY_CODE = {
     "partition.not_found": HTTPStatus.NOT_FOUND,
     "rehearsal.not_found": HTTPStatus.NOT_FOUND,
     "partition.invalid": HTTPStatus.BAD_REQUEST,
+    "partition.push_login": HTTPStatus.BAD_REQUEST,
+    "run.address_refused": HTTPStatus.BAD_REQUEST,
     "pipeline.changed": HTTPStatus.PRECONDITION_FAILED,
     "server.store_unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from engine.commands.base import Command
 from engine.commands.client import Client, Json, segment
 from engine.commands.long_poll import HOLD, LongPoll
+from engine.commands.push_arguments import add_push, push_facts, wanted_push
 from engine.commands.remote import add_connection, connect, errors_shown, facts, instant, rows_of, say, seconds, show
 from engine.commands.remote import table as as_table
 from engine.errors import RequestError
@@ -42,6 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=("ignore", "reopen"),
         help="Tell of a bucket once more when rows came late for it, or not (create; default: as it was, else ignore)",
     )
+    add_push(parser)
     parser.add_argument(
         "--up-to", type=int, metavar="SEQUENCE", help="Acknowledge all deliveries up to this number (ack)"
     )
@@ -72,7 +74,8 @@ def run(args: Namespace) -> int:
             body: dict[str, Json] = {"up_to": int(_given(args, "up_to", "--up-to SEQUENCE"))}
             show(args, client.send("POST", f"{place}/ack", body), _described)
         case "deliveries":
-            show(args, client.get(f"{place}/deliveries"), _told)
+            answer = client.get(f"{place}/deliveries")
+            show(args, answer, lambda told: f"{_told(told)}{_pushed(client.get(place))}")
         case _:
             client.send("DELETE", place, None)
     return 0
@@ -92,7 +95,8 @@ def _wanted(args: Namespace) -> dict[str, Json]:
         "pipeline": _given(args, "pipeline", "--pipeline"),
         "every": _given(args, "every", "--every"),
     }
-    return body | {name: getattr(args, name) for name in _CREATE if getattr(args, name) is not None}
+    body |= {name: getattr(args, name) for name in _CREATE if getattr(args, name) is not None}
+    return body | wanted_push(args)
 
 
 def _next(client: Client, place: str, timeout: float) -> Json:
@@ -109,8 +113,15 @@ def _described(consumer: Mapping[str, Json]) -> str:
             ("closed until", instant(consumer.get("closed_until"))),
             ("delivered", consumer.get("delivered")),
             ("acknowledged", consumer.get("acked")),
+            *push_facts(consumer),
         ]
     )
+
+
+def _pushed(consumer: Json) -> str:
+    """How the push of a consumer goes, below what it was told."""
+    shown = facts(push_facts(consumer)) if isinstance(consumer, dict) else ""
+    return f"\n\n{shown}" if shown else ""
 
 
 def _listed(answer: Json) -> str:

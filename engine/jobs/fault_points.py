@@ -95,6 +95,17 @@ class RehearsalPoint(StrEnum):
     """That is written down, and what it has worked with is there."""
 
 
+class PushPoint(StrEnum):
+    """A place in the push of a delivery at which the control plane may die, in their order."""
+
+    BEFORE_POST = "before_post"
+    """It is written down that the delivery may be an event of Airflow's, and it is none."""
+    AFTER_POST = "after_post"
+    """Airflow has stored the event, and nothing here says so."""
+    AFTER_ACK = "after_ack"
+    """The delivery is acknowledged, and nothing is done for the next one."""
+
+
 class DriverPoint(StrEnum):
     """A place in the life of a driver, or of work on a state between two runs."""
 

@@ -180,6 +180,17 @@ def waiting(connection: Connection, consumer: Consumer, limit: int) -> Sequence[
     return [_delivery(row) for row in connection.execute(query).mappings()]
 
 
+def was_void(connection: Connection, consumer: Consumer, delivery: Delivery) -> bool:
+    """Whether a consumer was told before a delivery that its bucket is void."""
+    query = select(DELIVERIES.c.sequence).where(
+        DELIVERIES.c.consumer_id == consumer.id,
+        DELIVERIES.c.bucket_start == delivery.bucket.start,
+        DELIVERIES.c.kind == "voided",
+        DELIVERIES.c.sequence < delivery.sequence,
+    )
+    return connection.execute(query.limit(1)).first() is not None
+
+
 def page(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Delivery]:
     """What a consumer was told, newest first, whatever became of it."""
     query = _told(consumer).order_by(DELIVERIES.c.sequence.desc()).limit(limit)

@@ -34,6 +34,7 @@ from engine.store.migrations import (
     m0029_rehearsals,
     m0030_previews,
     m0031_late_batches,
+    m0032_partition_pushes,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -68,4 +69,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0029_rehearsals.STATEMENTS,
     m0030_previews.STATEMENTS,
     m0031_late_batches.STATEMENTS,
+    m0032_partition_pushes.STATEMENTS,
 )

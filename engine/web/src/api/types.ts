@@ -225,6 +225,8 @@ export interface ConsumerRequest {
   until?: number | string | null;
   /** Whether buckets that were closed are told once more, as `reopened`, when rows came late for them. Without it a new consumer ignores these, and one that is there goes on as it did. */
   late?: "ignore" | "reopen" | null;
+  /** Where the control plane is to push deliveries, which it acknowledges itself then; null has them pulled. Left out, a consumer that is there goes on as it did. */
+  push?: PushRequest | null;
 }
 
 /** What a consumer was told and has not acknowledged, oldest first. */
@@ -988,6 +990,8 @@ export interface PartitionConsumer {
   acked: number;
   /** Where the first bucket begins that was not closed yet. */
   closed_until: number;
+  /** Where deliveries are pushed to; null when they are pulled. */
+  push: PartitionPush | null;
 }
 
 /** What a consumer is told of a bucket. */
@@ -1008,6 +1012,36 @@ export interface PartitionDelivery {
   at: number;
   /** What that stands on, or stood; null once it is not kept any more. */
   certificate: Certificate | null;
+}
+
+/** Where the deliveries of a consumer are pushed to, and how it goes. */
+export interface PartitionPush {
+  /** The API server of the Airflow. */
+  url: string;
+  /** The asset that gets an event for each delivery, by URI or name. */
+  asset: string;
+  /** Whether the events have partition keys. */
+  with_keys: boolean;
+  /** The user who logs in. */
+  username: string | null;
+  /** The secret that has the password of the user. */
+  password: string | null;
+  /** The secret that has a token. */
+  token: string | null;
+  /** How many deliveries are still to be pushed; of over a thousand, a thousand. */
+  waiting: number;
+  /** How often in a row the next one could not be pushed. */
+  failures: number;
+  /** Why not, the last time. */
+  error: string | null;
+  /** The code of that error. */
+  error_code: string | null;
+  /** When it could not be pushed first. */
+  failing_since: number | null;
+  /** When it is tried again. */
+  due: number | null;
+  /** When Airflow has stored an event last. */
+  pushed_at: number | null;
 }
 
 /** A pipeline as it leaves. Its secrets are not in it. */
@@ -1224,6 +1258,22 @@ export interface PruneAnswer {
   fates: SavepointFate[];
   /** The size of those that go; what is also the size of another is counted, too. */
   bytes: number;
+}
+
+/** An asset of an Airflow that gets an event for each delivery. */
+export interface PushRequest {
+  /** The API server of the Airflow, such as `https://airflow.example`. */
+  url: string;
+  /** The asset, by URI or name. */
+  asset: string;
+  /** Whether events have partition keys: those start DAGs by partitions, the others DAGs by assets. */
+  with_keys?: boolean;
+  /** The user who logs in. */
+  username?: string | null;
+  /** The secret that has the password of the user, as `{{ secret:NAME }}`. */
+  password?: string | null;
+  /** The secret that has a token, instead of a user with a password. */
+  token?: string | null;
 }
 
 /** A query to check. */

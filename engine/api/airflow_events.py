@@ -1,0 +1,230 @@
+"""The events of an asset of an Airflow, over its REST API: which is the newest, which are of a delivery, and a new one.
+
+Requests go to the address that was checked, follow no redirect, and take neither proxies nor credentials from the
+environment. A token that Airflow does not take any more is asked for anew, once for each request.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+from pydantic import BaseModel, SecretStr
+
+from engine.connectors.addresses import Resolve, check_url, resolve
+from engine.connectors.secret_values import fill_in
+from engine.errors import PushRefusedError, PushUnclearError, PushUnreachableError, TargetUnavailableError
+from engine.jobs.pushes import Push
+
+_TIMEOUT = httpx.Timeout(15.0, connect=5.0)
+_LONGEST_ANSWER = 8 * 1024 * 1024
+_PAGE = 100
+_PAGES = 50
+"""Of the events that came after another one, so many pages are looked at."""
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+_UNAUTHORIZED = 401
+Environ = Callable[[], Mapping[str, str]]
+"""What references to secrets stand for, as it is now."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssetPlace:
+    """An asset as Airflow knows it, and its newest event; 0 without any."""
+
+    id: int
+    newest: int
+
+
+class _Login(BaseModel):
+    """The credentials of a push."""
+
+    password: SecretStr | None = None
+    token: SecretStr | None = None
+
+
+class AirflowEvents:
+    """The events of one asset."""
+
+    def __init__(
+        self,
+        push: Push,
+        environ: Environ,
+        transport: httpx.BaseTransport | None = None,
+        lookup: Resolve = resolve,
+    ) -> None:
+        self.push = push
+        self._environ = environ
+        self._lookup = lookup
+        self._token: str | None = None
+        verify = ssl.create_default_context() if push.url.startswith("https:") else False
+        self._http = httpx.Client(
+            timeout=_TIMEOUT, follow_redirects=False, trust_env=False, transport=transport, verify=verify
+        )
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._http.close()
+
+    def place(self) -> AssetPlace:
+        """The asset; refused where Airflow knows none of that name or URI."""
+        for parameter in ("uri_pattern", "name_pattern"):
+            query: dict[str, str | int] = {parameter: self.push.asset, "limit": _PAGE}
+            for asset in _listed(self._get("/api/v2/assets", query), "assets"):
+                if self.push.asset in (asset.get("uri"), asset.get("name")):
+                    newest = asset.get("last_asset_event") or {}
+                    return AssetPlace(int(asset["id"]), int(newest.get("id") or 0))
+        raise PushRefusedError(
+            f"Airflow at {self.push.url} knows no active asset {self.push.asset!r}",
+            hint="it knows those that a DAG names; see the spelling of the URI, and that the user may see it",
+        )
+
+    def has(self, place: AssetPlace, delivery: str, after: int) -> bool:
+        """Whether there is an event of a delivery that came after another event."""
+        if place.newest <= after:
+            return False
+        for number in range(_PAGES):
+            query: dict[str, str | int] = {
+                "asset_id": place.id,
+                "order_by": "-timestamp",
+                "limit": _PAGE,
+                "offset": number * _PAGE,
+            }
+            events = _listed(self._get("/api/v2/assets/events", query), "asset_events")
+            if any((event.get("extra") or {}).get("delivery") == delivery for event in events):
+                return True
+            if len(events) < _PAGE or all(int(event["id"]) <= after for event in events):
+                return False
+        raise PushRefusedError(
+            f"{self.push.asset!r} has so many new events that nobody can say whether {delivery} is among them",
+            hint="let no one else make events of this asset so often, or give the consumer an asset of its own",
+        )
+
+    def tell(self, place: AssetPlace, key: str | None, extra: Mapping[str, object]) -> None:
+        """Make an event of the asset, with a partition key or without."""
+        body = {"asset_id": place.id, "extra": extra, **({} if key is None else {"partition_key": key})}
+        answer = self._authorized("POST", "/api/v2/assets/events", body)
+        if answer.status_code >= 500:
+            raise PushUnclearError(
+                f"Airflow at {self.push.url} answers {_said(answer)}", hint="see the log of its API server"
+            )
+        self._check(answer)
+
+    def _get(self, path: str, query: Mapping[str, str | int]) -> httpx.Response:
+        try:
+            answer = self._authorized("GET", f"{path}?{urlencode(query)}", None)
+        except PushUnclearError as error:  # nothing was to be stored
+            raise PushUnreachableError(error.message, hint=error.hint) from error
+        return self._check(answer)
+
+    def _authorized(self, method: str, path: str, body: Mapping[str, object] | None) -> httpx.Response:
+        is_fresh = self._token is None
+        if self._token is None:
+            self._token = self._log_in()
+        answer = self._send(method, path, body, self._token)
+        if answer.status_code == _UNAUTHORIZED and not is_fresh:
+            self._token = self._log_in()
+            answer = self._send(method, path, body, self._token)
+        if answer.status_code == _UNAUTHORIZED:
+            self._token = None
+        return answer
+
+    def _log_in(self) -> str:
+        """A token: that which was given, or one that Airflow gives to the user, or to anybody."""
+        push = self.push
+        login = fill_in(
+            _Login(
+                password=None if push.password is None else SecretStr(push.password),
+                token=None if push.token is None else SecretStr(push.token),
+            ),
+            self._environ(),
+        )
+        if login.token is not None:
+            return login.token.get_secret_value()
+        if login.password is None:
+            method, body = "GET", None
+        else:
+            method, body = "POST", {"username": push.username, "password": login.password.get_secret_value()}
+        try:
+            answer = self._check(self._send(method, "/auth/token", body, None))
+        except PushUnclearError as error:
+            raise PushUnreachableError(error.message, hint=error.hint) from error
+        token = _json(answer).get("access_token")
+        if not isinstance(token, str):
+            raise PushRefusedError(
+                f"{push.url}/auth/token gives no token", hint="is it the API server of an Airflow 3?"
+            )
+        return token
+
+    def _send(self, method: str, path: str, body: Mapping[str, object] | None, token: str | None) -> httpx.Response:
+        """An answer, whatever it is."""
+        try:
+            target = check_url(f"{self.push.url}{path}", self._environ(), self._lookup)
+        except TargetUnavailableError as error:
+            raise PushUnreachableError(error.message, hint=error.hint) from error
+        headers = {"host": target.host, "accept": "application/json"}
+        if token is not None:
+            headers["authorization"] = f"Bearer {token}"
+        request = self._http.build_request(
+            method, target.url, json=body, headers=headers, extensions={"sni_hostname": target.server_name}
+        )
+        try:
+            return self._read(self._http.send(request, stream=True))
+        except _NOT_SENT as error:
+            raise PushUnreachableError(
+                f"Airflow at {self.push.url} cannot be reached: {type(error).__name__} {error}".rstrip(),
+                hint="see that its API server runs there",
+            ) from error
+        except httpx.HTTPError as error:
+            raise PushUnclearError(
+                f"Airflow at {self.push.url} has not answered: {type(error).__name__} {error}".rstrip(),
+                hint="before anything is posted again it is asked what it has stored",
+            ) from error
+
+    def _read(self, answer: httpx.Response) -> httpx.Response:
+        parts, length = [], 0
+        try:
+            for part in answer.iter_bytes():
+                parts.append(part)
+                length += len(part)
+                if length > _LONGEST_ANSWER:
+                    raise httpx.ReadError("the answer is too long")
+        finally:
+            answer.close()
+        return httpx.Response(answer.status_code, content=b"".join(parts))
+
+    def _check(self, answer: httpx.Response) -> httpx.Response:
+        if answer.is_success:
+            return answer
+        words = f"Airflow at {self.push.url} answers {_said(answer)}"
+        if answer.status_code >= 500:
+            raise PushUnreachableError(words, hint="see the log of its API server")
+        hint = "see the URL, and what the user may do: see assets and their events, and make such events"
+        if answer.is_redirect:
+            hint = "name the URL that it leads to: redirects are not followed"
+        raise PushRefusedError(words, hint=hint)
+
+
+def _said(answer: httpx.Response) -> str:
+    return f"{answer.status_code} {answer.text[:200]}".strip()
+
+
+def _json(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        content = json.loads(answer.content)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise PushRefusedError("the answer is no JSON of Airflow's", hint="see the URL: is it that of an API server?")
+    return content
+
+
+def _listed(answer: httpx.Response, name: str) -> list[dict[str, Any]]:
+    rows = _json(answer).get(name)
+    if not isinstance(rows, list):
+        raise PushRefusedError(f"the answer has no {name}", hint="see the URL: is it the API server of an Airflow 3?")
+    return rows
