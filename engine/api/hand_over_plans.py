@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.api.context import Context
 from engine.api.deployments import plan_of
 from engine.errors import HandOverError, PipelineIncompatibleError
-from engine.jobs.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version
+from engine.jobs.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version, read_run_settings
 from engine.sink_prefix import without_prefix
 from engine.store import targets, versions
 
@@ -48,7 +49,14 @@ def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOv
             f"pipeline {origin.name!r} cannot go on with what {copy.name!r} has:\n{shown.text}",
             hint="let the two write the same tables",
         )
-    return HandOverPlan(current, spec, planned, shown, tuple(told))
+    return HandOverPlan(current, spec, planned, shown, (*told, *_told_of_starts(others.spec, copy.name)))
+
+
+def _told_of_starts(copy: Spec, name: str) -> Iterator[str]:
+    """What there is to say of tables that the copy does not read from their first record."""
+    starts = read_run_settings(copy.settings).start_from
+    if begun := sorted(table for table, start in starts.items() if start.word != "earliest"):
+        yield f"windows that are open then have the rows of {', '.join(begun)} from where {name} began to read it"
 
 
 def handed_over(own: Spec, copy: Spec) -> Spec | None:

@@ -106,13 +106,15 @@ class HandOvers:
         """Begin once both run and the copy has caught up."""
         for record in (pair.origin, pair.copy):
             if record.status.state is not _RUNS or not is_settled(record.pipeline, record.status):
-                self._tell(pair, f"{record.pipeline.name} is {record.status.state}")
+                self._tell(pair, _at_rest(record))
                 return
         at, other = self._standings(pair)
         if at is None or other is None:
             self._tell(pair, "an epoch of both is waited for")
-        elif at.reads_history:
-            self._tell(pair, f"{pair.copy.pipeline.name} reads history")
+        elif at.reads_history or other.reads_history:
+            self._tell(pair, f"{(pair.copy if at.reads_history else pair.origin).pipeline.name} reads history")
+        elif _is_cut(at, other):
+            self._tell(pair, _cut(pair, at))
         elif self._can_be_done(pair):
             self._catch_up(pair, at, other)
 
@@ -145,7 +147,9 @@ class HandOvers:
         at, other = self._standings(pair)
         if at is None or other is None or pair.origin.status.state is not _RUNS:
             return
-        if self.context.meetings.is_behind(pair.spec, at, other):
+        if _is_cut(at, other):
+            self._tell(pair, _cut(pair, at))
+        elif self.context.meetings.is_behind(pair.spec, at, other):
             self._to(pair, "stopping", origin=_stopping(pair.origin, self.context))
 
     def _stop(self, pair: _Pair) -> None:
@@ -155,7 +159,7 @@ class HandOvers:
         at, other = self._standings(pair)
         if at is None or other is None:
             return
-        is_over = other.is_settled and self.context.meetings.is_at_one(other)
+        is_over = other.is_settled and self.context.meetings.is_at_one(other) and not _is_cut(at, other)
         if not is_over or not self.context.meetings.is_behind(pair.spec, at, other):
             self._to(pair, "passing", origin=_running(pair.origin))
             return
@@ -411,14 +415,14 @@ def _why_not(context: Context, pair: _Pair) -> str | None:
         is_undone = origin.pipeline.version != row.new_version
         if not is_undone and (origin.status.version != row.new_version or origin.status.state is not State.FAILED):
             return None
-        return f"{origin.pipeline.name} {'went back to what it was' if is_undone else 'has failed'}"
+        return f"{origin.pipeline.name} {'went back to what it was' if is_undone else f'has failed{_because(origin)}'}"
     if origin.pipeline.version != row.origin_version or copy.pipeline.version != row.copy_version:
         return "one of the two has another query by now"
     if row.step == "waiting":
         return None
     for record in (origin, copy):
         if record.status.state in (State.FAILED, State.FINISHED):
-            return f"{record.pipeline.name} has {str(record.status.state).lower()}"
+            return f"{record.pipeline.name} has {str(record.status.state).lower()}{_because(record)}"
     if context.clock() - row.since > LONGEST_MEETING:
         return f"it took longer than {LONGEST_MEETING.total_seconds() / 60:.0f} minutes"
     with context.database.reading() as connection:
@@ -426,6 +430,31 @@ def _why_not(context: Context, pair: _Pair) -> str | None:
     if stored is not None and stored.state == "failed":
         return f"the state of {copy.pipeline.name} cannot be saved: {stored.failure_message}"
     return None
+
+
+def _at_rest(record: JobRecord) -> str:
+    """Why one of the two cannot begin yet, and what there is to do about it."""
+    name, state = record.pipeline.name, record.status.state
+    start = f": `arroyo start {name}` starts it" if state.is_terminal else ""
+    return f"{name} is {state}{_because(record)}{start}"
+
+
+def _because(record: JobRecord) -> str:
+    """Why it has failed, with the code of the error and the way out."""
+    failure = record.status.failure
+    if failure is None:
+        return ""
+    return f" ({failure.code}: {failure.message}{f'; {failure.hint}' if failure.hint else ''})"
+
+
+def _is_cut(at: Standing, other: Standing) -> bool:
+    """Whether the original may have windows open with rows that the copy has left out."""
+    return at.since is not None and not other.has_closed(at.since)
+
+
+def _cut(pair: _Pair, at: Standing) -> str:
+    origin, copy = pair.origin.pipeline.name, pair.copy.pipeline.name
+    return f"{origin} has windows open with rows of before {at.since:%Y-%m-%dT%H:%M:%SZ}, which {copy} has left out"
 
 
 def _since(row: Reprocessing, step: HandOverStep, now: datetime) -> datetime:

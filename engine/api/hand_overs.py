@@ -81,7 +81,7 @@ def hand_over(pipeline: str, request: ChangeRequestDep, context: ContextDep, dry
     with context.database.reading() as connection:
         row, origin, copy = _pair(connection, pipeline)
         request.check(copy.pipeline)
-    if row.is_under_way or row.step == "over":
+    if row.is_under_way or (row.step == "over" and _rests(copy)):
         return _shown(row, origin.pipeline.name, copy.pipeline.name)
     plan = _plan(context, row, origin, copy)
     if dry_run:
@@ -149,9 +149,15 @@ def ask(connection: Connection, context: Context, request: ChangeRequest, plan: 
     return asked
 
 
+def _rests(record: JobRecord) -> bool:
+    """Whether a pipeline is stopped, and nobody has asked it to run since. After a hand-over the copy is left so; one
+    that runs again wants to take over once more."""
+    return record.pipeline.stop != "none" or record.status.state.is_terminal
+
+
 def refuse_one_at_rest(record: JobRecord) -> None:
     """Refuse a hand-over in which one of the two does not run."""
-    if record.pipeline.stop != "none" or record.status.state.is_terminal:
+    if _rests(record):
         raise HandOverError(
             f"pipeline {record.pipeline.name!r} is {record.status.state}, and both have to run to meet",
             hint="start it first",

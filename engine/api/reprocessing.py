@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
@@ -32,7 +33,7 @@ from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError
 from engine.jobs import ids
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version
+from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version, read_run_settings
 from engine.jobs.states import State
 from engine.jobs.status import Status
 from engine.sink_prefix import writing_under
@@ -114,9 +115,7 @@ class _Plan:
             asked_by=self.request.who,
         )
         if not pipelines.add(connection, pipeline):
-            raise PipelineExistsError(
-                f"there is a pipeline {self.name!r} already", hint="give the new one another name"
-            )
+            raise PipelineExistsError(f"there is a pipeline {self.name!r} already", hint=self._way_out(connection))
         version = Version(pipeline.id, 1, self.spec, planned.fingerprint, planned.graph, now, meaning=planned.meaning)
         versions.add(connection, version)
         jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
@@ -134,6 +133,16 @@ class _Plan:
             row = replace(row, asked_by=self.request.who)
         reprocessings.put(connection, row)
         return pipeline
+
+    def _way_out(self, connection: Connection) -> str:
+        """What to do where there is a pipeline of the name: it may be the one that was made before."""
+        row = reprocessings.find(connection, read_record(connection, self.name).pipeline.id)
+        if row is None or row.origin_id != self.origin.id:
+            return "give the new one another name"
+        told = f"it reads the input of {self.origin.name} again already: "
+        if self.body.hand_over:
+            told += "ask for its hand-over without saying where to begin; "
+        return f"{told}delete it first, or give the new one another name and another prefix"
 
     @property
     def answer(self) -> ReprocessingAnswer:
@@ -195,9 +204,21 @@ def _plan(context: Context, request: ChangeRequest, pipeline: str, body: Reproce
         _settings(version.spec.settings, body),
         version.spec.checkpoint_interval,
     )
+    _refuse_the_future(spec.settings, context.clock())
     planned = plan_of(spec, context)
     writes = context.plan_reprocess(spec.query, spec.udfs, spec.settings)
     return _Plan(body, request, record.pipeline, name, record.pipeline.parallelism, spec, planned, tuple(writes))
+
+
+def _refuse_the_future(settings: Mapping[str, str], now: datetime) -> None:
+    """Refuse an instant from which on there is nothing yet: every row before it would be left out, by the original too
+    once it goes on from there."""
+    backfill = read_run_settings(settings).backfill
+    if backfill is not None and backfill.since is not None and backfill.since > now:
+        raise BackfillError(
+            f"{backfill.since:%Y-%m-%dT%H:%M:%SZ} lies in the future: every row before it would be left out",
+            hint="name an instant that is over, or where tables begin: --start-from TABLE=earliest",
+        )
 
 
 def _settings(of_origin: Mapping[str, str], body: ReprocessRequest) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from engine.commands.client import Json, field_of
 from engine.commands.deploy import secret_part
 from engine.commands.remote import add_pipeline, connect, describe, errors_shown, path_of, show
 from engine.commands.waiting import add_wait, change
+from engine.errors import RequestError
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -48,8 +49,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 @errors_shown
 def run(args: Namespace) -> int:
     """Make a new pipeline beside this one that reads the same input again and writes elsewhere."""
-    is_there = args.hand_over and args.since is None and not args.start_from
-    if is_there or args.stay_apart or args.show_hand_over:
+    makes_one = args.since is not None or bool(args.start_from)
+    if makes_one and (args.stay_apart or args.show_hand_over):
+        raise RequestError(
+            "--stay-apart and --show-hand-over are about a pipeline that was made before, and make none",
+            hint="leave out --from and --start-from",
+        )
+    if args.stay_apart or args.show_hand_over or (args.hand_over and not makes_one):
         return _hand_over(args)
     options: dict[str, Json] = {
         "since": args.since,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from engine.checkpoints import spark_log
@@ -16,6 +17,7 @@ from engine.checkpoints.layout import StatePaths, read_json, unreadable, write_j
 from engine.compile import Program
 from engine.connectors import connector_of
 from engine.connectors.base import HasEnd, Position, Source
+from engine.instants import from_micros
 from engine.spark import meeting
 from engine.spark.offset_log import read_ends
 from engine.spark.planner import Offset
@@ -36,6 +38,19 @@ class Standing:
     def reads_history(self) -> bool:
         """Whether a table is still in the history that is read before what comes."""
         return any(end.history is not None and not end.history.is_over for end in self.ends)
+
+    @property
+    def since(self) -> datetime | None:
+        """The instant before which it has left rows out."""
+        instants = [end.history.since for end in self.ends if end.history is not None and end.history.since is not None]
+        return from_micros(max(instants)) if instants else None
+
+    def has_closed(self, instant: datetime) -> bool:
+        """Whether no window is open that has rows of before the instant. Of a table that has shown no row yet nobody
+        knows what it will close."""
+        marks = [end.watermark for end in self.ends]
+        has_rows = any(end.moved or end.watermark is not None for end in self.ends)
+        return not has_rows or all(mark is not None and from_micros(mark) > instant for mark in marks)
 
 
 def standing(state: Path) -> Standing | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,11 @@ class Stand:
     ends: int = 0
     is_settled: bool = True
     reads_history: bool = False
+    since: datetime | None = None
+    closed: datetime | None = None
+
+    def has_closed(self, instant: datetime) -> bool:
+        return self.closed is not None and self.closed > instant
 
 
 @dataclass
@@ -108,7 +113,7 @@ class Two:
 
     def fails(self, name: str, then: str = "Failed") -> None:
         run = [run for run in self.plane.runner.launched if run.name == name][-1]
-        error = {"code": "sql.error", "message": "it is wrong", "hint": None, "cause": "mistake"}
+        error = {"code": "sql.error", "message": "it is wrong", "hint": "mend it", "cause": "mistake"}
         self.plane.call("goodbye", {"outcome": "failed", "error": error}, run)
         self.runners.ended.add((run.job_id, run.generation))
         self.plane.settle()
@@ -286,7 +291,8 @@ def test_who_fails_on_the_way_ends_it_and_the_other_one_runs_on(two: Two, name: 
     other = {"orders": "orders-again", "orders-again": "orders"}[name]
     two.plane.settle()
     assert two.plane.state(other) in ("Running", "Scheduling")
-    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == f"{name} has failed"
+    why = two.plane.get("/pipelines/orders-again/hand-over")["waits_for"]
+    assert why == f"{name} has failed (sql.error: it is wrong; mend it)"
     assert two.plane.http.post(HAND_OVER).json()["code"] == "pipeline.hand_over"
 
 
@@ -411,10 +417,71 @@ def test_it_waits_for_the_copy_that_reads_history_and_for_both_to_run(two: Two) 
     two.meetings.at["again"] = Stand(60, reads_history=True)
     assert two.look() == "waiting"
     assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == "orders-again reads history"
-    two.meetings.at["again"] = Stand(40)
+    two.meetings.at |= {"again": Stand(60), "orders": Stand(50, reads_history=True)}
+    assert two.look() == "waiting"
+    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == "orders reads history"
+    two.meetings.at |= {"again": Stand(40), "orders": Stand(50)}
     assert two.look() == "waiting"
     two.plane.deploy("orders-again", query=writing_under("SELECT 2", "again"), force=True)
     assert two.look() == "given_up"
+
+
+def test_it_waits_until_no_window_is_open_that_has_rows_of_before_those_of_the_copy(two: Two) -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    asked(two)
+    two.meetings.at |= {"again": Stand(60, since=noon), "orders": Stand(50, closed=noon)}
+    assert two.look() == "waiting"
+    why = two.plane.get("/pipelines/orders-again/hand-over")["waits_for"]
+    assert why == "orders has windows open with rows of before 2026-01-01T12:00:00Z, which orders-again has left out"
+    assert two.plane.state("orders-again") == "Running"
+    past = noon + timedelta(seconds=1)
+    two.meetings.at["orders"] = Stand(50, closed=past)
+    assert two.look() == "holding"
+    two.ends("orders-again", 70)
+    two.meetings.at["again"] = Stand(70, since=noon)
+    two.meetings.at["orders"] = Stand(75, closed=noon)
+    assert two.look() == "passing"
+    assert two.look() == "passing"
+    two.meetings.at["orders"] = Stand(75, closed=past)
+    assert two.look() == "stopping"
+
+
+def test_one_that_does_not_run_is_waited_for_with_the_reason_and_the_way_out(two: Two) -> None:
+    asked(two)
+    two.fails("orders-again")
+
+    assert two.look() == "waiting"
+    why = two.plane.get("/pipelines/orders-again/hand-over")["waits_for"]
+    assert why == "orders-again is Failed (sql.error: it is wrong; mend it): `arroyo start orders-again` starts it"
+
+
+def test_a_copy_that_runs_again_after_the_hand_over_can_take_over_once_more(two: Two) -> None:
+    asked(two).to_the_switch()
+    assert two.look() == "switching"
+    two.saved()
+    two.plane.settle()
+    two.plane.come_up()
+    two.plane.call("heartbeat", {"state": "running", "reports": [report(3, 1)]})
+    assert two.look() == "over"
+    assert two.plane.http.post(HAND_OVER).json()["step"] == "over"
+
+    two.plane.http.patch("/api/v1/pipelines/orders-again", json={"stop": "none"})
+    two.plane.settle()
+    two.starts("orders-again")
+    assert two.plane.http.post(HAND_OVER).json()["step"] == "waiting"
+    assert two.look() == "holding"
+
+
+def test_the_plan_says_where_tables_begin_that_are_not_read_from_their_first_record(two: Two) -> None:
+    start = """clicks=offsets:{"0": 4}; orders=earliest"""
+    made = two.plane.http.post(REPROCESS, json={"into": "third", "start_from": start})
+    assert made.status_code == 201, made.text
+    two.plane.settle()
+    two.plane.come_up()
+
+    said = two.plane.http.post("/api/v1/pipelines/orders-third/hand-over?dry_run=true").json()["says"]
+
+    assert said[-1] == "windows that are open then have the rows of clicks from where orders-third began to read it"
 
 
 def test_what_cannot_be_handed_over_is_refused_before_anything_is_written_down(two: Two) -> None:
@@ -468,6 +535,11 @@ def test_the_verb_asks_takes_back_and_shows(server: StandInServer, capsys: pytes
         assert main([*command, option]) == 0
         assert server.requests[-1][:2] == (method, path)
         assert capsys.readouterr().out.splitlines() == ["orders-again and orders: waiting (it reads)", "  a"]
+    sent = len(server.requests)
+    for option in ("--stay-apart", "--show-hand-over"):
+        assert main([*command, "--from", "2026-01-01", option]) == 2
+        assert "leave out --from and --start-from" in capsys.readouterr().err
+    assert len(server.requests) == sent
     server.answer = b'{"pipeline": "orders", "name": "orders-again", "writes": [], "stays": []}'
     assert main([*command, "--from", "1", "--hand-over", "--dry-run"]) == 0
     assert json.loads(server.requests[-1][3])["hand_over"] is True

@@ -63,7 +63,14 @@ def test_the_new_pipeline_reads_again_writes_elsewhere_and_leaves_the_original_a
     assert run.settings == asked[-1] == {"memory": "3g", "history_from": "2026-01-01", "then_continue": "on"}
     assert plane.get("/pipelines/orders")["version"] == before["version"]
     assert plane.state() == "Running"
-    assert plane.http.post(PATH, json=BODY).json()["code"] == "pipeline.exists"
+    for more, way_out in (
+        ({}, "it reads the input of orders again already: delete it first"),
+        ({"hand_over": True}, "it reads the input of orders again already: ask for its hand-over without saying where"),
+        ({"name": "orders"}, "give the new one another name"),
+    ):
+        refused = plane.http.post(PATH, json={**BODY, **more}).json()
+        assert refused["code"] == "pipeline.exists"
+        assert refused["hint"].startswith(way_out)
 
 
 def test_nothing_is_made_where_the_plan_refuses(plane: Plane) -> None:
@@ -74,6 +81,15 @@ def test_nothing_is_made_where_the_plan_refuses(plane: Plane) -> None:
     plane.run()
     for body in (BODY, {"into": "again"}, {**BODY, "into": "a/b"}):
         assert plane.http.post(PATH, json=body).json()["code"] in ("state.backfill", "sql.sink_prefix")
+    assert len(plane.get("/pipelines")["data"]) == 1
+
+
+@pytest.mark.parametrize("since", ["2026-13-01", "yesterday", "20260101", "2026-01-01T25:00:00Z", "", "2400-01-01"])
+def test_an_instant_that_is_none_or_has_not_come_yet_makes_nothing(plane: Plane, since: str) -> None:
+    plane.run()
+    refused = plane.http.post(PATH, json={**BODY, "since": since})
+    assert refused.json()["code"] in ("state.backfill", "setting.invalid")
+    assert "is no instant" in refused.text or "lies in the future" in refused.text
     assert len(plane.get("/pipelines")["data"]) == 1
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,9 @@ import pytest
 from engine.checkpoints.layout import StatePaths
 from engine.connectors.base import Position
 from engine.errors import UnreadableStateError
+from engine.instants import to_micros
 from engine.spark import hand_over
+from engine.spark.history import History
 from engine.spark.planner import Offset, Planner, PlanSpec
 from engine.spark.watermarks import Activity
 from tests.spark.test_planner import FakeSource, MovingSource
@@ -96,6 +98,23 @@ def test_those_have_met_who_have_read_the_same_and_closed_the_same() -> None:
     assert not hand_over.have_met(source, [at({"a": 31}, 500)], there)
     assert hand_over.has_read(source, [at({"a": 31}, 1)], there)
     assert not hand_over.has_read(source, [at({"a": 29}, 900)], there)
+
+
+def test_a_window_with_rows_that_the_copy_has_left_out_is_open_until_every_table_is_past_them() -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    micros = to_micros(noon)
+    history = History(since=micros, goes_on=True, is_over=True)
+
+    def standing(*ends: Offset) -> hand_over.Standing:
+        return hand_over.Standing(7, ends, ends, is_settled=True)
+
+    assert standing(at({"a": 1}, 5)).since is None
+    assert standing(replace(at({"a": 1}, 5), history=history)).since == noon
+    assert standing(at({"a": 30}, micros + 1), at({"b": 30}, micros + 1)).has_closed(noon)
+    assert not standing(at({"a": 30}, micros + 1), at({"b": 30}, micros)).has_closed(noon)
+    assert not standing(at({"a": 30}, micros + 1), at({"b": 0}, None)).has_closed(noon)
+    assert standing(at({"a": 0}, None), at({"b": 0}, None)).has_closed(noon)
+    assert not standing(replace(at({"a": 30}, None), moved={"a": 1})).has_closed(noon)
 
 
 def test_where_to_meet_is_said_in_the_state_and_taken_back(tmp_path: Path) -> None:
