@@ -57,6 +57,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "notifications": ["airflow_provider_arroyo.notifications.arroyo.ArroyoNotifier"],
+        "plugins": [{"name": "arroyo", "plugin-class": "airflow_provider_arroyo.plugin.ArroyoPlugin"}],
         "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
         "task-decorators": [
             {

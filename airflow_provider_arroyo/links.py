@@ -9,6 +9,8 @@ import attrs
 from airflow.sdk.bases.operatorlink import BaseOperatorLink
 from airflow.sdk.execution_time.xcom import XCom
 
+from airflow_provider_arroyo.views import view_of
+
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context
     from airflow.sdk.types import TaskInstanceKey
@@ -19,7 +21,7 @@ LINK_KEY = "_link_PipelineLink"
 
 @attrs.define()
 class PipelineLink(BaseOperatorLink):
-    """Opens the pipeline on the control plane."""
+    """Opens the pipeline in Airflow."""
 
     operators: ClassVar[list[type[BaseOperator]]] = []
 
@@ -36,7 +38,7 @@ class PipelineLink(BaseOperatorLink):
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """The address that the task has noted; empty when it has not got so far."""
         noted = XCom.get_one(
-            key=URL_KEY, dag_id=ti_key.dag_id, task_id=ti_key.task_id, run_id=ti_key.run_id, map_index=ti_key.map_index
+            key=LINK_KEY, dag_id=ti_key.dag_id, task_id=ti_key.task_id, run_id=ti_key.run_id, map_index=ti_key.map_index
         )
         return str(noted or "")
 
@@ -47,12 +49,12 @@ def page_of(url: str, pipeline: object) -> str:
     return f"{url.rstrip('/')}/#/{place}"
 
 
-def link_of(url: str, pipeline: object) -> dict[str, str]:
-    """The XComs that say where the pipeline is to be seen."""
-    return dict.fromkeys((URL_KEY, LINK_KEY), page_of(url, pipeline))
+def link_of(url: str, conn_id: str, pipeline: object) -> dict[str, str]:
+    """The XComs that say where the pipeline is to be seen: at its control plane, and in Airflow."""
+    return {URL_KEY: page_of(url, pipeline), LINK_KEY: view_of(conn_id, pipeline)}
 
 
-def note_link(context: Context, url: str, pipeline: object) -> None:
+def note_link(context: Context, url: str, conn_id: str, pipeline: object) -> None:
     """Note where the pipeline is to be seen; done before waiting, so that the link works meanwhile."""
-    for key, address in link_of(url, pipeline).items():
+    for key, address in link_of(url, conn_id, pipeline).items():
         context["ti"].xcom_push(key=key, value=address)

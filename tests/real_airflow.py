@@ -9,6 +9,7 @@ of its own. Nothing is left of it but files.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
@@ -41,6 +42,10 @@ class RealAirflow:
     home: Path
     connection: str
     """Where `arroyo_default` leads, as JSON."""
+    users: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Who may log in, each with a role and a password; without any, whoever comes is an admin."""
+    parts: tuple[str, ...] = tuple(PROCESSES)
+    """The processes that are started."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _port: int = 0
     _secrets: tuple[str, str] = field(default_factory=lambda: (secrets.token_hex(32), secrets.token_hex(32)))
@@ -57,7 +62,7 @@ class RealAirflow:
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.home / "dags"),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__PARALLELISM": "2",
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            **self._logins(),
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
             "AIRFLOW__API__BASE_URL": url,
@@ -72,13 +77,29 @@ class RealAirflow:
             "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
         }
 
+    def _logins(self) -> dict[str, str]:
+        """Who is let in."""
+        manager = "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER"
+        if not self.users:
+            return {f"{manager}_ALL_ADMINS": "True"}
+        users = ",".join(f"{name}:{role}" for name, (role, _) in self.users.items())
+        passwords = str(self.home / "passwords.json")
+        return {f"{manager}_ALL_ADMINS": "False", f"{manager}_USERS": users, f"{manager}_PASSWORDS_FILE": passwords}
+
+    @property
+    def url(self) -> str:
+        """Where its pages are."""
+        return f"http://localhost:{self._port}"
+
     def __enter__(self) -> Self:
         (self.home / "dags").mkdir(parents=True, exist_ok=True)
+        if self.users:
+            (self.home / "passwords.json").write_text(json.dumps({name: it[1] for name, it in self.users.items()}))
         self._port = _free_port()
         try:
             self._spawn("migrate", "db", "migrate")
             assert self.processes.pop("migrate").wait(300) == 0, self.said("migrate")
-            for name in PROCESSES:
+            for name in self.parts:
                 self.start(name)
             until(self._log_in, bool, 300)
         except BaseException:
@@ -187,8 +208,13 @@ class RealAirflow:
     def _log_in(self) -> bool:
         for name, process in self.processes.items():
             assert process.poll() is None, f"{name} has ended: {self.said(name)}"
+        url = f"http://127.0.0.1:{self._port}/auth/token"
+        first = next(({"username": name, "password": it[1]} for name, it in self.users.items()), None)
         try:
-            answer = httpx.get(f"http://127.0.0.1:{self._port}/auth/token", trust_env=False, timeout=10)
+            if first is None:
+                answer = httpx.get(url, trust_env=False, timeout=10)
+            else:
+                answer = httpx.post(url, json=first, trust_env=False, timeout=10)
         except httpx.TransportError:
             return False
         if answer.is_success:

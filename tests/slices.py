@@ -118,6 +118,7 @@ LONG = (
     "system/test_page.py::test_everybody_can_use_every_page",
     "system/test_page.py::test_hostile_texts_are_shown_as_text",
     "system/test_page.py::test_what_is_refused_is_refused_before_it_is_asked_for",
+    "system/test_page_in_airflow.py",
     "system/test_page_with_spark.py",
     "system/test_partition_kills.py",
     "system/test_partitions_example.py",

@@ -128,12 +128,12 @@ class ArroyoHook(BaseHook):
         return True, f"control plane {server.version}, instance {server.instance}"
 
 
-def to_endpoint(connection: Connection) -> Endpoint:
-    """Where the connection leads."""
+def to_endpoint(connection: Connection, embedded: Callable[[Path], Endpoint] | None = None) -> Endpoint:
+    """Where the connection leads. An embedded control plane is started if need be, unless `embedded` finds it."""
     extra: dict[str, Any] = connection.extra_dejson
     if _is_true(extra.get("embedded")):
         data_dir = Path(str(extra.get("data_dir") or Path(AIRFLOW_HOME) / "arroyo")).expanduser()
-        return start_or_adopt(data_dir.absolute())
+        return (embedded or start_or_adopt)(data_dir.absolute())
     return Endpoint(_url(connection), connection.password or None, _verify(extra.get("verify", True)))
 
 

@@ -93,7 +93,7 @@ class PipelineOperator(BaseOperator):
         """Publish where the pipeline is to be seen, before any waiting."""
         self._endpoint = self.hook.get_conn()
         context["ti"].xcom_push(key="pipeline_id", value=pipeline)
-        note_link(context, self._endpoint.url, pipeline)
+        note_link(context, self._endpoint.url, self.arroyo_conn_id, pipeline)
 
     def wait(self, wait: Wait, resume: str) -> Reached:
         """Return when it is there. In deferrable mode this does not return: the task goes on in the method `resume`."""

@@ -80,7 +80,7 @@ class PipelineSensor(BaseSensorOperator):
 
     def execute(self, context: Context) -> Any:
         """Wait here, or in the triggerer when it is not there yet."""
-        note_link(context, self.hook.get_conn().url, self.pipeline)
+        note_link(context, self.hook.get_conn().url, self.arroyo_conn_id, self.pipeline)
         if not self.deferrable:
             return super().execute(context)
         first_look = self.poke(context)
@@ -93,7 +93,7 @@ class PipelineSensor(BaseSensorOperator):
         if event == ON_WORKER:
             return self.execute(context)
         if self.start_from_trigger:
-            note_link(context, self.hook.get_conn().url, self.pipeline)
+            note_link(context, self.hook.get_conn().url, self.arroyo_conn_id, self.pipeline)
         return summary(_settle(events.from_json(event)))
 
     def _start_in_triggerer(self, sensor: str, **arguments: Any) -> None:

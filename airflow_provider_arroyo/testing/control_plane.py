@@ -180,6 +180,12 @@ class FakeControlPlane:
         self.forks: dict[str, FakePipeline] = {}
         self.moves = FakeMoves()
         self.hand_over_steps: deque[tuple[str, str | None]] | None = None
+        self.on_head: Callable[[dict[str, str]], object] | None = None
+        """Told of the headers of each request."""
+        self.more_headers: dict[str, str] = {}
+        """What each answer has besides."""
+        self.kind = "application/json"
+        """What each answer says it is."""
         self.gate: threading.Event | None = None
         self.waiting = threading.Event()
         self.lock = threading.Lock()
@@ -284,6 +290,8 @@ class FakeControlPlane:
         match request.method, parts:
             case "GET", ["ping"]:
                 return Answer(200, {"pong": True, "version": "0.1.0", "instance": "fake"})
+            case "GET", ["session"]:
+                return Answer(200, {"session": {"who": "admin", "version": "0.1.0"}})
             case "PUT", ["pipelines", "by-name", name]:
                 return self._upsert(name, request)
             case "GET", ["pipelines"]:
@@ -586,6 +594,8 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size)) if size else None
             request = Request(self.command, address.path, query, body, self.headers.get("Idempotency-Key"))
+            if fake.on_head is not None:
+                fake.on_head(dict(self.headers))
             if fake.gate is not None:
                 fake.waiting.set()
                 fake.gate.wait(30)
@@ -604,7 +614,8 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
                 return
             content = b"" if answer.status == 204 else json.dumps(answer.body).encode()
             self.send_response(answer.status)
-            self.send_header("Content-Type", "application/json")
+            for name, text in {"Content-Type": fake.kind, **fake.more_headers}.items():
+                self.send_header(name, text)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

@@ -99,7 +99,7 @@ class SensorTrigger(BaseTrigger):
     async def _xcoms(self, reached: Reached) -> dict[str, Any]:
         """What the worker would have pushed."""
         url = (await self._hook.aget_conn()).url
-        links = link_of(url, self.arguments["pipeline"])
+        links = link_of(url, str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
         return {**links, "return_value": events.summary(reached)} if self.pushes else dict(links)
 
     @property

@@ -29,6 +29,9 @@ class Session(BaseModel):
 
     who: str = Field(description="The name of the token; `admin` for the first one.")
     version: str = Field(description="The version of the control plane.")
+    through: str | None = Field(
+        default=None, description="Who else has let in and passes everything on, such as Airflow; null for nobody."
+    )
 
 
 class Visitor(BaseModel):

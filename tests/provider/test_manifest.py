@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +61,12 @@ def test_every_listed_module_can_be_imported(module: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [*INFO["extra-links"], *INFO["notifications"], *(kind["hook-class-name"] for kind in INFO["connection-types"])],
+    [
+        *INFO["extra-links"],
+        *INFO["notifications"],
+        *(kind["hook-class-name"] for kind in INFO["connection-types"]),
+        *(plugin["plugin-class"] for plugin in INFO["plugins"]),
+    ],
 )
 def test_every_listed_class_can_be_imported(path: str) -> None:
     module, _, name = path.rpartition(".")
@@ -72,6 +80,28 @@ def test_the_connection_type_is_the_hooks_own() -> None:
     hook = getattr(importlib.import_module(module), name)
 
     assert (kind["connection-type"], kind["hook-name"]) == (hook.conn_type, hook.hook_name)
+
+
+def test_the_plugin_is_named_where_airflow_looks_for_plugins_at_each_start() -> None:
+    points = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["entry-points"]["airflow.plugins"]
+
+    assert {name: path.replace(":", ".") for name, path in points.items()} == {
+        plugin["name"]: plugin["plugin-class"] for plugin in INFO["plugins"]
+    }
+
+
+def test_the_plugin_costs_nothing_where_no_page_is_asked_for() -> None:
+    code = """
+import sys, airflow.sdk.plugins_manager
+before = set(sys.modules)
+import airflow_provider_arroyo.plugin
+print(*(set(sys.modules) - before))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=HERE.parent, capture_output=True, text=True, check=True)
+
+    ours = {f"airflow_provider_arroyo{module}" for module in ("", ".plugin", ".views")}
+    imported = set(ran.stdout.splitlines()[-1].split())
+    assert ours >= imported > {"airflow_provider_arroyo.views"}
 
 
 def tasks_and_triggers() -> list[type]:

@@ -94,7 +94,8 @@ def test_a_gate_opens_without_a_worker_and_leaves_what_a_worker_would_have_left(
 
     assert isinstance(event, TaskSuccessEvent)
     assert event.xcoms is None
-    assert triggerer.pushed[URL_KEY] == triggerer.pushed[LINK_KEY] == f"{plane.url}/#/pipelines/clicks"
+    assert triggerer.pushed[URL_KEY] == f"{plane.url}/#/pipelines/clicks"
+    assert triggerer.pushed[LINK_KEY] == "/plugin/arroyo/arroyo/arroyo_default/pipelines/clicks"
     returned = triggerer.pushed["return_value"]
     assert (returned["watermark"], returned["epoch"]) == (FIVE.isoformat(), 7)
     asked = plane.matching_requests("GET", "/watermark$")
@@ -161,7 +162,7 @@ def test_what_goes_wrong_is_raised_by_a_worker_as_ever(
     assert not isinstance(event, TaskSuccessEvent)
     with pytest.raises(JobEndedError, match="line 3"):
         sensor.execute_complete(airflow_run.context(sensor), event.payload)
-    assert airflow_run.pushed[LINK_KEY] == f"{plane.url}/#/pipelines/clicks"
+    assert airflow_run.pushed[LINK_KEY] == "/plugin/arroyo/arroyo/arroyo_default/pipelines/clicks"
 
 
 @pytest.mark.parametrize("why", ["a listener", "an asset", "a result that is not stored"])

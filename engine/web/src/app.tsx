@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused, ask, signedOut } from "./api/client";
 import type { Session, Visitor } from "./api/types";
 import { later } from "./parts/later";
@@ -18,9 +18,10 @@ export function App() {
   const route = useRoute();
   const [code, setCode] = useState(route.page === "login" ? route.code : null);
   const [entry, setEntry] = useState<Entry>(code === null ? "asking" : "outside");
+  const isPassed = useRef(false);
 
   useEffect(() => {
-    const left = () => setEntry("outside");
+    const left = () => setEntry(isPassed.current ? "asking" : "outside"); // who passes it on says what to do
     signedOut.addEventListener("signedout", left);
     return () => signedOut.removeEventListener("signedout", left);
   }, []);
@@ -34,7 +35,10 @@ export function App() {
 
   useEffect(() => {
     if (entry !== "asking") return;
-    ask<Visitor>("GET", "/session").then(({ session }) => setEntry(session ?? "outside"), setEntry);
+    ask<Visitor>("GET", "/session").then(({ session }) => {
+      isPassed.current = Boolean(session?.through);
+      setEntry(session ?? "outside");
+    }, setEntry);
   }, [entry]);
 
   function enter(session: Session): void {

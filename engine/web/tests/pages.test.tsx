@@ -66,6 +66,20 @@ test("nobody has left before the control plane says so", async () => {
   expect(place.querySelector("#token")).not.toBe(null);
 });
 
+test("who was let in by somebody else has nothing to leave, and is never asked for a token", async () => {
+  const state = { isIn: true };
+  const ended = () => Response.json({ code: "auth.denied", detail: "log in to Airflow", hint: "and load this page again" }, { status: 401 });
+  answering(() => (state.isIn ? { session: { who: "ann", version: "1", through: "Airflow" }, data: [], has_more: false } : ended()));
+
+  expect(await shown(<App />)).toContain("ann through Airflow");
+  expect(place.textContent).not.toMatch(/Leave|API/);
+
+  state.isIn = false;
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(place.textContent).toContain("and load this page again");
+  expect(place.querySelector("#token")).toBe(null);
+});
+
 test("the newest rows are shown, however many have come at once", async () => {
   let written = 10;
   answering((_, url) => {

@@ -1702,6 +1702,8 @@ export interface Session {
   who: string;
   /** The version of the control plane. */
   version: string;
+  /** Who else has let in and passes everything on, such as Airflow; null for nobody. */
+  through?: string | null;
 }
 
 /** What lets a browser in: one of both. */

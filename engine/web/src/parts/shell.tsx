@@ -35,13 +35,16 @@ export function Shell({ session, route, leave, children }: Props) {
           <a href={editorPath()} aria-current={route.page === "editor" ? "page" : undefined}>
             Editor
           </a>
-          <a href="docs" target="_blank" rel="noopener">
-            API
-          </a>
+          {!session.through && (
+            <a href="docs" target="_blank" rel="noopener">
+              API
+            </a>
+          )}
         </nav>
         <span class="grow" />
         <span class="who" title={`Arroyo ${session.version}`}>
           {session.who}
+          {session.through && ` through ${session.through}`}
         </span>
         <button
           class="quiet"
@@ -54,9 +57,11 @@ export function Shell({ session, route, leave, children }: Props) {
         >
           <span aria-hidden="true">{SIGNS[chosen]}</span>
         </button>
-        <button class="quiet" onClick={leave}>
-          Leave
-        </button>
+        {!session.through && (
+          <button class="quiet" onClick={leave}>
+            Leave
+          </button>
+        )}
       </header>
       <main id="main" tabIndex={-1}>
         {children}

@@ -1,4 +1,4 @@
-import{C as e,b as t,g as n,h as r,m as i,p as a,t as o,x as s,y as c}from"./index-BHA9G46T.js";import{n as l,r as u,t as d}from"./script-BbRttHtb.js";import{t as f}from"./action-dialog-v66p3Mch.js";var p=[{name:`bids-per-window`,about:`Bids per auction in windows`,query:`-- How many bids each auction gets, in windows of five seconds.
+import{C as e,b as t,g as n,h as r,m as i,p as a,t as o,x as s,y as c}from"./index-BtuUZO2z.js";import{n as l,r as u,t as d}from"./script-BezDNiSq.js";import{t as f}from"./action-dialog-CllTtkND.js";var p=[{name:`bids-per-window`,about:`Bids per auction in windows`,query:`-- How many bids each auction gets, in windows of five seconds.
 -- The rows are shown on the page of the pipeline, below Output.
 CREATE TABLE nexmark WITH (connector = 'nexmark', event_rate = 500);
 

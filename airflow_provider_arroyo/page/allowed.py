@@ -1,0 +1,94 @@
+"""What of a control plane may be asked through Airflow. Tokens, sessions and what drivers ask are not in it, nor is
+anything that leaves for or comes from another control plane."""
+
+from __future__ import annotations
+
+from enum import Enum
+from urllib.parse import quote
+
+REST = "**"
+"""At the end of a pattern: whatever follows, or nothing."""
+
+
+class Right(Enum):
+    """What somebody has to be allowed to do with the Airflow connection, by the method that Airflow calls it."""
+
+    LOOK = "GET"
+    CHANGE = "PUT"
+
+
+_LOOKS = (
+    "ping",
+    "connectors",
+    "connection_profiles/**",
+    "connection_tables/**",
+    "udfs",
+    "jobs",
+    "events",
+    "changes/**",
+    "pipelines",
+    "pipelines/*",
+    "pipelines/*/jobs/**",
+    "pipelines/*/certificates",
+    "pipelines/*/events",
+    "pipelines/*/logs",
+    "pipelines/*/output",
+    "pipelines/*/state",
+    "pipelines/*/rehearsals/**",
+    "pipelines/*/savepoints/**",
+    "pipelines/*/savepoint-retention",
+    "pipelines/*/savepoint-schedule",
+)
+# `pipelines/*/watermark` is not among them: it writes a certificate down for whoever names a DAG run.
+_CHANGES = (
+    "connection_profiles/**",
+    "connection_tables/**",
+    "udfs/validate",
+    "pipelines",
+    "pipelines/validate_query",
+    "pipelines/preview",
+    "pipelines/by-name/*",
+    "pipelines/*",
+    "pipelines/*/restart",
+    "pipelines/*/restore",
+    "pipelines/*/rollback",
+    "pipelines/*/plan",
+    "pipelines/*/rehearsals/**",
+    "pipelines/*/savepoints",
+    "pipelines/*/savepoints/*",
+    "pipelines/*/savepoints/*/verify",
+    "pipelines/*/savepoint-retention",
+    "pipelines/*/savepoint-schedule",
+    "savepoints/*/fork",
+)
+_CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+def right_for(method: str, path: str) -> Right | None:
+    """What a request below the API takes; None for one that is not passed on."""
+    segments = path.split("/")
+    if not all(map(_is_plain, segments)):
+        return None
+    if method == "GET" and any(_fits(segments, pattern) for pattern in _LOOKS):
+        return Right.LOOK
+    if method in _CHANGING and any(_fits(segments, pattern) for pattern in _CHANGES):
+        return Right.CHANGE
+    return None
+
+
+def quoted(path: str) -> str:
+    """A path that was found good, as it is sent: each of its pieces stays a piece, whatever is in it."""
+    return "/".join(quote(segment, safe="") for segment in path.split("/"))
+
+
+def _is_plain(segment: str) -> bool:
+    """Whether it is a name, and no way to somewhere else."""
+    return segment not in {"", ".", ".."} and "\\" not in segment and segment.isprintable()
+
+
+def _fits(segments: list[str], pattern: str) -> bool:
+    *fixed, last = pattern.split("/")
+    if last != REST:
+        fixed.append(last)
+    is_long_enough = len(segments) >= len(fixed) if last == REST else len(segments) == len(fixed)
+    return is_long_enough and all(want in ("*", have) for want, have in zip(fixed, segments, strict=False))

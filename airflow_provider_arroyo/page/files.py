@@ -1,0 +1,50 @@
+"""The files of the page. They are those that were installed with this provider, and never what a control plane sends:
+a script that it wrote would be run as part of Airflow, with the rights of whoever looks at it."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+PLAIN_STYLE = """:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0; }
+main { max-width: 42rem; margin: 10vh auto; padding: 0 1.5rem; }
+h1 { font-size: 1.4rem; }
+li { margin: .4rem 0; }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file, and what it is."""
+
+    content: bytes
+    kind: str
+
+
+@cache
+def built() -> Mapping[str, File]:
+    """All files of the page by their paths; empty where the provider was installed without them."""
+    # both are in one distribution; where its other half lies can be asked without importing anything of it
+    spec = find_spec("engine")
+    places = [] if spec is None else list(spec.submodule_search_locations or [])
+    folders = [folder for place in places if (folder := Path(place) / "web" / "built").is_dir()]
+    return {
+        path.relative_to(folder).as_posix(): _read(path)
+        for folder in folders[:1]
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def mark() -> File | None:
+    """The sign of the page."""
+    return next((file for path, file in built().items() if path.startswith("assets/mark-")), None)
+
+
+def _read(path: Path) -> File:
+    return File(path.read_bytes(), mimetypes.guess_type(path.name)[0] or "application/octet-stream")

@@ -1,0 +1,178 @@
+"""A request that is passed on to a control plane, and its answer: with the token of the connection, which the browser
+never sees, and with none of the headers that are between the browser and Airflow."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+import httpx
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from airflow_provider_arroyo.control_plane import Endpoint
+from airflow_provider_arroyo.page.allowed import quoted
+from airflow_provider_arroyo.page.headers import PASSED
+from airflow_provider_arroyo.page.refusals import NotPassedOnError
+
+_SENT = ("accept", "content-type", "idempotency-key", "if-match", "last-event-id")
+_RETURNED = ("cache-control", "etag", "retry-after", "x-accel-buffering")
+_KINDS = frozenset({"application/json", "application/problem+json", "text/event-stream"})
+"""What a control plane answers. Nothing else is passed on, so that no answer of its becomes a page of Airflow."""
+_STREAM = "text/event-stream"
+
+MOST_SENT = 16 * 2**20
+MOST_RETURNED = 64 * 2**20
+ANSWER_TIME = timedelta(seconds=60)
+STREAM_TIME = timedelta(minutes=5)
+"""How long a stream lasts at most: then the browser comes back, and is asked again who it is."""
+
+
+async def pass_on(request: Request, endpoint: Endpoint, path: str) -> Response:
+    """The answer of the control plane to a request that was found good."""
+    headers = {name: request.headers[name] for name in _SENT if name in request.headers}
+    content = await _body(request)
+    client = _client(endpoint)
+    try:
+        sent = client.build_request(
+            request.method,
+            httpx.URL(f"{client.base_url}{quoted(path)}", query=request.scope.get("query_string") or None),
+            headers={**headers, "accept-encoding": "identity"},
+            content=content if content or request.method != "GET" else None,
+        )
+        received = await client.send(sent, stream=True)
+        return await _answer(client, received)
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        await client.aclose()
+        raise away(error) from None
+    except BaseException:
+        await client.aclose()
+        raise
+
+
+async def version_of(endpoint: Endpoint) -> str:
+    """The version of the control plane, which has to answer and take the token."""
+    async with _client(endpoint) as client:
+        try:
+            said = await client.get("session")
+            session = said.json()["session"] if said.is_success else None
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise away(error) from None
+        except (ValueError, KeyError, TypeError):
+            raise NotPassedOnError(502, "http.bad_answer", "what answers there is no control plane") from None
+    if not isinstance(session, dict):
+        raise _bad_token()
+    return str(session.get("version"))
+
+
+def away(error: Exception) -> NotPassedOnError:
+    """The refusal where nobody has answered. It names no address."""
+    return NotPassedOnError(
+        502,
+        "http.unreachable",
+        f"the control plane does not answer: {type(error).__name__}",
+        "its address is in the Airflow connection, and is looked up from Airflow's API server",
+    )
+
+
+def _bad_token() -> NotPassedOnError:
+    """To whom Airflow has let in, a token that is not taken is no end of the session."""
+    hint = "the connection's password is the token of the control plane"
+    return NotPassedOnError(502, "airflow.token", "the control plane does not take the token of the connection", hint)
+
+
+def _client(endpoint: Endpoint) -> httpx.AsyncClient:
+    settings = endpoint.settings()
+    verify = _trusted(settings["verify"]) if endpoint.url.startswith("https:") else False
+    timeout = httpx.Timeout(ANSWER_TIME.total_seconds(), connect=10)
+    return httpx.AsyncClient(**{**settings, "verify": verify}, timeout=timeout, follow_redirects=False)
+
+
+@lru_cache(maxsize=16)
+def _trusted(verify: bool | str) -> ssl.SSLContext:
+    """What certificates are checked with; to read them takes longer than most requests."""
+    if isinstance(verify, str):
+        return ssl.create_default_context(cafile=verify)
+    return httpx.create_ssl_context(verify=verify)
+
+
+async def _body(request: Request) -> bytes:
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > MOST_SENT:
+            raise NotPassedOnError(413, "request.too_large", f"the request is longer than {MOST_SENT} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _answer(client: httpx.AsyncClient, received: httpx.Response) -> Response:
+    kind = received.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_empty = received.status_code == 204
+    if received.is_redirect or received.has_redirect_location or not (is_empty or kind in _KINDS):
+        await received.aclose()
+        raise NotPassedOnError(502, "http.bad_answer", "what answers there is no control plane")
+    if received.status_code == 401:
+        await received.aclose()
+        raise _bad_token()
+    headers = {name: received.headers[name] for name in _RETURNED if name in received.headers} | PASSED
+    if kind == _STREAM and received.is_success:
+        return _Stream(client, received, headers)
+    content = await _read(received)
+    await client.aclose()
+    return Response(content, received.status_code, headers, media_type=None if is_empty else kind)
+
+
+async def _read(received: httpx.Response) -> bytes:
+    pieces, size = [], 0
+    async for piece in received.aiter_bytes():
+        size += len(piece)
+        if size > MOST_RETURNED:
+            raise NotPassedOnError(502, "http.bad_answer", f"the answer is longer than {MOST_RETURNED} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+class _Stream(Response):
+    """Events, each passed on as it comes; the control plane is let go as soon as the browser has left."""
+
+    def __init__(self, client: httpx.AsyncClient, received: httpx.Response, headers: Mapping[str, str]) -> None:
+        super().__init__(status_code=received.status_code, headers=headers, media_type=_STREAM)
+        del self.headers["content-length"]
+        self._client = client
+        self._received = received
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on until there is no more, nobody reads, or it has been long enough."""
+        tasks = [asyncio.create_task(self._send(send)), asyncio.create_task(_gone(receive))]
+        try:
+            done, _ = await asyncio.wait(
+                tasks, timeout=STREAM_TIME.total_seconds(), return_when=asyncio.FIRST_COMPLETED
+            )
+            is_read = tasks[1] not in done and not (tasks[0] in done and tasks[0].exception())
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._received.aclose()
+            await self._client.aclose()
+        if is_read:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        with suppress(httpx.TransportError, httpx.StreamError):
+            async for piece in self._received.aiter_raw():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _gone(receive: Receive) -> Any:
+    """Return when the reader has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,44 @@
+"""What Airflow shows of control planes among its own pages. Every process of Airflow loads this, so that what answers
+requests is imported with the first one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.sdk.plugins_manager import AirflowPlugin
+
+from airflow_provider_arroyo.views import MOUNT, VIEW, root_path
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+class PageOnDemand:
+    """The application behind the view, which is made when it is asked for the first time."""
+
+    def __init__(self) -> None:
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._app is None:
+            from airflow_provider_arroyo.page.app import build_app  # noqa: PLC0415 - see above
+
+            self._app = build_app()
+        await self._app(scope, receive, send)
+
+
+class ArroyoPlugin(AirflowPlugin):
+    """The page of each control plane that a connection of type `arroyo` leads to."""
+
+    name = "arroyo"
+    fastapi_apps = [{"app": PageOnDemand(), "url_prefix": MOUNT, "name": "Arroyo"}]  # noqa: RUF012 - as Airflow has it
+    external_views = [  # noqa: RUF012
+        {
+            "name": "Arroyo",
+            "href": f"{root_path()}{MOUNT}/",
+            "destination": "nav",
+            "url_route": VIEW,
+            "icon": f"{root_path()}{MOUNT}/mark.svg",
+        }
+    ]

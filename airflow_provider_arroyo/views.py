@@ -1,0 +1,29 @@
+"""Where the pages of control planes are inside Airflow."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlsplit
+
+from airflow.configuration import conf
+
+MOUNT = "/arroyo"
+"""Where Airflow's API server serves them."""
+VIEW = "arroyo"
+"""What Airflow calls its view of them."""
+
+
+def view_of(conn_id: str, pipeline: object) -> str:
+    """The same page inside Airflow, as an address of the server that Airflow's own pages come from."""
+    # Airflow's router takes one layer of quoting off before it gives the place to the frame
+    place = f"pipelines/{_twice(pipeline.partition('/')[0])}" if isinstance(pipeline, str) else ""
+    root = root_path()
+    return f"{root}/plugin/{VIEW}{root}{MOUNT}/{_twice(conn_id)}/{place}"
+
+
+def root_path() -> str:
+    """Below which path Airflow is served; empty for none."""
+    return urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
+
+
+def _twice(text: str) -> str:
+    return quote(quote(text, safe=""), safe="")

@@ -1,0 +1,93 @@
+"""The page of a real control plane in the view of a real Airflow, in the Chromium of the operating system: one login,
+one server that is asked, nothing wrong in the browser's console."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, FrameLocator, Page, expect
+
+from tests.real_airflow import RealAirflow
+from tests.system.conftest import Served
+from tests.system.test_page import chromium  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.timeout(900)
+
+USERS = {"ann": ("admin", "the password of ann"), "vera": ("viewer", "the password of vera")}
+
+
+@pytest.fixture(scope="module")
+def airflow(shared: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
+    """An API server of Airflow whose connection leads to the control plane."""
+    connection = {"conn_type": "arroyo", "host": shared.client.url, "password": shared.client.token}
+    home = tmp_path_factory.mktemp("airflow")
+    with RealAirflow(home, json.dumps(connection), USERS, ("api",)) as started:
+        yield started
+
+
+class Visit:
+    """A browser before Airflow, and what went wrong there."""
+
+    def __init__(self, browser: Browser, airflow: RealAirflow) -> None:
+        self.airflow = airflow
+        self.context = browser.new_context(viewport={"width": 1400, "height": 900})
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        expect.set_options(timeout=60_000)
+        self.wrong: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self._note(message.type, message.text, message.location["url"]))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def log_in(self, name: str, place: str) -> Page:
+        """Open a place of Airflow, which asks who comes, and goes there."""
+        self.page.goto(self.airflow.url + place)
+        self.page.locator("input[name=username]").fill(name)
+        self.page.locator("input[name=password]").fill(USERS[name][1])
+        self.page.get_by_role("button", name="Sign in").click()
+        return self.page
+
+    @property
+    def frame(self) -> FrameLocator:
+        """The page of the control plane."""
+        return self.page.frame_locator("iframe[title=Arroyo]")
+
+    def _note(self, kind: str, text: str, url: str) -> None:
+        """What the console says of the frame, but of what Airflow lets every view do, and of states that drivers
+        which only count do not have."""
+        if text.startswith("An iframe which has both allow-scripts and allow-same-origin"):
+            return
+        if kind in {"error", "warning"} and "/arroyo/" in url and not url.endswith("/state"):
+            self.wrong.append(f"{text} {url}")
+
+
+@pytest.fixture
+def visit(chromium: Browser, airflow: RealAirflow) -> Iterator[Visit]:  # noqa: F811
+    opened = Visit(chromium, airflow)
+    yield opened
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def test_whoever_has_logged_in_to_airflow_sees_a_pipeline_in_its_view_and_stops_it_there(
+    visit: Visit, shared: Served
+) -> None:
+    shared.deploy("orders")
+    shared.until("orders", state="Running")
+    visit.log_in("ann", "/plugin/arroyo")
+
+    row = visit.frame.get_by_role("row").filter(has=visit.frame.get_by_role("link", name="orders", exact=True))
+    expect(row.get_by_text("Running")).to_be_visible()
+    expect(visit.frame.get_by_text("ann through Airflow")).to_be_visible()
+    expect(visit.frame.get_by_role("button", name="Leave")).to_have_count(0)
+    visit.frame.get_by_role("link", name="orders", exact=True).click()
+    visit.frame.get_by_role("button", name="Stop", exact=True).click()
+    visit.frame.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
+    expect(visit.frame.get_by_text("Stopped", exact=True).first).to_be_visible()
+
+    assert shared.job("orders")["state"] == "Stopped"
+    assert [url for url in visit.asked if not url.startswith((visit.airflow.url, "data:", "blob:"))] == []
+    assert shared.client.token not in "".join(str(cookie) for cookie in visit.context.cookies())
