@@ -687,6 +687,31 @@ class TokenNotFoundError(EngineError):
     code = "token.not_found"
 
 
+class StoredExistsError(EngineError):
+    """A connection, a table or a function of this name is kept already."""
+
+    code = "stored.exists"
+
+
+class StoredNotFoundError(EngineError):
+    """No connection, table or function of this name or id is kept."""
+
+    code = "stored.not_found"
+
+
+class StoredInUseError(EngineError):
+    """A connection, table or function is kept as long as a pipeline or a table uses it."""
+
+    code = "stored.in_use"
+
+
+class ProbeBusyError(EngineError):
+    """As many tests of connections and tables are under way as there may be."""
+
+    code = "stored.tests_busy"
+    retryable = True
+
+
 class HostRefusedError(AuthError):
     """The request names a host that is not this control plane."""
 
@@ -980,6 +1005,12 @@ class OptionValueError(OptionError):
     """The value of an option is of the right kind and still cannot be used."""
 
     code = "option.bad_value"
+
+
+class SecretValueError(OptionError):
+    """An option that is to be kept holds what cannot be kept as a secret, or shows one."""
+
+    code = "option.secret_value"
 
 
 class LiteralSecretError(OptionError):

@@ -53,6 +53,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.leaks import Limits
+from engine.jobs.probes import LocalProbes
 from engine.jobs.rehearsal import RehearsalLimits
 from engine.jobs.rehearsal_processes import LocalRehearsers
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
@@ -200,6 +201,7 @@ def _serve(
         free_bytes=partial(free_bytes, directory.root),
         meetings=StateMeetings(connections),
         take=take_savepoint,
+        probe=LocalProbes(settings.pipeline.driver_environment).ask,
         drill=Drills(directory, settings.pipeline.driver_environment).play,
         connections=connections,
         version=__version__,

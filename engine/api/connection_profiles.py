@@ -1,143 +1,162 @@
-"""Connections, tables and functions that are there for all pipelines, as clients of Arroyo's API ask for them.
-
-Connections stand in the administrator's file; tables and functions belong to the scripts that use them. None of them is
-made over HTTP, so requests to make one are refused by name.
-"""
+"""Connections that are there for all pipelines: those of the administrator's file, and those that are made here."""
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
-from engine.api.bodies import Udf
-from engine.api.context import ContextDep
-from engine.api.problems import complaints_of, refusals
+from engine.api.bodies import Body
+from engine.api.context import Context, ContextDep
+from engine.api.problems import refusals
+from engine.api.stored_options import HIDDEN, read_config, shown_config, split_secrets
+from engine.api.stored_rules import WhoDep, administrators, in_use, refuse_id
 from engine.connectors import find_connector
-from engine.connectors.option_schemas import nested_values, secret_options
-from engine.errors import EngineError, RequestTooLargeError, UnsupportedRequestError
+from engine.connectors.base import Connector
+from engine.connectors.option_schemas import secret_options
+from engine.errors import StoredExistsError
+from engine.instants import to_micros
+from engine.jobs import ids
+from engine.jobs.probes import ProbeOrder, ProbeResult
+from engine.store import stored_tables, stored_uses
+from engine.store.stored_tables import StoredConnection
 
-ROUTER = APIRouter(tags=["connections"])
+ROUTER = APIRouter(prefix="/connection_profiles", tags=["connections"])
 
-_HIDDEN = "**********"
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-"""User and password in a URL."""
+StoredName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Config = Annotated[dict[Annotated[str, Field(max_length=256)], Any], Field(max_length=256)]
+
+
+class ConnectionProfilePost(Body):
+    """A connection for all pipelines."""
+
+    name: StoredName = Field(description="What `connection_profile = '...'` says.")
+    connector: str = Field(max_length=64, description="The connector of its tables.")
+    config: Config = Field(
+        default={},
+        description="Its options, in the shape of the connector's `connection_config`. Secrets are kept encrypted, and "
+        "shown to nobody; `{{ secret:NAME }}` names one instead.",
+    )
 
 
 class ConnectionProfile(BaseModel):
     """A connection that every script may use."""
 
-    id: str
+    id: str = Field(description="Its id; the name, of one that stands in the administrator's file.")
     name: str = Field(description="What `connection_profile = '...'` says.")
     connector: str = Field(description="The connector of its tables.")
     config: dict[str, Any] = Field(
         description="Its options, in the shape of the connector's `connection_config`; secrets are asterisks."
     )
     description: str = Field(description="What its connector does.")
+    stored: bool = Field(description="Whether it was made over HTTP, and can be deleted.")
+    created_at: int | None = Field(default=None, description="When it was made; null of one of the file.")
+    created_by: str | None = Field(default=None, description="Who made it; null of one of the file.")
+    used_by: list[str] = Field(default=[], description="The pipelines and tables that use it, of one that is stored.")
 
 
-class NoTable(BaseModel):
-    """A table that is there without a script; there is none."""
+class TestMessage(BaseModel):
+    """What a test says."""
+
+    error: bool = Field(description="Whether something is wrong.")
+    done: bool = Field(description="Whether this is the last message.")
+    message: str = Field(description="What was found, or what is wrong.")
+    code: str | None = Field(default=None, description="The code of the error.")
+    hint: str | None = Field(default=None, description="What to do next.")
+
+    @staticmethod
+    def of(result: ProbeResult) -> TestMessage:
+        """The last message, with what came of it."""
+        return TestMessage(error=result.is_wrong, done=True, message=result.message, code=result.code, hint=result.hint)
 
 
-class NoFunction(BaseModel):
-    """A function that is there without a script; there is none."""
-
-
-class UdfVerdict(BaseModel):
-    """The function, or everything that is wrong with it."""
-
-    udf_name: str | None = Field(description="The first function of the file; null when something is wrong.")
-    udf_names: list[str] = Field(description="All functions of the file.")
-    errors: list[str] = Field(description="Everything that is wrong.")
-
-
-@ROUTER.get("/connection_profiles")
-def list_profiles(context: ContextDep) -> Page[ConnectionProfile]:
-    """List the connections of the administrator's file, by name."""
-    from engine.sql.tables.create_connection import read_connections  # noqa: PLC0415 - the server is there sooner
-
-    connections = read_connections(context.connections) if context.connections.strip() else {}
-    profiles = []
-    for _, connection in sorted(connections.items()):
-        connector = find_connector(connection.connector)
-        assert connector is not None, connection.connector
+@ROUTER.get("")
+def list_all(context: ContextDep) -> Page[ConnectionProfile]:
+    """List the connections of the administrator's file, and those that are kept, by name."""
+    profiles = {}
+    for key, connection in administrators(context).items():
+        connector = _connector(connection.connector)
         secrets = secret_options(connector)
-        options = {
-            option.name: _HIDDEN if option.name in secrets else _plain(option.value) for option in connection.options
-        }
-        profiles.append(
-            ConnectionProfile(
-                id=connection.name,
-                name=connection.name,
-                connector=connector.name,
-                config=nested_values(connector, options),
-                description=connector.summary,
-            )
+        options = {option.name: HIDDEN if option.name in secrets else option.value for option in connection.options}
+        profiles[key] = ConnectionProfile(
+            id=connection.name,
+            name=connection.name,
+            connector=connector.name,
+            config=shown_config(connector, options),  # type: ignore[arg-type]  # a length of time is shown as text
+            description=connector.summary,
+            stored=False,
         )
-    return Page(data=profiles)
+    with context.database.reading() as store:
+        used = stored_uses.users(store)
+        for stored in stored_tables.connections(store):
+            profiles.setdefault(stored.name.lower(), show(stored, used.get(stored.id, ())))
+    return Page(data=[profile for _, profile in sorted(profiles.items())])
 
 
-@ROUTER.get("/connection_tables")
-def list_tables() -> Page[NoTable]:
-    """List the tables that are there without a script: none, since each script declares its own."""
-    return Page(data=[])
-
-
-@ROUTER.get("/udfs")
-def list_functions() -> Page[NoFunction]:
-    """List the functions that are there without a script: none, since each pipeline brings its own."""
-    return Page(data=[])
-
-
-@ROUTER.post("/udfs/validate", responses=refusals(400))
-def validate_function(body: Udf, context: ContextDep) -> UdfVerdict:
-    """Read a file of functions without running it."""
-    from engine.udf.declared import name_files  # noqa: PLC0415 - see `list_profiles`
-    from engine.udf.reading import read_udfs  # noqa: PLC0415
-
-    if len(body.definition.encode()) > context.max_query_bytes:
-        raise RequestTooLargeError(
-            f"the file is longer than {context.max_query_bytes} bytes",
-            hint="the setting api.max_query_bytes is the limit",
+@ROUTER.post("", responses=refusals(400, 409))
+def create(body: ConnectionProfilePost, who: WhoDep, context: ContextDep) -> ConnectionProfile:
+    """Keep a connection for all pipelines. Nobody is asked whether it works: `.../test` does that."""
+    stored, secrets = checked(body, who, context)
+    if stored.name.lower() in administrators(context):
+        raise StoredExistsError(
+            f"there is a connection {stored.name!r} in the administrator's file", hint="take another name"
         )
-    try:
-        names = [function.name for function in read_udfs(name_files([body.definition])).by_name.values()]
-    except EngineError as error:
-        wrong = [complaint.message for complaint in complaints_of(error)]
-        return UdfVerdict(udf_name=None, udf_names=[], errors=wrong)
-    return UdfVerdict(udf_name=names[0], udf_names=names, errors=[])
+    sealed = {name: context.database.vault.seal(value) for name, value in secrets.items()}
+    with context.database.writing() as connection:
+        stored_tables.add_connection(connection, stored, sealed)
+    return show(stored, ())
 
 
-@ROUTER.post("/connection_profiles", include_in_schema=False)
-@ROUTER.post("/connection_profiles/test", include_in_schema=False)
-def refuse_profile() -> None:
-    """No connection is made over HTTP."""
-    raise UnsupportedRequestError(
-        "connections are not made over HTTP",
-        hint="CREATE CONNECTION in a script, or in the file that the setting `connections` names, declares one",
+@ROUTER.post("/test", responses=refusals(400, 409))
+def test(body: ConnectionProfilePost, who: WhoDep, context: ContextDep) -> TestMessage:
+    """Ask the other system whether it lets this connection in, from where drivers run. Nothing is kept."""
+    stored, secrets = checked(body, who, context)
+    order = ProbeOrder(stored.name, stored.connector, stored.options)
+    return TestMessage.of(context.probe(order, secrets))
+
+
+@ROUTER.delete("/{profile}", status_code=204, responses=refusals(404, 409))
+def remove(profile: str, context: ContextDep) -> None:
+    """Delete a connection; refused while a pipeline or a table uses it."""
+    with context.database.writing() as connection:
+        stored = stored_tables.find_connection(connection, profile)
+        if users := stored_uses.users(connection).get(stored.id):
+            raise in_use("connection", stored.name, users)
+        stored_tables.remove_connection(connection, stored)
+
+
+def show(stored: StoredConnection, users: Sequence[str]) -> ConnectionProfile:
+    """A connection that is kept, as answers have it."""
+    connector = _connector(stored.connector)
+    return ConnectionProfile(
+        id=stored.id,
+        name=stored.name,
+        connector=stored.connector,
+        config=shown_config(connector, stored.options),
+        description=connector.summary,
+        stored=True,
+        created_at=to_micros(stored.created_at),
+        created_by=stored.created_by,
+        used_by=list(users),
     )
 
 
-@ROUTER.post("/connection_tables", include_in_schema=False)
-@ROUTER.post("/connection_tables/test", include_in_schema=False)
-@ROUTER.post("/connection_tables/schemas/test", include_in_schema=False)
-def refuse_table() -> None:
-    """No table is made over HTTP."""
-    raise UnsupportedRequestError("tables are not made over HTTP", hint="CREATE TABLE in a script declares one")
+def checked(body: ConnectionProfilePost, who: str, context: Context) -> tuple[StoredConnection, Mapping[str, str]]:
+    """The connection that a request describes, and its secrets; refused with all that is wrong with it."""
+    from engine.sql.stored.checking import check_connection, stored_connector  # noqa: PLC0415 - the server is there sooner
+
+    refuse_id(body.name)
+    connector, own_id = stored_connector(body.connector), ids.make("cp")
+    split = split_secrets(own_id, connector, read_config(body.config))
+    check_connection(body.name, connector.name, split.options)
+    stored = StoredConnection(own_id, body.name, connector.name, split.options, context.clock(), who)
+    return stored, split.secrets
 
 
-@ROUTER.post("/udfs", include_in_schema=False)
-def refuse_function() -> None:
-    """No function is kept for all pipelines."""
-    raise UnsupportedRequestError(
-        "functions are not kept for all pipelines", hint="`udfs` of a pipeline has the files of its functions"
-    )
-
-
-def _plain(value: object) -> object:
-    """A value as JSON has it, without the login of a URL; a length of time is text."""
-    return value if isinstance(value, bool | int | float) else _LOGIN.sub(_HIDDEN, str(value))
+def _connector(name: str) -> Connector:
+    connector = find_connector(name)
+    assert connector is not None, name
+    return connector

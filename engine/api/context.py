@@ -24,6 +24,7 @@ from engine.checkpoints.lineage import Lineage
 from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.leaks import Limits
+from engine.jobs.probes import Probe, ProbeResult
 from engine.jobs.process_usage import RunUsage
 from engine.jobs.rehearsal import RehearsalLimits, RehearsedChange
 from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
@@ -220,6 +221,8 @@ class Context:
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
     readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "savepoint-reader"))
     """Reads savepoints, one at a time: that may take minutes, and those that are to be taken do not wait for it."""
+    probe: Probe = lambda order, secrets: ProbeResult("nobody was asked")
+    """Tries connections and tables."""
     drill: PlayDrill | None = None
     """Where there is Spark."""
 

@@ -22,6 +22,7 @@ from engine.api.expectations import with_expectations
 from engine.api.pipelines import Interval, Parallelism, show
 from engine.api.problems import RefusedPlanError, refusals
 from engine.api.savepoints import take_due
+from engine.api.stored_text import WholeSpec, refuse_gone, stored_secrets, with_stored
 from engine.api.traces.asked_starts import asks_for_start
 from engine.api.traces.spans import SpanId, watch
 from engine.changes.accepted import Wording, why_not
@@ -218,7 +219,10 @@ class _Deployment:
     """A deployment with all that was found out about it."""
 
     body: Deployment
+    said: Spec
+    """What the body says."""
     spec: Spec
+    """The same with all that it uses."""
     planned: PlannedQuery
     request: ChangeRequest
     upgrade: ShownUpgrade | None = None
@@ -229,6 +233,8 @@ class _Deployment:
     """Whether the name must not be taken."""
     preview_until: datetime | None = None
     """Until when it is kept; None of all but previews."""
+    used: frozenset[str] = frozenset()
+    """The ids of what it uses of what is kept for all pipelines."""
 
 
 def _refuse_taken(connection: Connection, name: str) -> None:
@@ -263,10 +269,19 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
     return context.plan(spec.query, spec.udfs)
 
 
-def _plan(name: str, body: Deployment, spec: Spec, request: ChangeRequest, context: Context) -> _Deployment:
+def plan_whole(said: Spec, context: Context) -> tuple[WholeSpec, PlannedQuery]:
+    """A spec with all that it uses of what is kept for all pipelines, and its plan; refuses what cannot be run."""
+    whole = with_stored(context, said)
+    with whole.places_as_sent():
+        return whole, plan_of(whole.spec, context)
+
+
+def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, context: Context) -> _Deployment:
     """The deployment with what becomes of the state that the pipeline has, where it has one and that matters. To have
     that looked at takes a while, so it is seen first whether the state is one that stays."""
-    deployment = _Deployment(body, spec, plan_of(spec, context), request)
+    whole, planned = plan_whole(said, context)
+    spec = whole.spec
+    deployment = _Deployment(body, said, spec, planned, request, used=whole.used)
     with context.database.reading() as connection:
         pipeline = pipelines.find(connection, name)
         current = None if pipeline is None else versions.get(connection, pipeline.id, pipeline.version)
@@ -324,7 +339,8 @@ def _make(
     deployment.request.check(earlier)
     if deployment.must_be_new:
         _refuse_taken(connection, name)
-    if deployment.body.to_spec(_spec_before(connection, name)) != deployment.spec:
+    refuse_gone(connection, deployment.used)
+    if deployment.body.to_spec(_spec_before(connection, name)) != deployment.said:
         raise StaleWriteError(f"pipeline {name!r} has changed in between", hint="send the request again")
     if earlier is None:
         return None, _create(connection, name, deployment, context)
@@ -361,7 +377,7 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
     versions.add(connection, version)
     jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
     targets.claim(connection, pipeline.id, 1, planned.targets)
-    _set_secrets(connection, pipeline, body, context)
+    _set_secrets(connection, pipeline, deployment, context)
     if deployment.preview_until is not None:
         previews.add(connection, pipeline.id, deployment.preview_until)
     return pipeline
@@ -391,7 +407,7 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
         versions.add(connection, version)
         targets.claim(connection, changed.id, version.number, planned.targets)
         changed = desired.ask_version(changed, version)
-    has_other_secrets = _set_secrets(connection, changed, body, context)
+    has_other_secrets = _set_secrets(connection, changed, deployment, context)
     if not has_other_secrets and changed == earlier:
         return changed
     return pipelines.update(connection, replace(changed, asked_by=deployment.request.who))
@@ -418,9 +434,15 @@ def _with_savepoint(
     return replace(upgrade, savepoint_id=savepoint.id, from_version=before, from_plan=plan)
 
 
-def _set_secrets(connection: Connection, pipeline: Pipeline, body: Deployment, context: Context) -> bool:
-    """Let the pipeline have the secrets that it is deployed with; whether they are others than before."""
-    if body.secrets is None:
+def _set_secrets(connection: Connection, pipeline: Pipeline, deployment: _Deployment, context: Context) -> bool:
+    """Let the pipeline have the secrets that it is deployed with, and those of what it uses; whether they are others
+    than before."""
+    given, further = deployment.body.secrets, stored_secrets(connection, context, deployment.spec.query)
+    if given is None and not further:
         return False
-    values = {name: secret.get_secret_value() for name, secret in body.secrets.items()}
-    return pipeline_secrets.replace(connection, context.database.vault, pipeline.id, values, context.clock())
+    vault = context.database.vault
+    if given is None:
+        values = dict(pipeline_secrets.read(connection, vault, pipeline.id))
+    else:
+        values = {name: secret.get_secret_value() for name, secret in given.items()}
+    return pipeline_secrets.replace(connection, vault, pipeline.id, {**values, **further}, context.clock())

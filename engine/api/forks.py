@@ -21,11 +21,12 @@ from engine.api import answers
 from engine.api.bodies import Body, Udf, udf_texts
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
-from engine.api.deployments import Name, Names, Secrets, check_starts, plan_of, refuse_id, starts_of
+from engine.api.deployments import Name, Names, Secrets, check_starts, plan_whole, refuse_id, starts_of
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
 from engine.api.plan_restore import read_checked
 from engine.api.problems import RefusedPlanError, refusals
+from engine.api.stored_text import refuse_gone, stored_secrets
 from engine.changes.accepted import Wording, why_not
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, SharedForkError
@@ -85,6 +86,8 @@ class _Fork:
     spec: Spec
     planned: PlannedQuery
     plan: ShownUpgrade
+    used: frozenset[str]
+    """The ids of what it uses of what is kept for all pipelines."""
 
     def make(self, connection: Connection, context: Context) -> Pipeline:
         """The pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
@@ -120,6 +123,7 @@ class _Fork:
                 hold_back=self.body.hold_back,
             ),
         )
+        refuse_gone(connection, self.used)
         if not pipelines.add(connection, pipeline):
             raise PipelineExistsError(f"there is a pipeline {name!r} already", hint="fork under another name")
         versions.add(connection, version)
@@ -135,6 +139,7 @@ class _Fork:
             values = dict(pipeline_secrets.read(connection, vault, self.origin.id))
         else:
             values = {name: secret.get_secret_value() for name, secret in self.body.secrets.items()}
+        values |= stored_secrets(connection, context, self.spec.query)
         if values:
             pipeline_secrets.replace(connection, vault, pipeline.id, values, context.clock())
 
@@ -192,8 +197,8 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
     _, parallelism = read_checked(context, stored)
     udfs = before.spec.udfs if body.udfs is None else udf_texts(body.udfs)
     settings = before.spec.settings if body.settings is None else body.settings
-    spec = Spec(body.query, udfs, settings, before.spec.checkpoint_interval)
-    planned = plan_of(spec, context)
+    whole, planned = plan_whole(Spec(body.query, udfs, settings, before.spec.checkpoint_interval), context)
+    spec = whole.spec
     wish = Upgrade(body.keep_state, body.reset, hold_back=body.hold_back)
     savepoint = context.directory.savepoint(origin.id, stored.id)
     check_starts(context, savepoint, spec, wish)
@@ -207,4 +212,4 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
         )
     if (refused := why_not(found.upgrade, body.accept_loss, found.upgrade.text, _WORDING)) is not None:
         raise RefusedPlanError(refused, found.upgrade)
-    return _Fork(body, request, origin, stored, parallelism, spec, planned, found.upgrade)
+    return _Fork(body, request, origin, stored, parallelism, spec, planned, found.upgrade, whole.used)

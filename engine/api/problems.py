@@ -33,6 +33,7 @@ _BY_CODE = {
     "pipeline.no_such_sink": HTTPStatus.NOT_FOUND,
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
     "token.not_found": HTTPStatus.NOT_FOUND,
+    "stored.not_found": HTTPStatus.NOT_FOUND,
     "partition.not_found": HTTPStatus.NOT_FOUND,
     "rehearsal.not_found": HTTPStatus.NOT_FOUND,
     "partition.invalid": HTTPStatus.BAD_REQUEST,
@@ -53,6 +54,7 @@ _BY_FAMILY = {
     "savepoint": HTTPStatus.CONFLICT,
     "state": HTTPStatus.CONFLICT,
     "token": HTTPStatus.CONFLICT,
+    "stored": HTTPStatus.CONFLICT,
     "partition": HTTPStatus.CONFLICT,
     "rehearsal": HTTPStatus.CONFLICT,
 }

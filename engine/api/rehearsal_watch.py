@@ -21,6 +21,7 @@ from typing import Any
 
 from engine.api.context import Context
 from engine.api.rehearsal_room import refuse_without_room, why_ended
+from engine.api.stored_text import stored_secrets
 from engine.delivery.faults import reach
 from engine.errors import (
     EngineError,
@@ -154,7 +155,8 @@ class RehearsalWatch:
             record = read_record(connection, rehearsal.pipeline_id)
             number = rehearsal.version or record.pipeline.version
             old = versions.get(connection, rehearsal.pipeline_id, number).spec.query
-            secrets = pipeline_secrets.read(connection, context.database.vault, rehearsal.pipeline_id)
+            own = pipeline_secrets.read(connection, context.database.vault, rehearsal.pipeline_id)
+            secrets = {**own, **stored_secrets(connection, context, rehearsal.change.query)}
         savepoint = None
         if rehearsal.savepoint_id is not None:
             savepoint = directory.savepoint(rehearsal.pipeline_id, rehearsal.savepoint_id)
@@ -165,7 +167,7 @@ class RehearsalWatch:
             connections=context.connections,
             limit_seconds=(rehearsal.time_limit + _GRACE).total_seconds(),
         )
-        return order, f"{old}\n{rehearsal.change.query}\n{context.connections}", dict(secrets)
+        return order, f"{old}\n{rehearsal.change.query}\n{context.connections}", secrets
 
     def _settle(self, rehearsal: Rehearsal) -> None:
         """End what is left of one, write down what came of it, and remove what it has worked with: in this order, so

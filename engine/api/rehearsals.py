@@ -24,7 +24,7 @@ from engine.api import rehearsal_answers as answers
 from engine.api.answers import Page
 from engine.api.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
-from engine.api.deployments import plan_of, starts_of
+from engine.api.deployments import plan_whole, starts_of
 from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
 from engine.api.rehearsal_room import refuse_without_room
@@ -76,8 +76,7 @@ def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, cont
         current = versions.get(connection, record.pipeline.id, record.pipeline.version).spec
         place = _place(connection, context, record.pipeline.id, body.savepoint_id)
         _refuse_another(connection, record.pipeline.id)
-    spec = body.to_spec(current)
-    plan_of(spec, context)  # refuses what cannot be run, with every complaint
+    spec = plan_whole(body.to_spec(current), context)[0].spec  # refuses what cannot be run, with every complaint
     change = RehearsedChange(
         spec.query, spec.udfs, current.udfs, spec.settings, body.keep_state, body.reset, body.hold_back, body.examples
     )

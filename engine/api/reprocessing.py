@@ -29,6 +29,7 @@ from engine.api.hand_over_plans import READS
 from engine.api.hand_overs import refuse_another, refuse_one_at_rest, says
 from engine.api.pipelines import show
 from engine.api.problems import refusals
+from engine.api.stored_text import stored_secrets
 from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError
 from engine.jobs import ids
@@ -124,6 +125,7 @@ class _Plan:
         values = dict(pipeline_secrets.read(connection, vault, self.origin.id))
         if self.body.secrets is not None:
             values = {name: secret.get_secret_value() for name, secret in self.body.secrets.items()}
+        values |= stored_secrets(connection, context, self.spec.query)
         pipeline_secrets.replace(connection, vault, pipeline.id, values, now)
         row = Reprocessing(pipeline.id, self.origin.id, "apart", now)
         if self.body.hand_over:

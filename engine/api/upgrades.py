@@ -8,7 +8,7 @@ from pydantic import Field
 
 from engine.api import answers
 from engine.api.context import ContextDep
-from engine.api.deployments import check_starts, plan_of, starts_of
+from engine.api.deployments import check_starts, plan_whole, starts_of
 from engine.api.expectations import with_expectations
 from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
@@ -38,8 +38,8 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
         record = read_record(connection, pipeline)
         desired.refuse_while_restored(record.pipeline)  # else this would be the plan for the state that goes
         current = versions.get(connection, record.pipeline.id, record.pipeline.version)
-    spec = body.to_spec(current.spec)
-    planned = plan_of(spec, context)  # refuses what cannot be run, with every complaint
+    whole, planned = plan_whole(body.to_spec(current.spec), context)  # refuses what cannot be run, with every complaint
+    spec = whole.spec
     state, wish = (
         context.directory.state(record.pipeline.id),
         Upgrade(body.keep_state, body.reset, hold_back=body.hold_back),

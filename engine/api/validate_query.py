@@ -11,7 +11,9 @@ from engine.api.answers import graph
 from engine.api.bodies import Body, Udf, udf_texts
 from engine.api.context import ContextDep
 from engine.api.problems import Complaint, complaints_of, refusals
+from engine.api.stored_text import with_stored
 from engine.errors import EngineError, RequestTooLargeError
+from engine.jobs.spec import Spec
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
@@ -42,8 +44,10 @@ def validate(body: Question, context: ContextDep) -> Verdict:
             f"the query is longer than {context.max_query_bytes} bytes",
             hint="the setting api.max_query_bytes is the limit",
         )
+    whole = with_stored(context, Spec(body.query, udf_texts(body.udfs or ())))
     try:
-        planned = context.plan(body.query, udf_texts(body.udfs or ()))
+        with whole.places_as_sent():
+            planned = context.plan(whole.spec.query, whole.spec.udfs)
     except EngineError as error:
         return Verdict(errors=complaints_of(error))
     return Verdict(graph=graph(planned.graph, 1))

@@ -326,6 +326,9 @@ class Connector:
     """What `METADATA FROM 'key'` may name: key to the field it is."""
     event_time: str | None = None
     """The metadata key that is the event time of a table that names none; None is when a row is read."""
+    probe: Callable[[Options], str] | None = None
+    """Asks the other system whether it lets somebody in with these options, or those of a table; what it says, in
+    words. Raises an EngineError where it does not."""
     check: Callable[[Table], str | None] = lambda table: None
     """What is wrong with a table as a whole, in words, or None; called when its columns are known."""
     needs_event_time: Callable[[Options], bool] = lambda options: False

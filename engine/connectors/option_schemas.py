@@ -20,6 +20,8 @@ from engine.connectors.secret_values import is_secret
 from engine.durations import spell_duration
 
 JsonSchema: TypeAlias = "dict[str, Any]"
+_DEEPEST = 3
+"""Dots in the name of an option."""
 
 _KEPT = frozenset({"type", "enum", "const", "items", "default", "description", "minLength", "maxLength"}) | frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
@@ -140,3 +142,29 @@ def nested_values(connector: Connector, values: Mapping[str, object]) -> JsonSch
         else:
             nested[name] = value
     return nested
+
+
+def flat_values(config: Mapping[str, object]) -> dict[str, str | bool | int | float | list[str]]:
+    """The options that values in the shape of such a schema are; what is null is not given. Raises ValueError where a
+    value is no option's."""
+    flat: dict[str, str | bool | int | float | list[str]] = {}
+    unread = [("", config)]
+    while unread:
+        group, members = unread.pop()
+        for name, value in members.items():
+            whole = f"{group}.{name}" if group else name
+            match value:
+                case None:
+                    continue
+                case str() | bool() | int() | float():
+                    twice, flat[whole] = whole in flat, value
+                case list() if all(isinstance(item, str) for item in value):
+                    twice, flat[whole] = whole in flat, [str(item) for item in value]
+                case dict() if whole.count(".") < _DEEPEST:
+                    unread.append((whole, value))
+                    continue
+                case _:
+                    raise ValueError(f"option '{whole}' is no text, number, truth or list of texts")
+            if twice:
+                raise ValueError(f"option '{whole}' is given twice")
+    return flat

@@ -8,11 +8,11 @@ import string
 from typing import Literal
 
 _ALPHABET = string.ascii_letters + string.digits
-_SHAPE = re.compile(r"(pl|job|sp|gate|part|reh|preview)_[A-Za-z0-9]{16}")
+_SHAPE = re.compile(r"(pl|job|sp|gate|part|reh|preview|cp|ct|udf)_[A-Za-z0-9]{16}")
 
-Kind = Literal["pl", "job", "sp", "gate", "part", "reh", "preview"]
+Kind = Literal["pl", "job", "sp", "gate", "part", "reh", "preview", "cp", "ct", "udf"]
 """What an id is of: a pipeline, a job, a savepoint, a certificate of a gate, a consumer of partitions, a
-rehearsal; of a preview it is the name."""
+rehearsal, a connection, a table or a function that is kept; of a preview it is the name."""
 
 
 def make(kind: Kind) -> str:

@@ -307,23 +307,6 @@ def test_a_control_plane_without_connections_lists_none(plane: Plane) -> None:
         assert ask(plane, "GET", path, shapes.listed(shapes.MAP, is_paged=True))["data"] == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/connection_profiles",
-        "/connection_profiles/test",
-        "/connection_tables",
-        "/connection_tables/test",
-        "/connection_tables/schemas/test",
-        "/udfs",
-    ],
-)
-def test_what_scripts_declare_is_not_made_over_http(plane: Plane, path: str) -> None:
-    body = {"name": "shop", "connector": "kafka", "config": {"bootstrapServers": "b:9092"}}
-
-    assert refused(plane, "POST", path, body) == (400, "request.unsupported")
-
-
 def test_functions_are_validated_as_the_editor_does_it(plane: Plane) -> None:
     good = "from engine.udf import udf\n\n@udf\ndef plus(a: int) -> int:\n    return a + 1\n"
     verdicts = [

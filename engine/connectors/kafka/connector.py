@@ -85,6 +85,13 @@ def _redirect(options: Options, prefix: str) -> Options:
     return options.model_copy(update=update)
 
 
+def _probe(options: Options) -> str:
+    from engine.connectors.kafka.probe import probe_brokers  # noqa: PLC0415 - see `_open_source`
+
+    assert isinstance(options, KafkaOptions)
+    return probe_brokers(options)
+
+
 def _declared_start(options: Options) -> StartWord:
     assert isinstance(options, KafkaSourceOptions)
     return read_start(options.offset).word
@@ -98,6 +105,7 @@ KAFKA = Connector(
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.BYTES}),
     metadata=METADATA,
     event_time="event_time",
+    probe=_probe,
     check=_check,
     needs_event_time=needs_event_time,
     may_refuse_rows=True,

@@ -40,6 +40,15 @@ def _check(table: Table) -> str | None:
     return None
 
 
+def _probe(options: Options) -> str:
+    from engine.connectors.redis.client import connect, errors_explained  # noqa: PLC0415 - see `_open_lookup`
+
+    assert isinstance(options, RedisOptions)
+    with errors_explained(options):
+        connect(options).ping()
+    return "the server lets it in"
+
+
 def _redirect(options: Options, prefix: str) -> Options:
     if not isinstance(options, RedisSinkOptions):
         return options
@@ -54,6 +63,7 @@ REDIS = Connector(
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     carries_changes=False,
     metadata={"key": Field("key", types.TEXT, nullable=False)},
+    probe=_probe,
     check=_check,
     records_stand_alone=True,
     redirect=_redirect,

@@ -57,20 +57,20 @@ def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Co
     connector_option = option_named("connector", options)
     if connector_option is None:
         raise MissingOptionError("option 'connector' is required", hint="set the connector that its tables use", at=at)
-    connector = _connector_of(connector_option)
+    connector = connector_named(str(connector_option.value), connector_option.at)
     shared = tuple(option for option in options if option is not connector_option)
     _check_shared(shared, connector, complaints)
     complaints.raise_any()
     return Connection(node.this.name, connector.name, shared)
 
 
-def _connector_of(connector_option: WithOption) -> Connector:
-    """The connector that an option names."""
+def connector_named(name: str, at: TextPosition | None = None) -> Connector:
+    """The connector of that name; refused where there is none."""
     connectors = {connector.name: connector for connector in CONNECTORS if not connector.hidden}
-    connector = connectors.get(str(connector_option.value))
+    connector = connectors.get(name)
     if connector is None:
         hint = f"there are {', '.join(connectors)}"
-        raise OptionValueError(f"there is no connector {connector_option.value!r}", hint=hint, at=connector_option.at)
+        raise OptionValueError(f"there is no connector {name!r}", hint=hint, at=at)
     return connector
 
 

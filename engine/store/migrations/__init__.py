@@ -35,6 +35,7 @@ from engine.store.migrations import (
     m0030_previews,
     m0031_late_batches,
     m0032_partition_pushes,
+    m0033_stored_objects,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -70,4 +71,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0030_previews.STATEMENTS,
     m0031_late_batches.STATEMENTS,
     m0032_partition_pushes.STATEMENTS,
+    m0033_stored_objects.STATEMENTS,
 )

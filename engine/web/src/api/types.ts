@@ -157,6 +157,7 @@ export interface Complaint {
 
 /** A connection that every script may use. */
 export interface ConnectionProfile {
+  /** Its id; the name, of one that stands in the administrator's file. */
   id: string;
   /** What `connection_profile = '...'` says. */
   name: string;
@@ -166,6 +167,67 @@ export interface ConnectionProfile {
   config: Record<string, unknown>;
   /** What its connector does. */
   description: string;
+  /** Whether it was made over HTTP, and can be deleted. */
+  stored: boolean;
+  /** When it was made; null of one of the file. */
+  created_at?: number | null;
+  /** Who made it; null of one of the file. */
+  created_by?: string | null;
+  /** The pipelines and tables that use it, of one that is stored. */
+  used_by?: string[];
+}
+
+/** A connection for all pipelines. */
+export interface ConnectionProfilePost {
+  /** What `connection_profile = '...'` says. */
+  name: string;
+  /** The connector of its tables. */
+  connector: string;
+  /** Its options, in the shape of the connector's `connection_config`. Secrets are kept encrypted, and shown to nobody; `{{ secret:NAME }}` names one instead. */
+  config?: Record<string, unknown>;
+}
+
+/** A table that every script may name. */
+export interface ConnectionTable {
+  id: string;
+  /** What scripts call it. */
+  name: string;
+  /** When it was made. */
+  created_at: number;
+  /** Who made it. */
+  created_by: string;
+  /** Its connector. */
+  connector: string;
+  /** The connection that it uses. */
+  connection_profile: ConnectionProfile | null;
+  /** What it is for: source, sink or lookup. */
+  table_type: string;
+  /** Its options; secrets are asterisks. */
+  config: Record<string, unknown>;
+  /** Its columns and its format. */
+  schema: ShownSchema;
+  /** How many pipelines use it. */
+  consumers: number;
+  /** The pipelines that use it. */
+  used_by: string[];
+  /** What is wrong with it by now; null when nothing is. */
+  fault: string | null;
+  /** The CREATE TABLE that stands for it in the text of a pipeline. */
+  statement: string;
+}
+
+/** A table for all pipelines. */
+export interface ConnectionTablePost {
+  /** What scripts call it. */
+  name: string;
+  /** Its connector. */
+  connector: string;
+  /** The connection that it uses, by id or name; null for none. */
+  connection_profile_id?: string | null;
+  /** Its options, in the shape of the connector's `table_config`, and any that a WITH clause may have. Secrets are kept encrypted, and shown to nobody. */
+  config?: Record<string, unknown>;
+  /** Its columns and its format. */
+  schema?: TableSchema | null;
 }
 
 /** What rows come from or go to. Options with a dot in their name are in an object of the word before it. */
@@ -519,6 +581,17 @@ export interface FreshToken {
   token: string;
 }
 
+/** A file of functions for all pipelines. */
+export interface FunctionPost {
+  /** A folder to show it in; no part of its name. */
+  prefix?: string;
+  /** The source text of the file. */
+  definition: string;
+  /** What it is for. */
+  description?: string;
+  language?: "python";
+}
+
 /** How a pipeline that reads the input of another one again comes to take its place. */
 export interface HandOver {
   /** The one whose name and places are handed over. */
@@ -760,14 +833,6 @@ export interface MetricGroup {
   subtasks: SubtaskMetrics[];
 }
 
-/** A function that is there without a script; there is none. */
-export interface NoFunction {
-}
-
-/** A table that is there without a script; there is none. */
-export interface NoTable {
-}
-
 /** The state of an operator. */
 export interface OperatorCheckpointGroup {
   /** The operator's id, or Spark's number of it where it has none. */
@@ -829,6 +894,14 @@ export interface PageConnectionProfile {
   hasMore: boolean;
 }
 
+export interface PageConnectionTable {
+  data: ConnectionTable[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
 export interface PageConnector {
   data: Connector[];
   /** Whether the list goes on. */
@@ -863,22 +936,6 @@ export interface PageJob {
 
 export interface PageListedPipeline {
   data: ListedPipeline[];
-  /** Whether the list goes on. */
-  has_more?: boolean;
-  /** The same, as clients of Arroyo's API spell it. */
-  hasMore: boolean;
-}
-
-export interface PageNoFunction {
-  data: NoFunction[];
-  /** Whether the list goes on. */
-  has_more?: boolean;
-  /** The same, as clients of Arroyo's API spell it. */
-  hasMore: boolean;
-}
-
-export interface PageNoTable {
-  data: NoTable[];
   /** Whether the list goes on. */
   has_more?: boolean;
   /** The same, as clients of Arroyo's API spell it. */
@@ -943,6 +1000,14 @@ export interface PageSavepoint {
 
 export interface PageSecret {
   data: Secret[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
+export interface PageStoredUdf {
+  data: StoredUdf[];
   /** Whether the list goes on. */
   has_more?: boolean;
   /** The same, as clients of Arroyo's API spell it. */
@@ -1714,6 +1779,26 @@ export interface SessionRequest {
   code?: string | null;
 }
 
+/** What the records of a table look like. */
+export interface ShownSchema {
+  /** The format of the records, with its options. */
+  format: Record<string, unknown> | null;
+  /** What happens to a record that cannot be decoded. */
+  bad_data: Record<string, unknown> | null;
+  /** How a message is split into several records. */
+  framing: Record<string, unknown> | null;
+  /** The columns. */
+  fields: Record<string, unknown>[];
+  /** The columns as CREATE TABLE lists them. */
+  columns: string;
+  /** Null: `columns` says it. */
+  definition?: Record<string, unknown> | null;
+  /** Of a sink: whether it has the columns of its rows. */
+  inferred: boolean;
+  /** The columns that say which row it is. */
+  primary_keys: string[];
+}
+
 /** A sink that keeps what it was given after the state that a pipeline goes back to; it is given that again. */
 export interface SinkAhead {
   /** The sink. */
@@ -1736,6 +1821,28 @@ export interface SinkProgress {
   unknown?: string | null;
   /** The source tables of it that are silent, so that their watermark is that of the clock. */
   by_clock?: string[];
+}
+
+/** A column. `sql_name` is its type as SQL has it; without it, `type` says it as Arroyo does. */
+export interface SourceField {
+  /** What it is called. */
+  name: string;
+  /** int64, string, struct, list and so on. */
+  type?: string | null;
+  /** The type as SQL has it, which wins. */
+  sql_name?: string;
+  /** Whether it is never NULL. */
+  required?: boolean;
+  /** By which its connector fills it. */
+  metadata_key?: string | null;
+  /** Whether it is computed of the others; `columns` says how. */
+  generated?: boolean;
+  /** Of a timestamp; all are in microseconds. */
+  unit?: string | null;
+  /** Of a struct: its members. */
+  fields?: SourceField[];
+  /** Of a list: its elements. */
+  items?: SourceField | null;
 }
 
 /** Where in a script something stands. */
@@ -1852,6 +1959,32 @@ export interface StateSummary {
   unknown: Record<string, string>;
 }
 
+/** A file of functions that every script may call. */
+export interface StoredUdf {
+  id: string;
+  /** A folder to show it in; no part of its name. */
+  prefix: string;
+  /** The first function of the file. */
+  name: string;
+  /** All functions of the file. */
+  names: string[];
+  /** When it was made. */
+  created_at: number;
+  /** The same: one is deleted and made anew. */
+  updated_at: number;
+  /** The source text of the file. */
+  definition: string;
+  /** What it is for. */
+  description: string;
+  language?: "python";
+  /** Null: nothing is compiled. */
+  dylib_url?: string | null;
+  /** Who made it. */
+  created_by: string;
+  /** The pipelines that use it. */
+  used_by: string[];
+}
+
 /** A part of an operator's state. */
 export interface SubtaskCheckpointGroup {
   /** Its number. */
@@ -1896,6 +2029,26 @@ export interface TableFigures {
   dead_letters?: number | null;
 }
 
+/** What the records of a table look like. */
+export interface TableSchema {
+  /** The format of the records, as its name or as `{"json": {...}}` with its options. */
+  format?: string | Record<string, unknown> | null;
+  /** What happens to a record that cannot be decoded: `{"fail": {}}` or `{"drop": {}}`. */
+  bad_data?: string | Record<string, unknown> | null;
+  /** How a message is split into several records. */
+  framing?: Record<string, unknown> | null;
+  /** The columns. */
+  fields?: SourceField[];
+  /** The columns as CREATE TABLE lists them, with event time and watermark; they win over `fields`. */
+  columns?: string | null;
+  /** The columns as the text of a schema: `{"type": "avroSchema", "schema": "..."}`. */
+  definition?: Record<string, unknown> | null;
+  /** Of a sink: whether it has the columns of its rows. */
+  inferred?: boolean | null;
+  /** The columns that say which row it is. */
+  primary_keys?: string[];
+}
+
 /** A table that a pipeline reads or writes. */
 export interface TableUse {
   /** What the script calls it. */
@@ -1906,6 +2059,20 @@ export interface TableUse {
   connector: string;
   /** Its place as others name it: `file:`, `s3:`, `kafka:`. Null where it has none, or only its driver knows it. */
   uri: string | null;
+}
+
+/** What a test says. */
+export interface TestMessage {
+  /** Whether something is wrong. */
+  error: boolean;
+  /** Whether this is the last message. */
+  done: boolean;
+  /** What was found, or what is wrong. */
+  message: string;
+  /** The code of the error. */
+  code?: string | null;
+  /** What to do next. */
+  hint?: string | null;
 }
 
 /** A token that somebody was given; its value is shown to nobody. */

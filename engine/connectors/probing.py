@@ -1,0 +1,41 @@
+"""Trying a connection or a table before there is a pipeline; nothing is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engine.connectors import connector_of
+from engine.connectors.base import Connector, HasProbe, SinkContext, Table
+from engine.connectors.options import WithOption, known_names, parse_options
+from engine.connectors.secret_values import fill_in
+
+_NOTHING_ASKED = "its options are right; nobody was asked whether it is there"
+
+
+def probe_connection(connector: Connector, options: Sequence[WithOption]) -> str:
+    """Ask the other system whether it lets a connection in; what it says, in words. Raises what a run would."""
+    if connector.connection is None or connector.probe is None:
+        return _NOTHING_ASKED
+    own = [option for option in options if option.name in known_names(connector.connection)]
+    return connector.probe(fill_in(parse_options(connector.connection, own, table="the connection"), os.environ))
+
+
+def probe_table(table: Table, scratch: Path) -> str:
+    """Ask whether what a table stands for is there; what was found, in words. Raises what a run would."""
+    connector = connector_of(table)
+    form = table.format and fill_in(table.format, os.environ)
+    table = replace(table, options=fill_in(table.options, os.environ), format=form)
+    if connector.probe is not None:
+        return connector.probe(table.options)
+    if table.direction == "source" and connector.open_source is not None:
+        found = len(connector.open_source(table).partitions())
+        return f"it can be read, and has {found} partition{'s' * (found != 1)}"
+    if table.direction == "sink" and connector.open_sink is not None:
+        sink = connector.open_sink(table, SinkContext(scratch))
+        if isinstance(sink, HasProbe):
+            sink.probe()
+            return "it can be written"
+    return _NOTHING_ASKED
