@@ -14,6 +14,7 @@ from engine.commands.base import Command
 from engine.commands.check import CHECK
 from engine.commands.complete import COMPLETION
 from engine.commands.explain import EXPLAIN
+from engine.commands.lineage import LINEAGE
 from engine.commands.plan import PLAN
 from engine.commands.rehearse import REHEARSE, UPGRADE
 from engine.commands.run import RUN
@@ -33,7 +34,7 @@ FAILED = 3
 INTERRUPTED = 130
 
 COMMANDS: tuple[Command, ...] = (
-    *(RUN, WARM, CHECK, EXPLAIN, PLAN, REHEARSE, UPGRADE, STATE),
+    *(RUN, WARM, CHECK, EXPLAIN, LINEAGE, PLAN, REHEARSE, UPGRADE, STATE),
     *REMOTE,
     *(BACKUP, RESTORE_BACKUP, COMPLETION),
 )

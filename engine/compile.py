@@ -26,6 +26,7 @@ from engine.errors import (
 )
 from engine.functions import user_functions
 from engine.plan.check import check
+from engine.plan.column_lineage import ColumnLineage, lineage_of_writes
 from engine.plan.fingerprint import fingerprint
 from engine.plan.fuse import fuse
 from engine.plan.nodes import Scan, Write, is_updating
@@ -62,6 +63,10 @@ class Program:
     """The tables with all the columns that they are declared with."""
     without_prefix: Mapping[str, Table] = field(default_factory=dict)
     """The tables as they are without the prefix that the script writes under."""
+    translated: tuple[Write, ...] = ()
+    """The writes before any rewrite."""
+    as_said: tuple[Write, ...] = ()
+    """What it writes, before any rewrite."""
 
     @property
     def running_parts(self) -> Parts:
@@ -76,6 +81,12 @@ class Program:
             return None
         sinks = [self.tables[write.table] for write in self.writes]
         return None if any(connector_of(sink).needs_event_time(sink.options) for sink in sinks) else branch
+
+    @property
+    def column_lineage(self) -> Mapping[str, ColumnLineage]:
+        """Where the columns of each table that is written come from."""
+        lookups = {name: table.primary_key for name, table in self.tables.items() if table.direction == "lookup"}
+        return lineage_of_writes(self.translated, lookups)
 
     @property
     def scans(self) -> Mapping[str, Scan]:
@@ -140,7 +151,16 @@ def compile_script(
     described = {name: _describe(table) for name, table in tables.items() if table.direction != "lookup"}
     described |= {f"function {name}": udf.file.digest for name, udf in called.by_name.items()}
     parts, text = split(writes), fingerprint(writes, described)
-    program = Program(writes, tables, parts, text, called, declared=tables, without_prefix=translation.tables)
+    program = Program(
+        writes,
+        tables,
+        parts,
+        text,
+        called,
+        declared=tables,
+        without_prefix=translation.tables,
+        translated=translation.writes,
+    )
     _check_pins(program, translation.pins)
     _check_readers(program)
     _check_targets(program)

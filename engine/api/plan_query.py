@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from engine.jobs.spec import PlannedQuery
 
@@ -45,15 +44,12 @@ def plan_query(
 def _tables(program: Program) -> Iterator[dict[str, str | None]]:
     """What is read and written, and where that is for others. A place that is only known on the driver, since it has a
     variable of its environment or a secret in it, is not said."""
-    from engine.connectors import connector_of  # noqa: PLC0415
+    from engine.openlineage.names import known_place  # noqa: PLC0415
 
     for direction, names in (("source", sorted(program.scans)), ("sink", program.target_names)):
         for name in names:
             table = program.tables[name]
-            place = connector_of(table).place(table.options)
-            is_known = place is not None and "${" not in unquote(place) and "{{" not in unquote(place)
-            uri = place if is_known else None
-            yield {"name": name, "direction": direction, "connector": table.connector, "uri": uri}
+            yield {"name": name, "direction": direction, "connector": table.connector, "uri": known_place(table)}
 
 
 def _kept(program: Program) -> Iterator[tuple[str, Connector]]:

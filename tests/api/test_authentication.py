@@ -71,6 +71,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/rehearsals",
             "/pipelines/{pipeline}/rehearsals/{rehearsal}",
             "/pipelines/{pipeline}/jobs/{job}/output",
+            "/pipelines/{pipeline}/lineage",
             "/pipelines/{pipeline}/jobs/{job}/operator_metric_groups",
             "/pipelines/{pipeline}/jobs/{job}/checkpoints/{epoch}/operator_checkpoint_groups",
             "/changes",

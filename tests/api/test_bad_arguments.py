@@ -24,6 +24,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "run": ["{script}"],
     "check": ["{script}"],
     "explain": ["{script}"],
+    "lineage": ["{script}"],
     "state": ["ls", "{script}"],
     "plan": ["{script}", "--state-dir", "{script}"],
     "rehearse": ["{script}", "--state-dir", "{script}"],
@@ -120,9 +121,9 @@ def broken_files(folder: Path) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("verb", "option"),
     [
-        *((verb, None) for verb in ("run", "check", "explain", "plan", "rehearse", "deploy")),
-        *((verb, "--udf") for verb in ("run", "check", "explain", "plan", "rehearse", "deploy")),
-        *((verb, "--connections") for verb in ("run", "check", "explain", "plan", "rehearse")),
+        *((verb, None) for verb in ("run", "check", "explain", "lineage", "plan", "rehearse", "deploy")),
+        *((verb, "--udf") for verb in ("run", "check", "explain", "lineage", "plan", "rehearse", "deploy")),
+        *((verb, "--connections") for verb in ("run", "check", "explain", "lineage", "plan", "rehearse")),
         *((verb, "--old-udf") for verb in ("plan", "rehearse")),
         ("deploy", "--secret"),
         ("serve", "--config"),

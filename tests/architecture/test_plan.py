@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.plan import explain, nodes, reads, rules
+from engine.plan import column_lineage, explain, nodes, reads, rules
 from engine.plan.tree import Node
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +46,11 @@ def test_every_relation_has_a_lowering(name: str) -> None:
 @pytest.mark.parametrize("name", NODES)
 def test_of_every_relation_it_is_known_what_it_reads(name: str) -> None:
     assert name in cases_of(inspect.getsource(reads), "read_by")
+
+
+@pytest.mark.parametrize("name", sorted({*NODES} - MADE_AFTER_THE_RULES))
+def test_of_every_relation_it_is_known_where_its_columns_come_from(name: str) -> None:
+    assert name in cases_of(inspect.getsource(column_lineage), "_read")
 
 
 @pytest.mark.parametrize("name", sorted({*NODES} - MADE_AFTER_THE_RULES))

@@ -114,7 +114,7 @@ def random_stream(random: Random, name: str, *, late: bool) -> Stream:
             step[part] = rows
         steps.append(step)
     delay = timedelta(seconds=disorder)
-    return Stream(name, delay, tuple(steps), tuple(_watermarks(steps, delay)), late)
+    return Stream(name, delay, tuple(steps), tuple(watermarks_of(steps, delay)), late)
 
 
 def random_changes(random: Random) -> Stream:
@@ -148,7 +148,7 @@ def _left(changes: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
     return list(living.values())
 
 
-def _watermarks(steps: Sequence[dict[str, list[dict[str, object]]]], delay: timedelta) -> list[datetime | None]:
+def watermarks_of(steps: Sequence[dict[str, list[dict[str, object]]]], delay: timedelta) -> list[datetime | None]:
     """What each epoch starts with: of each partition the greatest of the least times of its epochs before, and the
     least of those. A partition that has shown nothing yet holds back the others, one that has ended does not."""
     marks: list[datetime | None] = []

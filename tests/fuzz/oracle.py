@@ -41,11 +41,16 @@ class Oracle:
         self._database.execute(lookups.THEIRS)
         self._database.executemany("INSERT INTO side VALUES (?, ?, ?)", lookups.ROWS)
         for stream in streams:
-            self._database.execute(f'CREATE TABLE {stream.name} ({_COLUMNS}, "_wm" TIMESTAMP)')
-            rows = stream.rows()
-            if rows:
-                marks = ", ".join("?" * len(rows[0]))
-                self._database.executemany(f"INSERT INTO {stream.name} VALUES ({marks})", rows)
+            self.take(stream)
+
+    def take(self, stream: Stream) -> None:
+        """Have the rows of a stream, in the place of those that it had."""
+        self._database.execute(f'CREATE OR REPLACE TABLE {stream.name} ({_COLUMNS}, "_wm" TIMESTAMP)')
+        rows = stream.rows()
+        if rows:
+            marks = f"({', '.join('?' * len(rows[0]))})"
+            values = [value for row in rows for value in row]
+            self._database.execute(f"INSERT INTO {stream.name} VALUES {', '.join([marks] * len(rows))}", values)
 
     def answer(self, query: str, columns: Columns) -> list[Row]:
         """The rows of the batch query, as they are compared."""

@@ -143,6 +143,18 @@ export interface Checkpoint {
   state_rows: Record<string, number>;
 }
 
+/** What the columns of a dataset come from. */
+export interface ColumnLineageFacet {
+  /** What has made it. */
+  _producer?: string;
+  /** What describes this facet. */
+  _schemaURL?: string;
+  /** For each column what it comes from. */
+  fields: Record<string, InputFields>;
+  /** What decides which rows there are, and so is behind all columns. */
+  dataset: InputField[];
+}
+
 /** One thing that is wrong. */
 export interface Complaint {
   /** The code of the error. */
@@ -289,6 +301,26 @@ export interface ConsumerRequest {
   late?: "ignore" | "reopen" | null;
   /** Where the control plane is to push deliveries, which it acknowledges itself then; null has them pulled. Left out, a consumer that is there goes on as it did. */
   push?: PushRequest | null;
+}
+
+/** A place that is read or written. */
+export interface Dataset {
+  /** The system that has it. */
+  namespace: string;
+  /** Its name there. */
+  name: string;
+  /** What is known of it. */
+  facets: DatasetFacets;
+}
+
+/** What is known of a dataset. */
+export interface DatasetFacets {
+  /** Its columns. */
+  schema: SchemaFacet;
+  /** Where its columns come from. Null of what is read, and of a table of dead letters. */
+  columnLineage?: ColumnLineageFacet | null;
+  /** The table of the script that it is. */
+  arroyo_table: TableFacet;
 }
 
 /** What a consumer was told and has not acknowledged, oldest first. */
@@ -632,6 +664,24 @@ export interface ImportRequest {
   label?: string | null;
 }
 
+/** A column that something comes from. */
+export interface InputField {
+  /** The namespace of its dataset. */
+  namespace: string;
+  /** The name of its dataset. */
+  name: string;
+  /** The column. */
+  field: string;
+  /** The ways in which it is used. */
+  transformations: Transformation[];
+}
+
+/** What a column comes from. */
+export interface InputFields {
+  /** The columns it comes from. */
+  inputFields: InputField[];
+}
+
 /** One life of a pipeline on the control plane. */
 export interface Job {
   id: string;
@@ -718,6 +768,22 @@ export interface Leak {
   bytes: number | null;
   /** Why it may go. */
   reason: string;
+}
+
+/** The datasets of a version, as OpenLineage writes them. */
+export interface Lineage {
+  /** What is read, and looked up in. */
+  inputs: Dataset[];
+  /** What is written. */
+  outputs: Dataset[];
+  /** The pipeline. */
+  pipeline_id: string;
+  /** The version whose plan it is: the newest. */
+  version: number;
+  /** The namespace of the job in OpenLineage. */
+  namespace: string;
+  /** What the job is called there. */
+  name: string;
 }
 
 /** A way into the page without typing a token. */
@@ -1753,6 +1819,24 @@ export interface ScheduleRules {
   retention?: RetentionRules | null;
 }
 
+/** The columns of a dataset. */
+export interface SchemaFacet {
+  /** What has made it. */
+  _producer?: string;
+  /** What describes this facet. */
+  _schemaURL?: string;
+  /** The columns, in order. */
+  fields: SchemaField[];
+}
+
+/** A column. */
+export interface SchemaField {
+  /** Its name. */
+  name: string;
+  /** Its type in SQL. */
+  type: string;
+}
+
 /** A secret that a pipeline was deployed with; its value is shown to nobody. */
 export interface Secret {
   /** By which its script names it. */
@@ -2013,6 +2097,22 @@ export interface SweepAnswer {
   bytes: number;
 }
 
+/** The table of the script that a dataset is. */
+export interface TableFacet {
+  /** What has made it. */
+  _producer?: string;
+  /** What describes this facet. */
+  _schemaURL?: string;
+  /** What the script calls it. */
+  table: string;
+  /** What it is read or written with. */
+  connector: string;
+  /** Whether it is read, written or looked up in. */
+  direction: "source" | "sink" | "lookup";
+  /** Its place as others name it; null where that is not known. */
+  uri: string | null;
+}
+
 /** What an epoch has done with a table. What the table does not do, or nobody can tell, is None. */
 export interface TableFigures {
   /** Rows read from it. */
@@ -2097,6 +2197,18 @@ export interface TokenRequest {
   name: string;
   /** When it ends; without it, when it is revoked. */
   expires_at?: number | null;
+}
+
+/** How a column is used. */
+export interface Transformation {
+  /** Whether its values are in the result, or decide on it. */
+  type: "DIRECT" | "INDIRECT";
+  /** In which way. */
+  subtype: "IDENTITY" | "TRANSFORMATION" | "AGGREGATION" | "FILTER" | "JOIN" | "GROUP_BY" | "SORT" | "WINDOW" | "CONDITIONAL";
+  /** Always empty: no words are made up. */
+  description?: string;
+  /** Whether its values cannot be read off the result. */
+  masking: boolean;
 }
 
 /** User-defined functions, as the source text of a file of them. */

@@ -1,0 +1,170 @@
+"""The datasets of a program, with their columns and where these come from, as OpenLineage writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.connectors import connector_of
+from engine.connectors.base import Table, row_schema
+from engine.openlineage.names import DatasetName, JobName, dataset_name, known_place
+from engine.plan.column_lineage import ColumnLineage, Origin, Use
+
+if TYPE_CHECKING:
+    from engine.compile import Program
+
+PRODUCER = "https://github.com/airflow-provider-arroyo/airflow-provider-arroyo"
+_FACETS = "https://openlineage.io/spec/facets"
+SCHEMAS = f"{PRODUCER}/blob/main/docs/openlineage"
+"""Where our own facets are described."""
+
+
+class Shape(BaseModel):
+    """A part of what OpenLineage defines."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class Facet(Shape):
+    """A piece of what is known of a dataset, a job or a run."""
+
+    producer: str = Field(default=PRODUCER, alias="_producer", description="What has made it.")
+
+
+class SchemaField(Shape):
+    """A column."""
+
+    name: str = Field(description="Its name.")
+    type: str = Field(description="Its type in SQL.")
+
+
+class SchemaFacet(Facet):
+    """The columns of a dataset."""
+
+    schema_url: str = Field(
+        default=f"{_FACETS}/1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    fields: list[SchemaField] = Field(description="The columns, in order.")
+
+
+class Transformation(Shape):
+    """How a column is used."""
+
+    type: Literal["DIRECT", "INDIRECT"] = Field(description="Whether its values are in the result, or decide on it.")
+    subtype: Use = Field(description="In which way.")
+    description: str = Field(default="", description="Always empty: no words are made up.")
+    masking: bool = Field(description="Whether its values cannot be read off the result.")
+
+
+class InputField(Shape):
+    """A column that something comes from."""
+
+    namespace: str = Field(description="The namespace of its dataset.")
+    name: str = Field(description="The name of its dataset.")
+    field: str = Field(description="The column.")
+    transformations: list[Transformation] = Field(description="The ways in which it is used.")
+
+
+class InputFields(Shape):
+    """What a column comes from."""
+
+    input_fields: list[InputField] = Field(alias="inputFields", description="The columns it comes from.")
+
+
+class ColumnLineageFacet(Facet):
+    """What the columns of a dataset come from."""
+
+    schema_url: str = Field(
+        default=f"{_FACETS}/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    fields: dict[str, InputFields] = Field(description="For each column what it comes from.")
+    dataset: list[InputField] = Field(description="What decides which rows there are, and so is behind all columns.")
+
+
+class TableFacet(Facet):
+    """The table of the script that a dataset is."""
+
+    schema_url: str = Field(
+        default=f"{SCHEMAS}/ArroyoTableDatasetFacet.json#/$defs/ArroyoTableDatasetFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    table: str = Field(description="What the script calls it.")
+    connector: str = Field(description="What it is read or written with.")
+    direction: Literal["source", "sink", "lookup"] = Field(description="Whether it is read, written or looked up in.")
+    uri: str | None = Field(description="Its place as others name it; null where that is not known.")
+
+
+class DatasetFacets(Shape):
+    """What is known of a dataset."""
+
+    columns: SchemaFacet = Field(alias="schema", description="Its columns.")
+    column_lineage: ColumnLineageFacet | None = Field(
+        default=None,
+        alias="columnLineage",
+        description="Where its columns come from. Null of what is read, and of a table of dead letters.",
+    )
+    arroyo_table: TableFacet = Field(description="The table of the script that it is.")
+
+
+class Dataset(Shape):
+    """A place that is read or written."""
+
+    namespace: str = Field(description="The system that has it.")
+    name: str = Field(description="Its name there.")
+    facets: DatasetFacets = Field(description="What is known of it.")
+
+
+class Datasets(Shape):
+    """All that a program reads and writes."""
+
+    inputs: list[Dataset] = Field(description="What is read, and looked up in.")
+    outputs: list[Dataset] = Field(description="What is written.")
+
+
+def datasets_of(program: Program, job: JobName) -> Datasets:
+    """What a program reads and writes. Column lineage is that of its plan."""
+    lineages = program.column_lineage
+    looked_up = {origin.table for lineage in lineages.values() for origin in lineage.all_origins} - set(program.scans)
+    names = {name: dataset_name(table, job) for name, table in program.declared.items()}
+    inputs = [_dataset(program.declared[name], names, None) for name in sorted({*program.scans, *looked_up})]
+    outputs = [_dataset(program.declared[name], names, lineages.get(name)) for name in program.target_names]
+    return Datasets(inputs=inputs, outputs=outputs)
+
+
+def _dataset(table: Table, names: Mapping[str, DatasetName], lineage: ColumnLineage | None) -> Dataset:
+    columns = row_schema(table, connector_of(table).metadata)
+    facets = DatasetFacets(
+        columns=SchemaFacet(fields=[SchemaField(name=field.name, type=str(field.type)) for field in columns]),
+        column_lineage=None if lineage is None else _facet(lineage, names),
+        arroyo_table=TableFacet(
+            table=table.name, connector=table.connector, direction=table.direction, uri=known_place(table)
+        ),
+    )
+    name = names[table.name]
+    return Dataset(namespace=name.namespace, name=name.name, facets=facets)
+
+
+def _facet(lineage: ColumnLineage, names: Mapping[str, DatasetName]) -> ColumnLineageFacet:
+    fields = {
+        column: InputFields(input_fields=list(_fields(origins, names))) for column, origins in lineage.columns.items()
+    }
+    return ColumnLineageFacet(fields=fields, dataset=list(_fields(lineage.rows, names)))
+
+
+def _fields(origins: Iterable[Origin], names: Mapping[str, DatasetName]) -> Iterator[InputField]:
+    """The columns among some origins, each once with all its uses."""
+    uses: dict[tuple[str, str], list[Transformation]] = {}
+    for origin in sorted(origins):
+        kind: Literal["DIRECT", "INDIRECT"] = "DIRECT" if origin.is_direct else "INDIRECT"
+        transformation = Transformation(type=kind, subtype=origin.use, masking=origin.is_masked)
+        uses.setdefault((origin.table, origin.column), []).append(transformation)
+    for (table, column), transformations in uses.items():
+        name = names[table]
+        yield InputField(namespace=name.namespace, name=name.name, field=column, transformations=transformations)

@@ -1,0 +1,56 @@
+"""What OpenLineage calls the places that tables read and write.
+
+    file:///lake/orders        file              /lake/orders
+    s3://lake/orders           s3://lake         orders
+    kafka://broker:9092/o      kafka://broker:9092   o
+    none, of a webhook         arroyo            shop.told      the job's namespace, the pipeline and the table
+
+Whoever else reads or writes a place calls it the same, so that the graphs of several systems grow together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from engine.connectors import connector_of
+from engine.connectors.base import Table
+
+JOB_NAMESPACE = "arroyo"
+"""The namespace of jobs where nobody names another."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobName:
+    """What a pipeline is called there."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetName:
+    """What a place is called."""
+
+    namespace: str
+    name: str
+
+
+def dataset_name(table: Table, job: JobName) -> DatasetName:
+    """The name of the place of a table. One without a place, or with one that only its driver knows, is called after
+    the job."""
+    place = known_place(table)
+    if place is not None:
+        scheme, _, rest = place.partition("://")
+        if scheme == "file":
+            return DatasetName("file", rest or "/")
+        server, _, path = rest.partition("/")
+        return DatasetName(f"{scheme}://{server}", unquote(path) if scheme == "kafka" else path or "/")
+    return DatasetName(job.namespace, f"{job.name}.{table.name}")
+
+
+def known_place(table: Table) -> str | None:
+    """The URI by which others know the place of a table; None where it has none, or has a variable of the driver's
+    environment or a secret in it."""
+    place = connector_of(table).place(table.options)
+    return None if place is None or "${" in unquote(place) or "{{" in unquote(place) else place
