@@ -116,7 +116,7 @@ def _kind(command: bytes) -> str:
     parts = command.split(b"\0")
     if parts[0].endswith(b"java"):
         return "java"
-    is_of_spark = any(part == b"engine.spark.daemon" or part.startswith(b"pyspark.") for part in parts)
+    is_of_spark = any(part.startswith((b"engine.spark.", b"pyspark.")) for part in parts)
     return "workers" if is_of_spark else "arroyo"
 
 

@@ -21,7 +21,9 @@ from pydantic import Field
 from engine.jobs import processes
 
 ProcessRole: TypeAlias = Literal["driver", "java", "workers"]
-"""The driver, its JVM, and the Python processes that the JVM has started."""
+"""The driver, its JVM, and the Python processes that the JVM has asked for."""
+FORKS_WORKERS = b"engine.spark.forks.server"
+"""What a driver starts beside Java: Spark's Python processes are forks of it."""
 _TICKS = float(os.sysconf("SC_CLK_TCK"))
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -85,7 +87,15 @@ class UsageMeter:
     def _role(self, process: _Process, parent: ProcessRole) -> ProcessRole:
         if parent != "driver":
             return "workers"
-        return "java" if is_java(process.pid, self.proc) else "driver"
+        if is_java(process.pid, self.proc):
+            return "java"
+        return "workers" if self._forks_workers(process.pid) else "driver"
+
+    def _forks_workers(self, pid: int) -> bool:
+        try:
+            return FORKS_WORKERS in (self.proc / str(pid) / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
 
     def _all(self) -> Iterator[_Process]:
         for entry in self.proc.iterdir() if self.proc.is_dir() else ():

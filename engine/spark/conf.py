@@ -84,6 +84,11 @@ def driver_conf(
     }
 
 
+def is_one_jvm(master: str) -> bool:
+    """Whether all of Spark is in the driver's JVM, on its machine."""
+    return _IS_ONE_JVM.fullmatch(master) is not None
+
+
 def _local_files(master: str) -> Mapping[str, str]:
     """Hadoop's own local file system starts a dozen processes in every epoch, each a chmod; ours does not."""
     return {"spark.hadoop.fs.file.impl": CLASS} if _KNOWS_OUR_CLASSES.match(master) else {}
@@ -91,6 +96,6 @@ def _local_files(master: str) -> Mapping[str, str]:
 
 def _jars(master: str, named: str | None) -> Mapping[str, str]:
     """What workers elsewhere need of us; those of a local master are in the driver's own JVM."""
-    if _IS_ONE_JVM.fullmatch(master):
+    if is_one_jvm(master):
         return {} if named is None else {"spark.jars": named}
     return {"spark.jars": ",".join(filter(None, (named, str(ARCHIVE))))}

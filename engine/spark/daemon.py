@@ -11,10 +11,10 @@ from importlib import import_module
 
 from pyspark.daemon import manager
 
-_NEEDED = ("engine.spark.write_segments", "engine.spark.source", "engine.spark.reading", "engine.updating.aggregate")
+from engine.spark.forks.server import NEEDED
 
 if __name__ == "__main__":
-    for module in _NEEDED:
+    for module in NEEDED:
         import_module(module)
     gc.freeze()
     manager()

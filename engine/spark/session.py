@@ -19,7 +19,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from engine.errors import EpochFailedError, JavaStartError
-from engine.spark.conf import driver_conf
+from engine.spark.conf import driver_conf, is_one_jvm
+from engine.spark.forks.start import ForkServer, start_server
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.class_archive import cache_dir, find_archive
 from engine.spark.jvm.java import find_java
@@ -50,21 +51,29 @@ def open_session(
     conf = driver_conf(app_name=app_name, master=master, parallelism=parallelism, scratch=scratch, extra=extra)
     java, home = find_java(os.environ), java_process.spark_home()
     os.environ["SPARK_HOME"] = str(home)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     archive = find_archive(java, home / "jars", cache_dir(os.environ), makes=makes_archive)
     started = java_process.launch(
         java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive
     )
-    _import_what_spark_will()
-    gateway = java_process.wait_until_ready(started)
+    noise, env = java_process.noise_of(log_dir / "spark.log"), java_process.environment_of_processes()
+    forks = start_server(scratch, env, noise) if is_one_jvm(master) else None
+    os.environ["PYSPARK_PYTHON"] = sys.executable if forks is None else str(forks.python)
     try:
-        return _attach(gateway)
+        _import_what_spark_will()
+        gateway = java_process.wait_until_ready(started)
+    except BaseException:
+        _stop(forks)
+        raise
+    try:
+        return _attach(gateway, forks)
     except BaseException as error:
         # asked for while there is a connection: the text of Java's exceptions stays in Java
         reason = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
         _detach()
         death = java_process.death_of(gateway, timedelta(seconds=1)) if isinstance(error, Exception) else None
         java_process.stop(gateway)
+        _stop(forks)
         if death is not None:
             raise death from error
         if reason is not None:
@@ -81,10 +90,11 @@ def _archives(environ: Mapping[str, str]) -> Mapping[str, str]:
 
 def close_session(spark: SparkSession) -> None:
     """Stop Spark and end its JVM. Another session can be opened afterwards."""
-    gateway = gateway_of_session()
+    gateway, forks = gateway_of_session(), _forks_of_session()
     if gateway.process.poll() is not None:
         _detach()
         java_process.stop(gateway)
+        _stop(forks)
         return
     scratch = Path(spark.sparkContext.getConf().get("spark.local.dir") or "")
     try:
@@ -92,6 +102,7 @@ def close_session(spark: SparkSession) -> None:
     finally:
         _detach()
         java_process.stop(gateway)
+        _stop(forks)
     if scratch.name.startswith("scratch-"):
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -137,13 +148,24 @@ def _import_what_spark_will() -> None:
             del sys.modules["pandas"]
 
 
-def _attach(gateway: java_process.Gateway) -> SparkSession:
+def _forks_of_session() -> ForkServer | None:
+    forks: ForkServer | None = SparkContext._gateway.engine_forks  # type: ignore[union-attr] # set by `_attach`
+    return forks
+
+
+def _stop(forks: ForkServer | None) -> None:
+    if forks is not None:
+        forks.stop()
+
+
+def _attach(gateway: java_process.Gateway, forks: ForkServer | None) -> SparkSession:
     os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(gateway.port), gateway.secret
     try:
         SparkContext._ensure_initialized()
     finally:
         del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]  # they are of no use to our children
     SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr]
+    SparkContext._gateway.engine_forks = forks  # type: ignore[union-attr]
     SparkContext._gateway.engine_garbage = Garbage(SparkContext._gateway._gateway_client)  # type: ignore[union-attr]
     with _keep_interrupt():
         return SparkSession.builder.getOrCreate()

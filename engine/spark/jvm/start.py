@@ -134,13 +134,13 @@ def launch(
         "-cp", f"{ARCHIVE}:{home}/jars/*",
         "org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell",
     ]  # fmt: skip
-    # with SPARK_HOME set, every Python process of Spark's would import pyspark from its zip: 0.5 s of compiling
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_") and key != "SPARK_HOME"}
-    env |= {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(handshake / "connection")}
-    # Spark runs this command, if there is one, to look for data sources in installed packages: 0.3 s for nothing
-    env["PYSPARK_DRIVER_PYTHON"] = "no-python-to-look-for-data-sources"
-    # pydantic in Spark's Python processes need not look for plug-ins among the installed packages either
-    env["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+    env = {
+        **environment_of_processes(),
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(handshake / "connection"),
+        # Spark runs this command, if there is one, to look for data sources in installed packages: 0.3 s for nothing
+        "PYSPARK_DRIVER_PYTHON": "no-python-to-look-for-data-sources",
+    }
     log = JvmLog.of(log_file)
     with noise_of(log_file).open("ab") as noise:
         process = subprocess.Popen(
@@ -151,6 +151,14 @@ def launch(
     if archive:
         archive.handed_over()
     return StartedJvm(process, handshake, log, is_archiving=archive is not None and archive.lock is not None)
+
+
+def environment_of_processes() -> dict[str, str]:
+    """The environment of a JVM and of its Python processes, but for what only the JVM is told."""
+    # with SPARK_HOME set, every Python process of Spark's would import pyspark from its zip: 0.5 s of compiling
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_") and key != "SPARK_HOME"}
+    # pydantic need not look for plug-ins among the installed packages either
+    return env | {"PYDANTIC_DISABLE_PLUGINS": "__all__"}
 
 
 def wait_until_ready(started: StartedJvm, deadline: timedelta = START_DEADLINE) -> Gateway:

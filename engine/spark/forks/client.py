@@ -1,0 +1,57 @@
+"""What Spark starts in place of Python: it asks the server to fork, and stands for the process that comes of it.
+
+    Spark     starts us with `-m pyspark.daemon pyspark.worker`, and pipes as 0, 1 and 2
+    we        send arguments, environment, folder and the three pipes; then wait
+    server    says how the process has ended, and we end alike
+
+When Spark ends us, our connection breaks, and the server ends the process. Where nobody answers we become Python.
+Runs without the packages of the environment, in some milliseconds: nothing but `socket` is imported.
+"""
+
+import os
+import socket
+import sys
+
+NO_ANSWER = b""
+MODULE = "-m"
+_PATIENCE = 60.0
+"""For a server that is still importing, on a machine with much other work."""
+
+
+def _ask(address: str, arguments: list[str]) -> bytes:
+    """How the process has ended, in two bytes; none where no process came of it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            lines = [os.getcwd(), str(len(arguments)), *arguments]  # noqa: PTH109 - `pathlib` takes as long as all the rest
+            lines += [f"{key}={value}" for key, value in os.environ.items()]
+            request = b"\0".join(line.encode(errors="surrogateescape") for line in lines)
+            connection.settimeout(_PATIENCE)
+            connection.connect("\0" + address)
+            socket.send_fds(connection, [len(request).to_bytes(4, "big")], [0, 1, 2])
+            connection.sendall(request)
+            has_begun = connection.recv(1)
+        except OSError:
+            return NO_ANSWER
+        if not has_begun:
+            return NO_ANSWER
+        connection.settimeout(None)
+        ended = b""
+        while len(ended) < 2 and (more := connection.recv(2 - len(ended))):
+            ended += more
+    # a server that has gone leaves the process alone, and Spark has that on its own connection
+    return ended if len(ended) == 2 else b"\0\0"
+
+
+def main(address: str, arguments: list[str]) -> None:
+    """Be the process that was asked for."""
+    ended = _ask(address, arguments) if arguments[:1] == [MODULE] else NO_ANSWER
+    if ended == NO_ANSWER:
+        os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - we are what Spark has started
+    signal, code = ended
+    if signal:
+        os.kill(os.getpid(), signal)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,136 @@
+"""The program that Spark takes for Python does what Python does, from a process that has imported already."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.spark.forks.start import ForkServer, start_server
+
+pytestmark = pytest.mark.unit
+ROOT = Path(__file__).parents[2]
+MODULE = "tests.spark.forked_program"
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    folder = tmp_path_factory.mktemp("a folder")
+    server = start_server(folder, os.environ, folder / "noise")
+    assert server is not None
+    yield server
+    server.stop()
+
+
+def play(program: Path | str, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "FORKED": "a=b\nc \udcff"}
+    return subprocess.run(
+        [program, *arguments], input=text, capture_output=True, text=True, cwd=ROOT / "tests", env=environment,
+        timeout=120, check=False,
+    )  # fmt: skip
+
+
+def told(play: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    content: dict[str, object] = json.loads(play.stdout)
+    del content["number"]
+    return content
+
+
+@pytest.mark.parametrize("arguments", [("exit", "0"), ("exit", "3"), ("fail", "so"), ("kill",), ("exit", "0", "", " ")])
+def test_it_is_what_python_is(forks: ForkServer, arguments: tuple[str, ...]) -> None:
+    by_python = play(sys.executable, "-m", MODULE, *arguments, text="read\n")
+    by_program = play(forks.python, "-m", MODULE, *arguments, text="read\n")
+
+    assert told(by_program) == told(by_python)
+    assert by_program.returncode == by_python.returncode
+    assert by_program.stderr.splitlines()[-1:] == by_python.stderr.splitlines()[-1:]
+
+
+def test_it_has_imported_already(forks: ForkServer) -> None:
+    asked = "import sys, runpy; print('engine.spark.reading' in sys.modules)"
+    assert play(sys.executable, "-c", asked).stdout == "False\n"
+
+    played = play(forks.python, "-m", "timeit", "-n1", "-r1", "-s", asked)
+
+    assert played.stdout.startswith("True\n"), played
+
+
+def test_other_arguments_are_for_python(forks: ForkServer) -> None:
+    assert play(forks.python, "-c", "print(1)").stdout == "1\n"
+
+
+def waiting(forks: ForkServer) -> tuple[subprocess.Popen[str], int]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    program = subprocess.Popen([forks.python, "-m", MODULE, "wait"], stdout=subprocess.PIPE, text=True, env=environment)
+    assert program.stdout is not None
+    return program, json.loads(program.stdout.readline())["number"]
+
+
+def has_ended(number: int) -> bool:
+    """Whether it has within a minute: nothing but the kernel says so of a process that is not ours."""
+    give_up = time.monotonic() + 60
+    while is_alive(number) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return not is_alive(number)
+
+
+def is_alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_who_ends_the_program_ends_the_process(forks: ForkServer, how: signal.Signals) -> None:
+    program, number = waiting(forks)
+    other, number_of_other = waiting(forks)
+
+    program.send_signal(how)
+
+    program.communicate()
+    assert has_ended(number)
+    assert is_alive(number_of_other)
+    other.kill()
+    other.communicate()
+    assert has_ended(number_of_other)
+
+
+def test_the_end_of_the_process_is_that_of_the_program(forks: ForkServer) -> None:
+    program, number = waiting(forks)
+
+    os.kill(number, signal.SIGKILL)
+
+    program.communicate(timeout=60)
+    assert program.returncode == -signal.SIGKILL
+
+
+def test_without_a_server_it_is_python(tmp_path: Path) -> None:
+    server = start_server(tmp_path, os.environ, tmp_path / "noise")
+    assert server is not None
+    program, number = waiting(server)
+
+    server.stop()
+
+    # what was forked goes on: it ends with Java, as it would without us
+    assert program.wait(60) == 0
+    assert is_alive(number)
+    os.kill(number, signal.SIGKILL)
+    program.communicate()
+    assert told(play(server.python, "-m", MODULE, "exit", "0"))["arguments"] == ["exit", "0"]
+
+
+def test_a_folder_without_programs_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoPrograms:
+        f_flag = os.ST_NOEXEC
+
+    monkeypatch.setattr(os, "statvfs", lambda _: NoPrograms)
+
+    assert start_server(tmp_path, os.environ, tmp_path / "noise") is None
