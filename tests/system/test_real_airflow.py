@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.system.conftest import Served
 
 pytestmark = pytest.mark.timeout(900)
 
+BODY = {"pipeline": "orders", "every": "2 minutes", "start": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:08:00Z"}
 BUCKETS = [f"2026-01-01T00:0{minute}:00" for minute in (0, 2, 4, 6)]
 
 GATE = """
@@ -41,6 +43,7 @@ from airflow_provider_arroyo.triggers.partition import WatermarkEventTrigger
 
 BUCKETS = {"pipeline": "orders", "every": "2 minutes", "start": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:08:00Z"}
 parts = Asset("parts")
+pushed = Asset("pushed")
 watched = Asset("watched", watchers=[AssetWatcher(name="w", trigger=WatermarkEventTrigger(consumer="w", **BUCKETS))])
 
 with DAG("partitions", schedule="@continuous", start_date=datetime(2026, 1, 1, tzinfo=UTC), max_active_runs=1):
@@ -55,6 +58,15 @@ with DAG("batch", schedule=PartitionedAssetTimetable(assets=parts), max_active_r
 
     read()
 
+with DAG("pushed_batch", schedule=PartitionedAssetTimetable(assets=pushed), max_active_runs=1):
+
+    @task
+    def read_pushed(dag_run=None, triggering_asset_events=None):
+        [event] = triggering_asset_events[pushed]
+        return [dag_run.partition_key, event.extra["key"], event.extra["certificate"]["pipeline"]]
+
+    read_pushed()
+
 with DAG("watching", schedule=[watched]):
 
     @task
@@ -66,8 +78,9 @@ with DAG("watching", schedule=[watched]):
 
 
 def test_a_sensor_ends_with_the_commit_and_each_bucket_starts_its_batch_over_a_killed_triggerer(
-    plane: Served, tmp_path: Path
+    plane: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ARROYO_NET_ALLOW", "127.0.0.1")
     pipeline = plane.start().deploy(says="-- holds: 5")
     plane.until_epoch(5)
     connection = {"conn_type": "arroyo", "host": plane.client.url, "password": (tmp_path / "token").read_text().strip()}
@@ -77,6 +90,8 @@ def test_a_sensor_ends_with_the_commit_and_each_bucket_starts_its_batch_over_a_k
     with RealAirflow(home, json.dumps(connection)) as airflow:
         airflow.dag("gate", GATE)
         airflow.dag("partitions", PARTITIONS)
+        push: Any = {"url": airflow.url, "asset": "pushed"}
+        plane.client.send("PUT", "/partitions/pushed", {**BODY, "push": push})
         run = airflow.run("gate")
         waiting = airflow.until("gate", run, "gate", "deferred")
         assert waiting["trigger"]["classpath"].endswith("SensorTrigger")
@@ -108,6 +123,14 @@ def test_a_sensor_ends_with_the_commit_and_each_bucket_starts_its_batch_over_a_k
             run["partition_key"]: airflow.result("batch", run["dag_run_id"], "read") for run in airflow.ended("batch")
         }
         assert len(airflow.ended("batch")) == 4
+        until(lambda: airflow.ended("pushed_batch"), lambda runs: len(runs) >= 4, 240)
+        assert keys(airflow, "pushed") == BUCKETS
+        read_pushed = [
+            airflow.result("pushed_batch", run["dag_run_id"], "read_pushed") for run in airflow.ended("pushed_batch")
+        ]
+        assert sorted(read_pushed) == [[key, key, pipeline["id"]] for key in BUCKETS]
+        consumer: Any = plane.client.get("/partitions/pushed")
+        assert (consumer["acked"], consumer["push"]["waiting"], consumer["push"]["error"]) == (4, 0, None)
         emitted = {event["partition_key"]: event["extra"]["delivery"] for event in airflow.events("parts")}
         assert read == {key: [key, emitted[key], pipeline["id"]] for key in BUCKETS}
 
