@@ -200,6 +200,13 @@ class DetachedError(ArroyoError):
         super().__init__(message, code="wait.detached")
 
 
+class ConsumerBehindError(ArroyoError, AirflowFailException):
+    """Airflow has events of deliveries that the control plane has not made: it was restored from a backup."""
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message, code="partition.behind", hint=hint)
+
+
 class NotHandedOnError(ArroyoError):
     """Airflow has not stored the event of a watcher; what it tells of was not acknowledged, and comes again."""
 

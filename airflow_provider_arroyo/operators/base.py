@@ -97,11 +97,18 @@ class PipelineOperator(BaseOperator):
 
     def wait(self, wait: Wait, resume: str) -> Reached:
         """Return when it is there. In deferrable mode this does not return: the task goes on in the method `resume`."""
+        return self.wait_until(self.deadline(), wait, resume)
+
+    def deadline(self) -> datetime | None:
+        """When a wait that begins now is to be over."""
         limits = [limit for limit in (self.wait_timeout, self.execution_timeout) if limit is not None]
-        deadline = now() + min(limits) if limits else None
+        return now() + min(limits) if limits else None
+
+    def wait_until(self, deadline: datetime | None, wait: Wait, resume: str, /, **kwargs: Any) -> Reached:
+        """The same until an instant; `resume` is given the `kwargs`, too."""
         self.log.info("Waiting for %s", waits.describe(wait))
         if self.deferrable:
-            self._defer(wait, deadline, resume)
+            self._defer(wait, deadline, resume, kwargs)
         poll = timedelta(seconds=self.poll_interval)
         return settle(self.hold(waits.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
 
@@ -115,7 +122,7 @@ class PipelineOperator(BaseOperator):
         """The task is told to end, by a user or because its worker goes away: what it waits for goes on."""
         self._killed = True
 
-    def _defer(self, wait: Wait, deadline: datetime | None, resume: str) -> NoReturn:
+    def _defer(self, wait: Wait, deadline: datetime | None, resume: str, kwargs: dict[str, Any]) -> NoReturn:
         trigger = PipelineTrigger(
             arroyo_conn_id=self.arroyo_conn_id,
             wait=waits.to_json(wait),
@@ -123,7 +130,7 @@ class PipelineOperator(BaseOperator):
             poll_seconds=self.poll_interval,
             on_kill=self.kill_action,
         )
-        self.defer(trigger=trigger, method_name=resume)
+        self.defer(trigger=trigger, method_name=resume, kwargs=kwargs or None)
         raise AssertionError("defer does not return")
 
     def _pause(self, length: timedelta) -> None:

@@ -13,6 +13,7 @@ from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
 from airflow_provider_arroyo.calls import ConsumerSpec, GateTime, LateMode
 from airflow_provider_arroyo.emissions import Emission, emit, newest_emission
+from airflow_provider_arroyo.errors import ConsumerBehindError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.partitions import to_edge, to_length
 from airflow_provider_arroyo.waits import UntilPartition
@@ -84,20 +85,33 @@ class NextPartitionOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Hand on what comes next; wait for it if need be."""
+        return self._hand_on(context, self.deadline())
+
+    def execute_complete(self, context: Context, event: object = None, deadline: str | None = None) -> dict[str, Any]:
+        """Back from the triggerer, with the time at which the whole wait is to be over."""
+        reached(event)
+        return self._hand_on(context, self.deadline() if deadline is None else datetime.fromisoformat(deadline))
+
+    def _hand_on(self, context: Context, deadline: datetime | None) -> dict[str, Any]:
         consumer = self.send(calls.put_consumer(self.consumer, self._spec()))
         self.note(context, consumer.pipeline_id)
         emitted = self._emitted(consumer)
+        if emitted is not None and emitted.sequence > consumer.delivered:
+            raise ConsumerBehindError(
+                f"Airflow has the event of delivery {emitted.sequence} of consumer {consumer.name!r}, and the control "
+                f"plane has made {consumer.delivered}: it was restored from a backup",
+                hint=f"Delete the consumer (`arroyo partitions delete {consumer.name}`), and name where it goes on: "
+                f"start={emitted.closed_until.isoformat()!r}. Buckets that rows came late for meanwhile, or that a "
+                "restore of the pipeline made void, are for you to read again.",
+            )
         if emitted is not None and emitted.sequence > consumer.acked:
             self.send(calls.acknowledge(consumer, emitted.sequence))
         while (delivery := self._next(consumer)) is None:
-            self.wait(UntilPartition(consumer.pipeline_id, consumer.name), resume="execute_complete")
+            until = UntilPartition(consumer.pipeline_id, consumer.name)
+            kept = {} if deadline is None else {"deadline": deadline.isoformat()}
+            self.wait_until(deadline, until, "execute_complete", **kept)
         self.log.info("The bucket that begins at %s is complete", delivery.start.isoformat())
         return emit(context, self.partitions, consumer, delivery, emitted)
-
-    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer."""
-        reached(event)
-        return self.execute(context)
 
     def _emitted(self, consumer: PartitionConsumer) -> Emission | None:
         """What was handed on last. While a run is queued that an event has started, Airflow 3.3 fails to list it."""

@@ -91,7 +91,7 @@ class Run:
         event = asyncio.run(first_event(stored(deferred.trigger)))
         stored_event = BaseSerialization.deserialize(BaseSerialization.serialize(event))
         try:
-            return getattr(task, deferred.method_name)(context, event=stored_event)
+            return getattr(task, deferred.method_name)(context, event=stored_event, **(deferred.kwargs or {}))
         except TaskDeferred as again:
             return self._resume(task, context, again)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import deque
 from dataclasses import dataclass, field
@@ -10,15 +11,15 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Asset
-from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType, TaskDeferred
 from airflow.sdk.execution_time.comms import ErrorResponse
 
 from airflow_provider_arroyo import emissions
-from airflow_provider_arroyo.errors import DeadlineError, RefusedError
+from airflow_provider_arroyo.errors import ConsumerBehindError, DeadlineError, RefusedError
 from airflow_provider_arroyo.operators.next_partition import NextPartitionOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 
-from .tasks import Run
+from .tasks import Run, first_event, stored
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -239,6 +240,45 @@ def test_a_wait_ends_when_its_time_is_over(plane: FakeControlPlane, feed: Feed) 
 
     with pytest.raises(DeadlineError, match="the next bucket of pipeline pl_1"):
         feed.take(wait_timeout=timedelta(0))
+
+
+def test_the_time_of_a_wait_does_not_start_anew_with_each_wake(plane: FakeControlPlane, feed: Feed) -> None:
+    complete(plane, 1)
+    feed.take()
+    waiting = task(deferrable=True, wait_timeout=HOUR)
+    context = feed.run.context(waiting)
+    with pytest.raises(TaskDeferred) as first:
+        waiting.execute(context)
+    plane.consumers["hours"].void(MIDNIGHT)
+    complete(plane, 0)
+    woken = asyncio.run(first_event(stored(first.value.trigger)))
+
+    with pytest.raises(TaskDeferred) as second:
+        getattr(waiting, first.value.method_name)(context, event=woken, **(first.value.kwargs or {}))
+
+    assert first.value.trigger.serialize()[1]["deadline"] == second.value.trigger.serialize()[1]["deadline"]
+    assert first.value.kwargs == second.value.kwargs == {"deadline": first.value.trigger.serialize()[1]["deadline"]}
+
+
+def test_a_control_plane_restored_from_a_backup_is_told_from_where_to_go_on(
+    plane: FakeControlPlane, feed: Feed
+) -> None:
+    complete(plane, 3)
+    for _ in range(3):
+        feed.take()
+    backup = plane.consumers["hours"]
+    backup.acked, backup.closed_until = 1, MIDNIGHT + HOUR
+    del backup.deliveries[1:]
+
+    with pytest.raises(ConsumerBehindError, match="made 1: it was restored from a backup") as behind:
+        feed.take()
+    assert (behind.value.code, "start='2026-01-01T03:00:00+00:00'" in str(behind.value)) == ("partition.behind", True)
+    assert backup.acked == 1
+    del plane.consumers["hours"]
+    complete(plane, 4)
+    feed.take(start="2026-01-01T03:00:00+00:00")
+
+    assert feed.keys == [0, 1, 2, 3]
 
 
 def test_a_name_that_follows_other_buckets_fails_the_task(plane: FakeControlPlane, feed: Feed) -> None:
