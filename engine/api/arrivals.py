@@ -71,7 +71,10 @@ class Arrival(BaseModel):
     step: MoveStep | None = Field(description="How far it has come; null before it is here.")
     task: answers.SavepointTask | None = Field(description="How the import stands, until the control plane ends.")
     state: State | None = Field(description="Where its job stands.")
-    is_up: bool = Field(description="Whether it has started here, and nothing that was asked for is still to come.")
+    is_up: bool = Field(
+        description="Whether it has started here, and nothing that was asked for is still to come; also when somebody "
+        "has stopped it since."
+    )
 
 
 class Welcome(BaseModel):
@@ -331,7 +334,9 @@ def _shown(context: Context, pipeline_id: str, name: str) -> Arrival:
             return Arrival(pipeline_id=pipeline_id, name=name, step=None, task=task, state=None, is_up=False)
         record = read_record(connection, pipeline_id)
     state = record.status.state
-    is_up = not move.runs or (state in (State.RUNNING, State.FINISHED) and is_settled(record.pipeline, record.status))
+    # who stops it here is a person: the move is over for all that
+    may_rest = not move.runs or (record.pipeline.stop != "none" and state is State.STOPPED)
+    is_up = may_rest or (state in (State.RUNNING, State.FINISHED) and is_settled(record.pipeline, record.status))
     return Arrival(
         pipeline_id=pipeline_id,
         name=record.pipeline.name,

@@ -88,8 +88,11 @@ def test_what_has_come_runs_only_with_the_key_and_goes_only_if_it_has_done_nothi
     plane.settle()
     assert [run.generation for run in plane.runner.launched] == [1, 2]
     assert code(plane.http.delete(arrival)) == BUSY
+    assert not plane.get(f"/arrivals/{pipeline_id}")["is_up"]
     plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
     plane.settle()
+    shown = plane.get(f"/arrivals/{pipeline_id}")
+    assert (shown["state"], shown["is_up"]) == ("Stopped", True), "who has stopped it there is not waited for"
     planned = Path(plane.get("/pipelines/orders")["state_dir"]) / "checkpoint" / "offsets" / "99"
     planned.parent.mkdir(parents=True, exist_ok=True)
     planned.touch()

@@ -20,7 +20,7 @@ export interface Arrival {
   task: SavepointTask | null;
   /** Where its job stands. */
   state: State | null;
-  /** Whether it has started here, and nothing that was asked for is still to come. */
+  /** Whether it has started here, and nothing that was asked for is still to come; also when somebody has stopped it since. */
   is_up: boolean;
 }
 
