@@ -38,12 +38,17 @@ class LateBatch:
 
 def stretches(minutes: Iterable[int], most: int = MOST_STRETCHES) -> Sequence[Stretch]:
     """Minutes as stretches, in order."""
+    return joined(((minute, minute + 1) for minute in minutes), most)
+
+
+def joined(parts: Iterable[Stretch], most: int = MOST_STRETCHES) -> Sequence[Stretch]:
+    """All that some stretches hold, as stretches, in order."""
     found: list[Stretch] = []
-    for minute in sorted(set(minutes)):
-        if found and found[-1][1] == minute:
-            found[-1] = (found[-1][0], minute + 1)
+    for begin, end in sorted(parts):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:
-            found.append((minute, minute + 1))
+            found.append((begin, end))
     if len(found) <= most:
         return found
     gaps = sorted(range(1, len(found)), key=lambda index: found[index][0] - found[index - 1][1], reverse=True)
@@ -75,9 +80,15 @@ def untold(paths: StatePaths) -> Sequence[LateBatch]:
 
 
 def forget(paths: StatePaths, batches: Iterable[LateBatch]) -> None:
-    """They were told."""
+    """They were told, in the histories that they name. What is of the same epoch of another history stays."""
+    history = read_lineage(paths.lineage) if paths.lineage.exists() else None
     for batch in batches:
-        _file(paths, batch.epoch).unlink(missing_ok=True)
+        kept = _read(_file(paths, batch.epoch), batch.epoch)
+        is_ours = kept is not None and kept.lineage == batch.lineage
+        if kept is not None and history is not None and batch.lineage == history.id:
+            is_ours = _is_of(kept, history)
+        if is_ours:
+            _file(paths, batch.epoch).unlink(missing_ok=True)
 
 
 def _is_of(batch: LateBatch, history: Lineage) -> bool:

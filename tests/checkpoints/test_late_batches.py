@@ -43,6 +43,18 @@ def test_what_was_told_is_told_no_more(paths: StatePaths) -> None:
     assert [batch.epoch for batch in untold(paths)] == [8]
 
 
+def test_what_another_history_has_of_a_told_epoch_is_still_told(paths: StatePaths) -> None:
+    """A run that was replaced hears late that its epoch was taken, which the history of today has too."""
+    keep(paths, LateBatch("b", 7, SINKS))
+    keep(paths, LateBatch("a", 4, SINKS))
+
+    forget(paths, [LateBatch("a", 7, SINKS), LateBatch("c", 4, SINKS)])
+    assert [batch.epoch for batch in untold(paths)] == [4, 7]
+    forget(paths, untold(paths))
+
+    assert list(paths.late.iterdir()) == []
+
+
 def test_a_state_that_was_never_written_has_none(tmp_path: Path) -> None:
     assert untold(StatePaths(tmp_path)) == ()
 
