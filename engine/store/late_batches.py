@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from itertools import takewhile
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import groupby, takewhile
+from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, func, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    RowMapping,
+    Select,
+    Table,
+    Text,
+    and_,
+    delete,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.dialects.sqlite import insert
 
+from engine.checkpoints.late_batches import joined
 from engine.jobs.partitions import LateBatch
 from engine.store.database import METADATA
 from engine.store.partitions import CONSUMERS
@@ -21,7 +39,10 @@ LATE_BATCHES = Table(
     Column("lineage", Text, nullable=False),
     Column("epoch", BigInteger, nullable=False),
     Column("sinks", Text, nullable=False),
+    Column("first_epoch", BigInteger, nullable=False),
 )
+MOST = 500
+"""So many batches of a pipeline are kept one by one for those who do not ask; of more, the older half become one."""
 
 
 def add(connection: Connection, pipeline_id: str, batches: Sequence[LateBatch]) -> None:
@@ -33,11 +54,17 @@ def add(connection: Connection, pipeline_id: str, batches: Sequence[LateBatch]) 
             "pipeline_id": pipeline_id,
             "lineage": batch.lineage,
             "epoch": batch.epoch,
-            "sinks": json.dumps(batch.sinks, separators=(",", ":")),
+            "sinks": _written(batch.sinks),
+            "first_epoch": batch.epoch,
         }
         for batch in sorted(batches, key=lambda batch: batch.epoch)
     ]
     connection.execute(insert(LATE_BATCHES).on_conflict_do_nothing(), rows)
+    of_pipeline = LATE_BATCHES.c.pipeline_id == pipeline_id
+    count = connection.execute(select(func.count()).select_from(LATE_BATCHES).where(of_pipeline)).scalar_one()
+    if count > MOST:
+        oldest = select(LATE_BATCHES).where(of_pipeline).order_by(LATE_BATCHES.c.number).limit(MOST // 2)
+        _join(connection, pipeline_id, connection.execute(oldest).mappings().all())
 
 
 def newest(connection: Connection, pipeline_id: str) -> int:
@@ -60,13 +87,16 @@ def after(connection: Connection, pipeline_id: str, number: int, epoch: int | No
 
 def forget(connection: Connection, pipeline_id: str, after_epoch: int | None, but_of: str | None = None) -> None:
     """Forget what came late in epochs after one, and in all for None: the state goes back to that one. What is of the
-    history `but_of` stays."""
-    query = delete(LATE_BATCHES).where(LATE_BATCHES.c.pipeline_id == pipeline_id)
-    if after_epoch is not None:
-        query = query.where(LATE_BATCHES.c.epoch > after_epoch)
+    history `but_of` stays. Of what was joined it is not known which of it came later: all of it stays, as of that
+    epoch."""
+    forgotten = [LATE_BATCHES.c.pipeline_id == pipeline_id]
     if but_of is not None:
-        query = query.where(LATE_BATCHES.c.lineage != but_of)
-    connection.execute(query)
+        forgotten.append(LATE_BATCHES.c.lineage != but_of)
+    if after_epoch is not None:
+        is_both = and_(LATE_BATCHES.c.first_epoch <= after_epoch, LATE_BATCHES.c.epoch > after_epoch)
+        connection.execute(update(LATE_BATCHES).where(*forgotten, is_both).values(epoch=after_epoch))
+        forgotten.append(LATE_BATCHES.c.epoch > after_epoch)
+    connection.execute(delete(LATE_BATCHES).where(*forgotten))
 
 
 def prune(connection: Connection, pipeline_id: str) -> None:
@@ -76,10 +106,34 @@ def prune(connection: Connection, pipeline_id: str) -> None:
     connection.execute(query if seen is None else query.where(LATE_BATCHES.c.number <= seen))
 
 
+def _join(connection: Connection, pipeline_id: str, rows: Sequence[RowMapping]) -> None:
+    """Make one batch of those of one history that all who want to hear of them have heard, or none of them has."""
+    seen = sorted(set(connection.execute(_seen(pipeline_id, CONSUMERS.c.late_seen)).scalars()))
+    for _, alike in groupby(rows, key=lambda row: (row["lineage"], bisect_left(seen, row["number"]))):
+        *earlier, last = alike
+        sinks: dict[str, list[tuple[int, int]]] = {}
+        for row in (*earlier, last):
+            for sink, stretches in json.loads(row["sinks"]).items():
+                sinks.setdefault(sink, []).extend((begin, end) for begin, end in stretches)
+        joint = {
+            "sinks": _written({sink: joined(parts) for sink, parts in sinks.items()}),
+            "first_epoch": min(row["first_epoch"] for row in (*earlier, last)),
+        }
+        numbers = [row["number"] for row in earlier]
+        connection.execute(delete(LATE_BATCHES).where(LATE_BATCHES.c.number.in_(numbers)))
+        connection.execute(update(LATE_BATCHES).where(LATE_BATCHES.c.number == last["number"]).values(joint))
+
+
+def _written(sinks: Mapping[str, Sequence[Sequence[int]]]) -> str:
+    return json.dumps(sinks, separators=(",", ":"))
+
+
+def _seen(pipeline_id: str, what: ColumnElement[int]) -> Select[Any]:
+    """Something of those up to which they have heard who want to."""
+    return select(what).where(CONSUMERS.c.pipeline_id == pipeline_id, CONSUMERS.c.late == "reopen")
+
+
 def _seen_by_all(connection: Connection, pipeline_id: str) -> int | None:
     """Up to which batch all have heard who want to; None when nobody does."""
-    query = select(func.min(CONSUMERS.c.late_seen)).where(
-        CONSUMERS.c.pipeline_id == pipeline_id, CONSUMERS.c.late == "reopen"
-    )
-    seen: int | None = connection.execute(query).scalar_one()
+    seen: int | None = connection.execute(_seen(pipeline_id, func.min(CONSUMERS.c.late_seen))).scalar_one()
     return seen

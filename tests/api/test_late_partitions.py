@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from engine.jobs.partitions import LateBatch
+from engine.store import late_batches
 from tests.api.conftest import T0, Plane, report
 from tests.api.test_partitions import BODY, ack, follow, reach, told
 
+MINUTES = [(5, 5), (9, 65), (10, 65), *((epoch, 150) for epoch in range(11, 17))]
 FIRST_MINUTE = int(T0.timestamp()) // 60
 
 
@@ -153,6 +156,45 @@ def test_batches_are_kept_no_longer_than_somebody_wants_to_hear_of_them(late: Pl
     late.http.delete("/api/v1/partitions/hours")
     come(late, 10, 190, batch(10, [65]))
     assert kept() == 0
+
+
+def test_of_many_batches_that_nobody_asks_for_older_ones_become_one_and_no_bucket_is_forgotten(
+    late: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_batches, "MOST", 20)
+
+    def kept() -> int:
+        with late.context.database.reading() as connection:
+            return connection.exec_driver_sql("SELECT count(*) FROM late_batches").scalar_one()
+
+    follow(late, "other", late="reopen")
+    ack(late, len(told(late, "other")), "other")
+    for epoch in range(8, 90):
+        come(late, epoch, 190, batch(epoch, [65 if epoch == 8 else 5 if epoch == 50 else 150]))
+        if epoch == 30:
+            assert told(late, "other") == [(4, "reopened", "01"), (5, "reopened", "02")]
+            ack(late, 5, "other")
+
+    assert kept() <= 20
+    assert told(late) == [(4, "reopened", "00"), (5, "reopened", "01"), (6, "reopened", "02")]
+    assert told(late, "other") == [(6, "reopened", "00"), (7, "reopened", "02")], "what it heard is not told again"
+    assert kept() == 0
+
+
+def test_what_was_joined_stays_when_a_restore_goes_back_to_the_middle_of_it(
+    late: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of it came later is not known: the hour of epoch 5 is told, and with it that of epoch 9."""
+    monkeypatch.setattr(late_batches, "MOST", 6)
+    ack(late, 3)
+    with late.context.database.writing() as connection:
+        pipeline_id = late.get("/pipelines/orders")["id"]
+        batches = [LateBatch("a", epoch, {"counts": [(minute, minute + 1)]}) for epoch, minute in MINUTES]
+        late_batches.add(connection, pipeline_id, batches)
+        late_batches.forget(connection, pipeline_id, 7)
+        [left] = late_batches.after(connection, pipeline_id, 0, 7)
+
+    assert (left.epoch, [tuple(each) for each in left.sinks["counts"]]) == (7, [(5, 6), (65, 66)])
 
 
 def test_who_only_asks_for_a_consumer_again_is_not_refused_when_a_new_script_has_no_table_of_late_rows(

@@ -36,6 +36,7 @@ from engine.store.migrations import (
     m0031_late_batches,
     m0032_partition_pushes,
     m0033_stored_objects,
+    m0034_joined_late_batches,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -72,4 +73,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0031_late_batches.STATEMENTS,
     m0032_partition_pushes.STATEMENTS,
     m0033_stored_objects.STATEMENTS,
+    m0034_joined_late_batches.STATEMENTS,
 )
