@@ -56,6 +56,7 @@ def get_provider_info() -> dict[str, Any]:
                 "factory": "airflow_provider_arroyo.assets.create_asset",
             }
         ],
+        "queues": ["airflow_provider_arroyo.message_queue.ArroyoMessageQueue"],
         "notifications": ["airflow_provider_arroyo.notifications.arroyo.ArroyoNotifier"],
         "plugins": [{"name": "arroyo", "plugin-class": "airflow_provider_arroyo.plugin.ArroyoPlugin"}],
         "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
