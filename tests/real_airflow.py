@@ -53,11 +53,6 @@ class RealAirflow:
     _sessions: set[int] = field(default_factory=set)
 
     @property
-    def url(self) -> str:
-        """Where its API server answers."""
-        return f"http://127.0.0.1:{self._port}"
-
-    @property
     def environment(self) -> dict[str, str]:
         """What makes its processes one Airflow, apart from any other of this machine."""
         url = f"http://localhost:{self._port}"

@@ -90,7 +90,7 @@ def test_a_sensor_ends_with_the_commit_and_each_bucket_starts_its_batch_over_a_k
     with RealAirflow(home, json.dumps(connection)) as airflow:
         airflow.dag("gate", GATE)
         airflow.dag("partitions", PARTITIONS)
-        push: Any = {"url": airflow.url, "asset": "pushed"}
+        push: Any = {"url": airflow.url.replace("localhost", "127.0.0.1"), "asset": "pushed"}
         plane.client.send("PUT", "/partitions/pushed", {**BODY, "push": push})
         run = airflow.run("gate")
         waiting = airflow.until("gate", run, "gate", "deferred")
