@@ -4,13 +4,16 @@ one server that is asked, nothing wrong in the browser's console."""
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
+from airflow_provider_arroyo.views import view_of
 from tests.real_airflow import RealAirflow
-from tests.system.conftest import Served
+from tests.system.conftest import QUERY, Served
 from tests.system.test_page import chromium  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.timeout(900)
@@ -32,7 +35,7 @@ class Visit:
 
     def __init__(self, browser: Browser, airflow: RealAirflow) -> None:
         self.airflow = airflow
-        self.context = browser.new_context(viewport={"width": 1400, "height": 900})
+        self.context = browser.new_context(viewport={"width": 1160, "height": 720})
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         expect.set_options(timeout=60_000)
@@ -73,14 +76,18 @@ def visit(chromium: Browser, airflow: RealAirflow) -> Iterator[Visit]:  # noqa: 
 
 
 def test_whoever_has_logged_in_to_airflow_sees_a_pipeline_in_its_view_and_stops_it_there(
-    visit: Visit, shared: Served
+    visit: Visit, shared: Served, tmp_path: Path
 ) -> None:
+    """`PICTURES=docs/pictures` has this test write its picture anew."""
+    shared.deploy("clicks")
     shared.deploy("orders")
-    shared.until("orders", state="Running")
+    shared.until_epoch(3, "clicks")
+    shared.until_epoch(3)
     visit.log_in("ann", "/plugin/arroyo")
 
     row = visit.frame.get_by_role("row").filter(has=visit.frame.get_by_role("link", name="orders", exact=True))
     expect(row.get_by_text("Running")).to_be_visible()
+    visit.page.screenshot(path=Path(os.environ.get("PICTURES", tmp_path)) / "airflow.png")
     expect(visit.frame.get_by_text("ann through Airflow")).to_be_visible()
     expect(visit.frame.get_by_role("button", name="Leave")).to_have_count(0)
     visit.frame.get_by_role("link", name="orders", exact=True).click()
@@ -91,3 +98,31 @@ def test_whoever_has_logged_in_to_airflow_sees_a_pipeline_in_its_view_and_stops_
     assert shared.job("orders")["state"] == "Stopped"
     assert [url for url in visit.asked if not url.startswith((visit.airflow.url, "data:", "blob:"))] == []
     assert shared.client.token not in "".join(str(cookie) for cookie in visit.context.cookies())
+
+
+def test_the_link_of_a_task_asks_for_the_login_opens_its_pipeline_and_says_when_that_is_deleted(
+    visit: Visit, shared: Served
+) -> None:
+    name = "50% <b>#of it?"
+    shared.client.send("POST", "/pipelines", {"name": name, "query": QUERY.format(says="")})
+    page = visit.log_in("ann", view_of("arroyo_default", name))
+    expect(visit.frame.get_by_role("heading", name=name, exact=True)).to_be_visible()
+
+    [pipeline] = [it for it in shared.client.get("/pipelines")["data"] if it["name"] == name]
+    shared.patch(pipeline["id"], stop="immediate")
+    shared.until(pipeline["id"], state="Stopped")
+    shared.client.send("DELETE", f"/pipelines/{pipeline['id']}", None)
+    expect(visit.frame.get_by_role("alert")).to_contain_text("pipeline.not_found")
+    page.goto(visit.airflow.url + view_of("arroyo_default", name))
+    expect(visit.frame.get_by_role("alert")).to_contain_text("pipeline.not_found")
+    visit.wrong = [text for text in visit.wrong if "404" not in text]  # the browser itself notes every such answer
+
+
+def test_whom_airflow_does_not_let_see_the_connection_is_told_so(visit: Visit) -> None:
+    page = visit.log_in("vera", view_of("arroyo_default", "orders"))
+    expect(visit.frame.get_by_text("Airflow does not let vera see the connection 'arroyo_default'")).to_be_visible()
+
+    page.goto(visit.airflow.url + "/plugin/arroyo")
+
+    expect(visit.frame.get_by_text("There is no connection of type arroyo that you may see.")).to_be_visible()
+    visit.wrong = [text for text in visit.wrong if "403" not in text]
