@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
@@ -104,14 +105,13 @@ def test_the_link_of_a_task_asks_for_the_login_opens_its_pipeline_and_says_when_
     visit: Visit, shared: Served
 ) -> None:
     name = "50% <b>#of it?"
-    shared.client.send("POST", "/pipelines", {"name": name, "query": QUERY.format(says="")})
+    made: Any = shared.client.send("POST", "/pipelines", {"name": name, "query": QUERY.format(says="")})
     page = visit.log_in("ann", view_of("arroyo_default", name))
     expect(visit.frame.get_by_role("heading", name=name, exact=True)).to_be_visible()
 
-    [pipeline] = [it for it in shared.client.get("/pipelines")["data"] if it["name"] == name]
-    shared.patch(pipeline["id"], stop="immediate")
-    shared.until(pipeline["id"], state="Stopped")
-    shared.client.send("DELETE", f"/pipelines/{pipeline['id']}", None)
+    shared.patch(made["id"], stop="immediate")
+    shared.until(made["id"], state="Stopped")
+    shared.client.send("DELETE", f"/pipelines/{made['id']}", None)
     expect(visit.frame.get_by_role("alert")).to_contain_text("pipeline.not_found")
     page.goto(visit.airflow.url + view_of("arroyo_default", name))
     expect(visit.frame.get_by_role("alert")).to_contain_text("pipeline.not_found")
