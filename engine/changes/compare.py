@@ -19,8 +19,10 @@ from dataclasses import replace
 
 from engine.changes.operators import Consent, Moves, Pair, kept_by, moves_of, operator_verdicts, pairs_of
 from engine.changes.positions import source_numbers
+from engine.changes.retelling import able_to_tell
 from engine.changes.sinks import sink_verdicts
 from engine.changes.sources import new_sources, source_verdicts
+from engine.changes.stale_rows import told_by
 from engine.changes.verdict import Change, Migration, Reform, UpgradePlan, Verdict
 from engine.changes.widening import as_the_new_has_them
 from engine.compile import Program
@@ -49,19 +51,21 @@ def compare(
     _check_names(consent, pairs, before, after)
     _check_held_back(consent, pairs, moves)
     fresh = new_sources(before, after, consent.reset)
+    kept = kept_by(pairs, consent, moves)
+    able = able_to_tell(before, after, pairs, kept, consent)
     verdicts = [
         *source_verdicts(before, after, consent.reset),
         *operator_verdicts(pairs, consent, moves, fresh, is_same=is_same),
-        *sink_verdicts(before, after, consent.reset),
+        *sink_verdicts(before, after, consent.reset, able),
         *_lookup_verdicts(before, after),
         *_rescale(parallelism),
     ]
-    kept = kept_by(pairs, consent, moves)
     migrated = {number: move for number, move in moves.items() if isinstance(move, Migration) and number in kept}
     reformed = {number: move for number, move in moves.items() if isinstance(move, Reform) and number in kept}
     plan = UpgradePlan(
         before.fingerprint, after.fingerprint, tuple(verdicts), kept, migrated=migrated, reformed=reformed
     )
+    plan = replace(plan, retold={number: able[number] for number in told_by(before, after, able)})
     dropped = plan.dropped_sources
     repeated = tuple(sorted({write.table for write in after.writes if dropped & _read_by(write)}))
     return replace(plan, sources=source_numbers(before, after, kept, dropped), repeated=repeated)

@@ -40,7 +40,7 @@ def plan_fork(
         for name in sorted(written)
     ]
     others = [verdict for verdict in plan.verdicts if verdict.subject != "sink"]
-    return replace(plan, verdicts=(*others, *sinks))
+    return replace(plan, verdicts=(*others, *sinks), retold={})
 
 
 def shared_places(before: Program, after: Program) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from engine.changes.sources import changed_options, differing
 from engine.changes.stale_rows import ChangedConditions, changed_conditions
@@ -26,8 +26,11 @@ _OF_TEXT = ("json", "debezium_json", "raw_string")
 """Formats whose records need no schema to be read."""
 
 
-def sink_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Iterator[Verdict]:
-    """What becomes of every table that either script writes, in the order of their names."""
+def sink_verdicts(
+    before: Program, after: Program, reset: frozenset[str], able_to_tell: Collection[int] = ()
+) -> Iterator[Verdict]:
+    """What becomes of every table that either script writes, in the order of their names. `able_to_tell` are the
+    operators that can tell of all their rows anew."""
     old_tables, new_tables = _written(before), _written(after)
     old_rows, new_rows = written_by(before.parts, before.digests), written_by(after.parts, after.digests)
     for name in sorted({*old_tables, *new_tables}):
@@ -39,7 +42,7 @@ def sink_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Ite
         elif new is None:
             yield _of_gone(old, reset)
         else:
-            conditions = changed_conditions(before, after, name)
+            conditions = changed_conditions(before, after, name, able_to_tell)
             has_same_rows = old_rows.get(name) == new_rows.get(name)
             yield _of_both(old, new, after, reset, conditions, has_same_rows=has_same_rows)
 

@@ -17,8 +17,8 @@ A table may get changes from several places, by UNION ALL or by several INSERTs:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from engine.compile import Program
 from engine.plan.explain import aggregate_name, grouping
@@ -45,11 +45,19 @@ from engine.plan.widths import without_widths
 @dataclass(frozen=True, slots=True)
 class ChangedPlace:
     """The conditions that have come and gone where a table gets changes from, as their scripts say them; `name` says
-    which place that is, if there are several."""
+    which place that is, if there are several, and `operator` has the number of what is there in the new script. It
+    `is_told` if the table is told of all its rows anew."""
 
     came: tuple[str, ...]
     went: tuple[str, ...]
     name: str = ""
+    operator: int | None = None
+    is_told: bool = False
+
+    @property
+    def leaves_rows(self) -> bool:
+        """Whether rows may stay that should not be there."""
+        return bool(self.came) and not self.is_told
 
     @property
     def _of_it(self) -> str:
@@ -65,6 +73,12 @@ class ChangedPlace:
     def shown(self) -> Iterator[str]:
         """Which rows are not as they should be, and for how long."""
         stay, missing = " AND ".join(self.came), " AND ".join(self.went)
+        if self.is_told and stay:
+            yield f"rows in it{self._of_it} of which {stay} is not true are taken back in the first epoch"
+        if self.is_told and missing:
+            yield f"rows{self._of_it} that {missing} has kept out come in the first epoch"
+        if self.is_told:
+            return
         if stay:
             yield (
                 f"rows in it{self._of_it} of which {stay} is not true stay until a row of their key passes again, also "
@@ -83,7 +97,7 @@ class ChangedConditions:
     @property
     def leaves_rows(self) -> bool:
         """Whether rows may stay that should not be there."""
-        return any(place.came for place in self.places)
+        return any(place.leaves_rows for place in self.places)
 
     @property
     def reason(self) -> str:
@@ -96,22 +110,36 @@ class ChangedConditions:
         return "; ".join(text for place in self.places for text in place.shown)
 
 
-def changed_conditions(before: Program, after: Program, table: str) -> ChangedConditions | None:
+def changed_conditions(
+    before: Program, after: Program, table: str, able_to_tell: Collection[int] = ()
+) -> ChangedConditions | None:
     """What differs in the conditions behind what a table has the changes of; None where nothing does but the width of
-    numbers and the order of comparisons, or where its rows come from elsewhere."""
+    numbers and the order of comparisons, or where its rows come from elsewhere. The operators `able_to_tell` tell it of
+    all their rows anew."""
     pairs = _pairs(_changes_of(before, table), _changes_of(after, table))
-    places = tuple(sorted(filter(None, (_changed(old, new) for old, new in pairs)), key=lambda place: place.name))
+    changed = filter(None, (_changed(old, new) for old, new in pairs))
+    told = [replace(place, is_told=place.operator in able_to_tell) for place in changed]
+    places = tuple(sorted(told, key=lambda place: place.name))
     return ChangedConditions(places) if places else None
+
+
+def told_by(before: Program, after: Program, able_to_tell: Collection[int]) -> frozenset[int]:
+    """The operators whose conditions have changed, of those that are able to tell of all their rows anew."""
+    tables = {write.table for write in after.writes}
+    changed = (changed_conditions(before, after, table, able_to_tell) for table in sorted(tables) if able_to_tell)
+    places = (place for conditions in changed if conditions is not None for place in conditions.places)
+    return frozenset(place.operator for place in places if place.is_told and place.operator is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """Changes that a table gets: what they mean whatever the width of numbers, what the script calls aggregates, and
-    where they are from."""
+    """Changes that a table gets: what they mean whatever the width of numbers, what the script calls aggregates,
+    where they are from, and the number of the operator there."""
 
     meaning: Meaning
     names: Mapping[str, str]
     place: str
+    operator: int | None
 
     @property
     def tests(self) -> Mapping[str, str]:
@@ -128,7 +156,7 @@ def _changed(old: _Changes, new: _Changes) -> ChangedPlace | None:
     other_code = _names(old.meaning.functions ^ new.meaning.functions)
     came = {new.named(text) for text in new.tests if not _is_among(text, old.tests, other_code)}
     went = {old.named(text) for text in old.tests if not _stays(text, new.tests, other_code)}
-    return ChangedPlace(tuple(sorted(came)), tuple(sorted(went)), new.place) if came or went else None
+    return ChangedPlace(tuple(sorted(came)), tuple(sorted(went)), new.place, new.operator) if came or went else None
 
 
 def _pairs(before: Sequence[_Changes], after: Sequence[_Changes]) -> Iterator[tuple[_Changes, _Changes]]:
@@ -158,7 +186,8 @@ def _changes_of(program: Program, table: str) -> list[_Changes]:
         top = next((node for node in walk(piece) if isinstance(node, UpdatingAggregate)), None)
         named = {} if top is None else {call.name: aggregate_name(call.aggregate) for call in top.aggregates}
         place = _place(piece, operators) if len(updating) > 1 else ""
-        changes.append(_Changes(meanings.of(piece), named, place))
+        operator = next((operators[id(node)].number for node in walk(piece) if id(node) in operators), None)
+        changes.append(_Changes(meanings.of(piece), named, place, operator))
     return changes
 
 

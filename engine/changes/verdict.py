@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from engine.plan.expr import Expr
 from engine.start_positions import StartPosition
 
 Subject: TypeAlias = Literal["operator", "source", "sink", "lookup", "pipeline"]
@@ -109,7 +110,8 @@ class UpgradePlan:
     of the old one has its state; `migrated` how, where it is to have another form, and `reformed` how, where it gets
     that bit by bit; `sources` for one of a source which of the old ones has its position. `before` and `after` are the
     fingerprints of both scripts. `repeated` are the sinks that get rows again which they have, since a source begins
-    anew: a verdict says so."""
+    anew: a verdict says so. `retold` are the new operators that tell their sinks of all their rows once
+    more, each with which of them the old script has let out, over columns that are called after their places."""
 
     before: str
     after: str
@@ -119,6 +121,7 @@ class UpgradePlan:
     migrated: Mapping[int, Migration] = field(default_factory=dict)
     reformed: Mapping[int, Reform] = field(default_factory=dict)
     repeated: tuple[str, ...] = ()
+    retold: Mapping[int, Expr] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

@@ -3,9 +3,11 @@
     checkpoint/forms.json     {"1": ["8a3f...", "0c71..."]}
                               {"1": {"began_as": ["8a3f..."], "formerly": {"77c0...": ["8a3f..."]}}}
                               {"2": {"began_as": null, "formerly": {}, "formers": [[["i32"], []], [["i32"]]]}}
+                              {"3": {"began_as": null, "formerly": {}, "retelling": ["41:9c..", "(c1 > 3)", 42]}}
 
 The second says that what is called 77c0 now is 8a3f over numbers that have become wider, the third in which types the
-values were that an operator knows by their hashes.
+values were that an operator knows by their hashes, the fourth what an aggregate let out before its condition was
+changed, and from which epoch on it lets out something else.
 See `engine.plan.forms`. It is of the checkpoint and goes with it, into savepoints and back.
 """
 
@@ -20,6 +22,9 @@ from engine.checkpoints.contents import FORMS
 from engine.checkpoints.layout import read_json, unreadable, write_json
 from engine.plan.former_types import FormersText, formers_of
 from engine.plan.forms import Form, Forms
+from engine.plan.nodes import Retelling
+
+_NOBODY_IS_TOLD: Mapping[int, Retelling] = {}
 
 
 def read_forms(checkpoint: Path) -> Forms:
@@ -37,11 +42,35 @@ def write_forms(checkpoint: Path, forms: Forms) -> None:
         write_json(checkpoint / FORMS, {str(number): _to_json(form) for number, form in forms.items()})
 
 
-def carried_forms(old: Forms, kept: Mapping[int, int], reformed: Mapping[int, Reform]) -> Forms:
-    """The forms of the state of a new query: what did not say in which form it is still does not."""
-    forms = {number: old.get(before) for number, before in kept.items()}
-    forms |= {number: _reformed(old.get(reform.operator), reform) for number, reform in reformed.items()}
-    return {number: form for number, form in forms.items() if form is not None}
+def carried_forms(
+    old: Forms,
+    kept: Mapping[int, int],
+    reformed: Mapping[int, Reform],
+    retold: Mapping[int, Retelling] = _NOBODY_IS_TOLD,
+) -> Forms:
+    """The forms of the state of a new query: what did not say in which form it is still does not. What was to be told
+    of the query before is `retold` or known by now."""
+    told = {number: replace(form, retelling=None) for number, form in old.items()}
+    forms = {number: told.get(before) for number, before in kept.items()}
+    forms |= {number: _reformed(told.get(reform.operator), reform) for number, reform in reformed.items()}
+    for number, retelling in retold.items():
+        forms[number] = replace(forms.get(number) or Form(None), retelling=retelling)
+    return {number: form for number, form in forms.items() if form is not None and form != Form(None)}
+
+
+def untold(forms: Forms, epoch: int | None) -> Mapping[int, Retelling]:
+    """What is still to be told in a state whose newest epoch this is, by operators."""
+    retellings = {number: form.retelling for number, form in forms.items() if form.retelling is not None}
+    return {number: retelling for number, retelling in retellings.items() if epoch is None or epoch < retelling.epoch}
+
+
+def tell_later(checkpoint: Path, epoch: int) -> None:
+    """Let a checkpoint, of which something takes the number after this epoch, tell in the next one what is untold."""
+    forms = read_forms(checkpoint)
+    later = {number: replace(retelling, epoch=epoch + 2) for number, retelling in untold(forms, epoch).items()}
+    if later:
+        put_off = {number: replace(forms[number], retelling=retelling) for number, retelling in later.items()}
+        write_forms(checkpoint, {**forms, **put_off})
 
 
 def _reformed(form: Form | None, reform: Reform) -> Form:
@@ -61,11 +90,13 @@ def _formers(old: FormersText, reform: Reform) -> FormersText:
 
 
 def _to_json(form: Form) -> object:
-    if form.began_as is not None and not form.formerly and not form.formers:
+    if form.began_as is not None and not form.formerly and not form.formers and form.retelling is None:
         return list(form.began_as)
     formerly = {text: list(old) for text, old in form.formerly.items()}
     formers = {"formers": form.formers} if form.formers else {}
-    return {"began_as": form.began_as, "formerly": formerly, **formers}
+    told = form.retelling
+    retelling = {} if told is None else {"retelling": [told.id, told.passed, told.epoch]}
+    return {"began_as": form.began_as, "formerly": formerly, **formers, **retelling}
 
 
 def _form(form: object) -> Form:
@@ -76,8 +107,18 @@ def _form(form: object) -> Form:
             formers = tuple(tuple(map(_texts, group)) for group in _groups(further.get("formers", [])))
             formers_of(formers)
             earlier = {str(text): _texts(old) for text, old in formerly.items()}
-            return Form(None if began_as is None else _texts(began_as), earlier, formers)
+            retelling = _retelling(further.get("retelling"))
+            return Form(None if began_as is None else _texts(began_as), earlier, formers, retelling)
     raise ValueError(form)
+
+
+def _retelling(content: object) -> Retelling | None:
+    match content:
+        case None:
+            return None
+        case [str(name), str(passed), int(epoch)]:
+            return Retelling(name, passed, epoch)
+    raise ValueError(content)
 
 
 def _groups(groups: object) -> list[list[object]]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from engine.checkpoints import spark_log
 from engine.checkpoints.contents import has_state
 from engine.checkpoints.fault_points import StatePoint
+from engine.checkpoints.forms import tell_later
 from engine.checkpoints.layout import StatePaths, read_json, write_json, write_text
 from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
 from engine.checkpoints.savepoints import copy_epoch
@@ -69,6 +70,7 @@ def _lay_out(paths: StatePaths, parallelism: int, spark: SparkSession, new_linea
     # without it the attempt fails and leaves an unfinished epoch behind.
     _ = spark.streams.active
     spark._streamingCheckpointManager.repartition(str(copy), parallelism)  # noqa: SLF001 - it has no public name yet
+    tell_later(copy, epoch)
     reach(StatePoint.WHILE_BUILDING)
     if planned is not None:
         # A sink may have the epoch already, so it must cover the same range again. Spark's layout took its number.

@@ -18,8 +18,9 @@ from typing import TypeAlias
 from engine.plan.former_types import FormersText, formers_of
 from engine.plan.hashed import hashed_in, with_formers
 from engine.plan.meaning import digest
-from engine.plan.nodes import UpdatingAggregate
+from engine.plan.nodes import Retelling, UpdatingAggregate
 from engine.plan.operators import Operator, is_stateful
+from engine.plan.retelling import retold
 from engine.plan.split import Parts
 from engine.plan.stable_text import stable_text
 from engine.plan.tree import Node, inputs_of, with_inputs
@@ -29,11 +30,13 @@ from engine.plan.tree import Node, inputs_of, with_inputs
 class Form:
     """A text for each aggregate of which a state was when it was first changed, and by the text of one over numbers
     that have become wider, what it was before, the newest first; None of what has no aggregates. `formers` are the
-    types in which it has hashed its values (`plan/hashed.py`)."""
+    types in which it has hashed its values (`plan/hashed.py`). With a `retelling` what reads it is told anew of all its
+    rows (`plan/retelling.py`)."""
 
     began_as: tuple[str, ...] | None
     formerly: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     formers: FormersText = ()
+    retelling: Retelling | None = None
 
 
 Forms: TypeAlias = Mapping[int, Form]
@@ -47,10 +50,18 @@ def form_of(operator: Operator) -> tuple[str, ...]:
     return tuple(part.meaning for part in operator.columns[first : first + len(operator.node.aggregates)])
 
 
-def with_forms(parts: Parts, forms: Forms, operators: Sequence[Operator]) -> Parts:
-    """The plan, whose operators these are, as it runs over such a state."""
+def with_forms(parts: Parts, forms: Forms, operators: Sequence[Operator], first_epoch: int) -> Parts:
+    """The plan, whose operators these are, as it runs over such a state from an epoch on."""
+    forms = {number: _beginning(form, first_epoch) for number, form in forms.items()}
     numbers = count()
-    return replace(parts, branches=tuple(_with_forms(branch, forms, operators, numbers) for branch in parts.branches))
+    branches = [_with_forms(branch, forms, operators, numbers) for branch in parts.branches]
+    return replace(parts, branches=tuple(map(retold, branches)))
+
+
+def _beginning(form: Form, first_epoch: int) -> Form:
+    """A form with the epoch in which all is to be told that is not told yet: the first of each run, since only buckets
+    know whether they have."""
+    return form if form.retelling is None else replace(form, retelling=replace(form.retelling, epoch=first_epoch))
 
 
 def _with_forms(node: Node, forms: Forms, operators: Sequence[Operator], numbers: Iterator[int]) -> Node:
@@ -60,6 +71,8 @@ def _with_forms(node: Node, forms: Forms, operators: Sequence[Operator], numbers
         return changed
     form = forms[number]
     formers = formers_of(form.formers)
+    if isinstance(changed, UpdatingAggregate) and form.retelling is not None:
+        changed = replace(changed, retelling=form.retelling)
     if not isinstance(changed, UpdatingAggregate) or form.began_as is None:
         return with_formers(changed, formers)
     wanted = form_of(operators[number])

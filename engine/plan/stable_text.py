@@ -40,8 +40,10 @@ TAGS: Mapping[type, str] = {
     nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates; pin)",
     nodes.Partials: "Partials(input, condition, stretch, keys, columns, aggregates)",
     nodes.LateRows: "LateRows(input, window)",
-    nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form, pin, formerly, formers)",
+    nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form, pin, formerly, formers, "
+    "retelling)",
     # what they are made of
+    nodes.Retelling: "Retelling(id, passed, epoch)",
     nodes.Order: "Order(expr, descending, nulls_first)",
     nodes.Frame: "Frame(unit, start, end)",
     nodes.NamedOver: "NamedOver(name, function, arguments, partition, order, frame, type, nullable, ignore_nulls)",

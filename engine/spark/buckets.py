@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, reduce
 from typing import TYPE_CHECKING, Protocol
 
-from pyspark import cloudpickle
+from pyspark import TaskContext, cloudpickle
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor_api_client import (
@@ -55,21 +55,27 @@ class Bucketed(Protocol):
         """One epoch of one bucket."""
 
 
-def run_in_buckets(parts: Sequence[tuple[DataFrame, Bucketed]], operator: Bucketed, schema: StructType) -> DataFrame:
+def run_in_buckets(
+    parts: Sequence[tuple[DataFrame, Bucketed]], operator: Bucketed, schema: StructType, asked_in: int | None = None
+) -> DataFrame:
     """The rows, with the columns of `schema`, that the steps of all buckets send out. Each input comes with how it is
-    packed."""
-    packed = reduce(DataFrame.union, [map_in_arrow(rows, _packer(packing), PACKED) for rows, packing in parts])
+    packed. In the epoch that they are `asked_in` all buckets take a step, by a payload that is empty."""
+    packed = reduce(
+        DataFrame.union, [map_in_arrow(rows, _packer(packing, asked_in), PACKED) for rows, packing in parts]
+    )
     stepped = packed.groupBy("bucket").transformWithState(
         BucketProcessor(operator), outputStructType="payload binary", outputMode="append", timeMode="None"
     )
     return map_in_arrow(stepped, _unpack, schema)
 
 
+_EPOCH = "streaming.sql.batchId"
+"""What Spark calls the number of an epoch among what it tells tasks."""
 _ROWS_AT_ONCE = 200_000
 """Rows are summed up together in the task before they are packed: the more there are, the fewer are left to be sent."""
 
 
-def _packer(operator: Bucketed) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _packer(operator: Bucketed, asked_in: int | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa  # noqa: PLC0415 - only tasks need it
 
@@ -82,15 +88,29 @@ def _packer(operator: Bucketed) -> Callable[[Iterator[pa.RecordBatch]], Iterator
                 gathered = []
         if gathered:
             yield from packed(pa.Table.from_batches(gathered))
+        if asked_in is not None and _epoch() == asked_in:
+            yield _of_buckets(LABELS, [b""] * len(LABELS))
 
     def packed(rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa  # noqa: PLC0415 - see above
-
         buckets, payloads = zip(*operator.pack(rows), strict=True)
-        columns = [pa.array([LABELS[bucket] for bucket in buckets], pa.int32()), pa.array(payloads, pa.binary())]
-        yield pa.RecordBatch.from_arrays(columns, names=["bucket", "payload"])
+        yield _of_buckets([LABELS[bucket] for bucket in buckets], payloads)
 
     return pack
+
+
+def _of_buckets(labels: Sequence[int], payloads: Sequence[bytes]) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415 - see above
+
+    columns = [pa.array(labels, pa.int32()), pa.array(payloads, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, names=["bucket", "payload"])
+
+
+def _epoch() -> int:
+    """The number of the epoch that a task belongs to."""
+    task = TaskContext.get()
+    number = None if task is None else task.getLocalProperty(_EPOCH)
+    assert number is not None, "a task belongs to an epoch"
+    return int(number)
 
 
 def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -153,7 +173,8 @@ class BucketProcessor(StatefulProcessor):
         head = self._head.get()
         stored = StoredBucket() if head is None else read_head(head[0], bytes(head[1]), self._load)
         result = self._operator.step(stored.state, [row.payload for row in rows])
-        self._write(stored, result.state)
+        if result.state is not stored.state:
+            self._write(stored, result.state)
         if result.out.num_rows:
             yield Row(payload=to_bytes([result.out]))
 

@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.changes.rehearsal import with_kept_rows
-from engine.checkpoints import late_batches
+from engine.checkpoints import late_batches, spark_log
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.forms import read_forms
 from engine.checkpoints.late_batches import LateBatch
@@ -276,7 +276,8 @@ def _run(
     program, checkpoint = prepared.program, prepared.paths.checkpoint
     parts = program.parts
     if forms := read_forms(checkpoint):
-        parts = with_forms(parts, forms, program.operators)
+        newest = spark_log.newest_commit(checkpoint)
+        parts = with_forms(parts, forms, program.operators, 0 if newest is None else newest + 1)
     parts = withhold(parts, read_withheld(checkpoint))
     prepared = replace(prepared, program=replace(program, parts=parts))
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from engine.changes.accepted import Wording, why_not
 from engine.changes.compare import compare
 from engine.changes.fork import plan_fork
+from engine.changes.retelling import can_tell
 from engine.changes.show import show
 from engine.changes.verdict import UpgradePlan
 from engine.checkpoints import spark_log
@@ -31,7 +32,7 @@ from engine.checkpoints.carried_sources import SourceChoice
 from engine.checkpoints.carry_over import carry_over
 from engine.checkpoints.claim import Claim, StatefulQuery
 from engine.checkpoints.fault_points import StatePoint
-from engine.checkpoints.forms import carried_forms, read_forms
+from engine.checkpoints.forms import carried_forms, read_forms, untold
 from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
@@ -43,9 +44,11 @@ from engine.compile import Program
 from engine.connectors import connector_of
 from engine.delivery.faults import reach
 from engine.delivery.manifests import find_manifest
-from engine.errors import NoStateError, NothingToSaveError, UpgradeRefusedError
+from engine.errors import NoStateError, NothingToSaveError, StateNotKeptError, UpgradeRefusedError
+from engine.plan.nodes import Retelling
 from engine.spark.left_sinks import refuse_left_sinks
 from engine.spark.migrate import migrate
+from engine.spark.printers.expressions import to_sql
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
 from engine.spark.starts import begun_after, begun_tables, counting_starts
@@ -86,6 +89,7 @@ def take_over(
     counting_starts(program, start_from, begun_after(begun_tables(paths.checkpoint), plan.dropped_sources))
     if is_begun_for_good(paths, before, held.lineage):
         finish(before)
+    retellings = _retellings(paths, program, plan)
     save_before(paths, upgrade, clock)
     with scratch(paths) as folder:
         skeleton = folder / "checkpoint"
@@ -96,11 +100,32 @@ def take_over(
         open_windows = migrate(spark, paths.checkpoint, skeleton, by_number, plan.migrated)
         kept = {number: old for number, old in plan.kept.items() if number not in plan.migrated}
         withheld = carried(read_withheld(paths.checkpoint), kept, plan.migrated, open_windows)
-        forms = carried_forms(read_forms(paths.checkpoint), kept, plan.reformed)
+        forms = carried_forms(read_forms(paths.checkpoint), kept, plan.reformed, retellings)
         carry_over(paths, skeleton, kept, query, sources=sources, withheld=withheld, forms=forms)
     bring_home(paths.checkpoint)
     lineage = read_lineage(paths.lineage)
     return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)
+
+
+def _retellings(paths: StatePaths, program: Program, plan: UpgradePlan) -> Mapping[int, Retelling]:
+    """What is to be told anew from the next epoch on. What the query before has not told yet goes on to be told: its
+    sinks have what the one before that has written."""
+    epoch = spark_log.newest_commit(paths.checkpoint)
+    if epoch is None:
+        return {}
+    name = f"{epoch}:{plan.before[:8]}:{plan.after[:8]}"
+    retellings = {number: Retelling(name, to_sql(passed), epoch + 1) for number, passed in plan.retold.items()}
+    pending = untold(read_forms(paths.checkpoint), epoch)
+    for number, old in plan.kept.items():
+        if old in pending:
+            if number in plan.reformed or not can_tell(program, program.operators[number]):
+                raise StateNotKeptError(
+                    "the query before has changed a condition, and has not committed an epoch since, in which its "
+                    "sinks would have been told what that lets out",
+                    hint="go back to the query before that, or let this one commit an epoch first",
+                )
+            retellings[number] = pending[old]
+    return retellings
 
 
 def save_before(paths: StatePaths, upgrade: StateUpgrade, clock: Callable[[], datetime]) -> None:

@@ -33,7 +33,7 @@ from engine.updating.chunks import Chunks
 from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments
 from engine.updating.reforming import ids_not_known, in_form, is_unknown, known_only
 from engine.updating.serialization import deal, from_bytes, to_bytes
-from engine.updating.state_columns import FIRST, LAST, UNKNOWN, VALUE, WEIGHT
+from engine.updating.state_columns import BEFORE, FIRST, LAST, UNKNOWN, VALUE, WEIGHT
 
 
 def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
@@ -92,6 +92,8 @@ def _counted_values(rows: pa.Table, index: int, measure: Measure, weights: Longs
 def step(spec: AggregateSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Table]]) -> StepResult:
     """One epoch of one bucket, from what tasks summed up: what is kept then, and the changes that go out."""
     state = in_form(spec, state)
+    if not parts:
+        return _retold(spec, state)
     changed = _merge_rows(spec, pa.concat_tables([part["rows"] for part in parts]))
     ids, times = longs(changed[ROW_ID]), longs(changed[LAST])
     newest = max(state.newest, int(times.max(initial=NEVER)))
@@ -108,10 +110,55 @@ def step(spec: AggregateSpec, state: BucketState, parts: Sequence[Mapping[str, p
     values = _step_values(spec, state, parts, ids, existing=ids[exists], alive=alive_ids)
     out_before = None if before is None else _results(spec, before, values.old)
     out_after = _results(spec, after.filter(pa.array(exists)), values.new)
-    out = changes_between(out_before, out_after, ids, times, ids_not_known(spec, after))
+    if _is_untold(spec, state):
+        out = pa.concat_tables(
+            [_told_of_others(spec, state, ids), _marked(spec, changes_between(out_before, out_after, ids, times, ids))]
+        )
+    else:
+        out = _marked(
+            spec, changes_between(out_before, out_after, ids, times, ids_not_known(spec, after)), is_before=False
+        )
     rows_seen = state.rows_seen + sum(part[f"m{index}"].num_rows for part in parts for index in spec.kept_values)
     tables = {**state.tables, **values.tables, "rows": rows.add(after)}
-    return _swept(spec, replace(state, tables=tables, newest=newest, rows_seen=rows_seen), out)
+    state = replace(state, tables=tables, newest=newest, rows_seen=rows_seen, told=spec.retelling)
+    return _swept(spec, state, out)
+
+
+def _is_untold(spec: AggregateSpec, state: BucketState) -> bool:
+    return spec.retelling is not None and state.told != spec.retelling
+
+
+def _retold(spec: AggregateSpec, state: BucketState) -> StepResult:
+    """A step of a bucket that nothing has come to: it tells of all its rows, if it has not yet."""
+    if not _is_untold(spec, state) or "rows" not in state.tables:
+        return StepResult(state, pa.table({}))
+    out = _told_of_others(spec, state, np.zeros(0, np.int64))
+    return StepResult(replace(state, told=spec.retelling), out)
+
+
+def _told_of_others(spec: AggregateSpec, state: BucketState, ids: Longs) -> pa.Table:
+    """The rows that an epoch leaves as they are, taken back and given out: all but those of the keys `ids`."""
+    rows = state.tables["rows"].all() if "rows" in state.tables else None
+    if rows is None:
+        return _no_changes(spec)
+    others = rows.filter(pa.array(~np.isin(longs(rows[ROW_ID]), ids)))
+    other_ids = longs(others[ROW_ID])
+    values = {index: state.tables[f"m{index}"].find(other_ids) for index in spec.kept_values}
+    results = _results(spec, others, values)
+    return _marked(spec, changes_between(results, results, other_ids, moments(others[LAST]), other_ids))
+
+
+def _no_changes(spec: AggregateSpec) -> pa.Table:
+    nothing = np.zeros(0, np.int64)
+    schema = arrow_schema(spec.schema).append(pa.field(ROW_ID, pa.int64()))
+    return _marked(spec, changes_between(schema.empty_table(), None, nothing, nothing))
+
+
+def _marked(spec: AggregateSpec, changes: pa.Table, *, is_before: bool = True) -> pa.Table:
+    """Changes, of which those that take something back may be marked as told before; without marks, if nobody asks."""
+    if spec.retelling is None:
+        return changes
+    return changes.append_column(BEFORE, pa.array(flags(changes[RETRACT]) & is_before))
 
 
 def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
@@ -263,6 +310,7 @@ def _swept(spec: AggregateSpec, state: BucketState, out: pa.Table) -> StepResult
         tables[f"m{index}"] = Chunks(chunks.keys, () if staying is None else (staying,))
     times = np.full(len(forgotten_ids), state.newest)
     taken_back = changes_between(_results(spec, forgotten, values), None, forgotten_ids, times)
+    taken_back = _marked(spec, taken_back, is_before=False)
     return StepResult(replace(state, tables=tables), pa.concat_tables([out, taken_back]))
 
 
@@ -286,5 +334,6 @@ class AggregateOperator:
 
     def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
         """One epoch of one bucket."""
-        parts = [dict(zip(self.names, from_bytes(payload), strict=True)) for payload in payloads]
+        # without content a payload only asks whether there is something to tell
+        parts = [dict(zip(self.names, from_bytes(payload), strict=True)) for payload in payloads if payload]
         return step(self.spec, state, parts)

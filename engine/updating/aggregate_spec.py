@@ -16,7 +16,8 @@ class AggregateSpec:
     values are kept. Those that were merged before have how many they are in `n`, and for each measure in `a0_0`... what
     was merged. A query that was changed has `form`, a text for what each measure means, and `began_as`, the form of
     what does not say in which it is; it knows of each key which measures are not known. `formerly` are the texts that a
-    measure had before its numbers became wider."""
+    measure had before its numbers became wider. With the id of a `retelling` each bucket tells once of all its rows,
+    and what goes out has the mark `BEFORE`: whether it is taken back as it was let out before that."""
 
     schema: Schema
     key_count: int
@@ -27,6 +28,7 @@ class AggregateSpec:
     form: tuple[str, ...] = ()
     began_as: tuple[str, ...] | None = None
     formerly: tuple[tuple[str, ...], ...] = ()
+    retelling: str | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:

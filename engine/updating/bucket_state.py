@@ -20,13 +20,15 @@ at most a sixteenth longer than it should."""
 @dataclass(frozen=True, slots=True)
 class BucketState:
     """The tables of a bucket, the newest event time it has seen, how many values it has numbered, when it was last
-    swept of what is forgotten, and of which aggregates its tables are, where it says so."""
+    swept of what is forgotten, of which aggregates its tables are, where it says so, and by which retelling all of its
+    rows were told anew."""
 
     tables: Mapping[str, Chunks] = field(default_factory=lambda: MappingProxyType({}))
     newest: int = NEVER
     rows_seen: int = 0
     swept: int = NEVER
     form: tuple[str, ...] | None = None
+    told: str | None = None
 
     def is_due_for_sweep(self, ttl: int) -> bool:
         """Whether a part of the time to live has passed since the last sweep, in event time: a replay sweeps again."""

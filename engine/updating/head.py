@@ -71,7 +71,8 @@ def read_head(listing: str, small: bytes, load: Callable[[LargeChunk], pa.Table]
         tables[name] = Chunks(tuple(keys), tuple(chunks))
     form = tuple(content["form"]) if "form" in content else None
     newest, rows_seen, swept = content["marks"]
-    return StoredBucket(BucketState(tables, newest, rows_seen, swept, form), large, content["next"])
+    state = BucketState(tables, newest, rows_seen, swept, form, content.get("told"))
+    return StoredBucket(state, large, content["next"])
 
 
 def write_head(stored: StoredBucket, state: BucketState) -> BucketWrite:
@@ -104,7 +105,8 @@ def write_head(stored: StoredBucket, state: BucketState) -> BucketWrite:
     marks = (state.newest, state.rows_seen, state.swept)
     next_number = stored.next_number + len(new_chunks)
     form = {} if state.form is None else {"form": state.form}
-    listing = json.dumps({"tables": tables, "next": next_number, "marks": marks, **form})
+    told = {} if state.told is None else {"told": state.told}
+    listing = json.dumps({"tables": tables, "next": next_number, "marks": marks, **form, **told})
     gone_chunks = [chunk for chunk in stored.large if chunk.number not in staying_numbers]
     return BucketWrite(listing, sink.getvalue().to_pybytes(), new_chunks, gone_chunks)
 

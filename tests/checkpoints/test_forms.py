@@ -8,9 +8,12 @@ import pytest
 
 from engine.changes.verdict import Reform
 from engine.checkpoints import contents
-from engine.checkpoints.forms import carried_forms, read_forms, write_forms
+from engine.checkpoints.forms import carried_forms, read_forms, tell_later, untold, write_forms
 from engine.errors import UnreadableStateError
 from engine.plan.forms import Form
+from engine.plan.nodes import Retelling
+
+TOLD = Retelling("41:one:other", "(c1 > 3)", 42)
 
 
 def test_they_are_read_as_they_were_written_and_none_is_no_file(tmp_path: Path) -> None:
@@ -19,13 +22,23 @@ def test_they_are_read_as_they_were_written_and_none_is_no_file(tmp_path: Path) 
     assert read_forms(tmp_path) == {}
 
     forms = {2: Form(("a", "b")), 3: Form(()), 4: Form(("a",), {"c": ("b", "a")})}
+    forms |= {5: Form(None, retelling=TOLD), 6: Form(("a",), retelling=TOLD)}
     write_forms(tmp_path, forms)
 
     assert read_forms(tmp_path) == forms
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"1": 2}', '{"a": []}', '{"1": [2]}', '{"1": {"began_as": [], "formerly": {"a": "b"}}}']
+    "text",
+    [
+        "{",
+        "[]",
+        '{"1": 2}',
+        '{"a": []}',
+        '{"1": [2]}',
+        '{"1": {"began_as": [], "formerly": {"a": "b"}}}',
+        '{"1": {"began_as": null, "formerly": {}, "retelling": ["a", "true", "2"]}}',
+    ],
 )
 def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "forms.json").write_text(text)
@@ -53,3 +66,23 @@ def test_they_belong_to_every_epoch_of_the_checkpoint(tmp_path: Path) -> None:
     write_forms(tmp_path, {2: Form(("a",))})
 
     assert Path("forms.json") in contents.files_of(tmp_path, 0)
+
+
+def test_what_was_told_is_not_told_again_after_the_next_change() -> None:
+    old = {0: Form(None, retelling=TOLD), 1: Form(("a",), retelling=TOLD)}
+
+    assert carried_forms(old, {0: 0, 1: 1}, {}) == {1: Form(("a",))}
+    assert carried_forms(old, {3: 0}, {}, {3: TOLD}) == {3: Form(None, retelling=TOLD)}
+
+
+def test_what_is_told_in_an_epoch_is_untold_until_it_is_committed(tmp_path: Path) -> None:
+    forms = {0: Form(None, retelling=TOLD), 1: Form(("a",))}
+    write_forms(tmp_path, forms)
+
+    assert untold(forms, 41) == {0: TOLD}
+    assert untold(forms, 42) == {}
+    # a rescale takes the number 42
+    tell_later(tmp_path, 41)
+    assert untold(read_forms(tmp_path), 42).keys() == {0}
+    tell_later(tmp_path, 43)
+    assert untold(read_forms(tmp_path), 43) == {}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 
 from tests.upgrade_fuzz.branches import Branch
 from tests.upgrade_fuzz.data import Event, Size
@@ -33,16 +33,17 @@ class Era:
 @dataclass(frozen=True, slots=True)
 class History:
     """What a branch has been since it began, with the epoch `begun`. Windows with rows of epochs before `held_until`
-    are held back."""
+    are held back. Its sink `had_rows` if another one has written it before that began with nothing."""
 
     begun: int
     eras: tuple[Era, ...]
     held_until: int = 0
+    had_rows: bool = False
 
     @staticmethod
-    def of(branch: Branch, epoch: int) -> History:
+    def of(branch: Branch, epoch: int, *, had_rows: bool = False) -> History:
         """One that begins with an epoch."""
-        return History(epoch, (Era(epoch, branch, dict.fromkeys(branch.aggregates, epoch)),))
+        return History(epoch, (Era(epoch, branch, dict.fromkeys(branch.aggregates, epoch)),), had_rows=had_rows)
 
     def going_on(self, branch: Branch, epoch: int) -> History:
         """With another form from an epoch on, and all it knows."""
@@ -56,6 +57,14 @@ class History:
     def at(self, epoch: int) -> Era:
         """The form in an epoch."""
         return next(era for era in reversed(self.eras) if era.first <= epoch)
+
+    def written(self, group: Sequence[Event], until: int) -> Era:
+        """The form in which a group is read: that of its newest row, or that of a condition which lets it out later."""
+        written = self.at(group[-1].epoch)
+        for before, after in pairwise(self.eras):
+            if group[-1].epoch < after.first <= until and hides(before, group) and not hides(after, group):
+                written = after
+        return written
 
     def counted(self, events: Sequence[Event], until: int) -> list[Event]:
         """The rows that have come to its operator."""
@@ -145,21 +154,28 @@ def must_be_there(history: History, events: Sequence[Event], until: int) -> set[
     return {name for name in values if all(_comes_out(era.branch, name, values) for era in history.eras)}
 
 
-def kept_up(history: History, events: Sequence[Event], until: int) -> dict[Name, Sequence[Row]]:
-    """The rows of which a reader has one of each group of an updating branch; none where that depends on what was there
-    before. An aggregate that was away and is back has NULL, or all of its rows where none came while it was away."""
+def hides(era: Era, group: Sequence[Event]) -> bool:
+    """Whether a form of an updating branch does not let a group out."""
+    return era.branch.behind and len(group) % 2 == 1
+
+
+def kept_up(history: History, events: Sequence[Event], until: int) -> dict[Name, Sequence[Row | None]]:
+    """The rows of which a reader has one of each group of an updating branch, None for no row; nothing where that
+    depends on what was there before. A condition that was changed is told of all groups, in its first epoch. An
+    aggregate that was away and is back has NULL, or all of its rows where none came while it was away."""
     groups = defaultdict[Name, list[Event]](list)
     for event in history.counted(events, until):
         groups[(event.number % history.eras[-1].branch.size,)].append(event)
-    rows: dict[Name, Sequence[Row]] = {}
+    rows: dict[Name, Sequence[Row | None]] = {}
     for name, group in groups.items():
         if history.eras[-1].branch.kind == "first":
             era = history.at(group[0].epoch)
             rows[name] = [{"key": group[0].key, "number": group[0].number + era.branch.adds}]
             continue
-        era = history.at(group[-1].epoch)
-        is_hidden = era.branch.behind and len(group) % 2 == 1
-        rows[name] = [] if is_hidden else _with_or_without_what_is_back(history, era, group)
+        if hides(history.at(until), group):
+            rows[name] = [] if history.had_rows else [None]
+        else:
+            rows[name] = _with_or_without_what_is_back(history, history.written(group, until), group)
     return rows
 
 

@@ -167,7 +167,8 @@ class Story:
         for branch in new.branches:
             known, claim = self.histories.get(branch.table), claims.get(branch.table, set())
             goes_on = known is not None and (claim <= _GOES_ON or branch.kind == "plain")
-            histories[branch.table] = known.going_on(branch, epoch) if known and goes_on else History.of(branch, epoch)
+            anew = History.of(branch, epoch, had_rows=known is not None)
+            histories[branch.table] = known.going_on(branch, epoch) if known and goes_on else anew
             if branch.table in held_back:
                 histories[branch.table] = histories[branch.table].holding_back(epoch)
             if branch.kind == "joined" and not had_sizes:

@@ -4,7 +4,7 @@ from engine.plan.nodes.joins import JoinKind, LookupJoin, UpdatingJoin, WindowJo
 from engine.plan.nodes.over import Frame, NamedOver, Order, Over, Top
 from engine.plan.nodes.rows import Branch, Filter, Fused, Project, Scan, Union, Write, pass_through
 from engine.plan.nodes.unnest import Unnest
-from engine.plan.nodes.updating import UpdatingAggregate, is_updating
+from engine.plan.nodes.updating import Retelling, UpdatingAggregate, is_updating
 from engine.plan.nodes.updating_ranking import UpdatingTop
 from engine.plan.nodes.windowed import (
     LAST_TIME,
@@ -50,6 +50,7 @@ __all__ = [
     "Pane",
     "Partials",
     "Project",
+    "Retelling",
     "Scan",
     "Session",
     "Top",

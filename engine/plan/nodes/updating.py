@@ -20,12 +20,24 @@ from engine.schema import Field, Schema
 
 
 @dataclass(frozen=True, slots=True)
+class Retelling:
+    """A query is told once of every row of an aggregate: each is taken back as the query before has let it out, if it
+    `passed` that one's conditions (SQL of Spark's over `c0`, `c1`, ...), and is given out as this one has it. Buckets
+    know by the `id` whether they have done so; all of them are asked in this `epoch`."""
+
+    id: str
+    passed: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class UpdatingAggregate(Node):
     """One row per key, replaced at the end of every epoch that changed it, and taken back when the last row of the key
     goes. Without keys there is one row from the first input row on. Without aggregates it is a DISTINCT of the keys.
     A key is forgotten `ttl` after its last change. One that was changed while it ran is told what its state `began_as`,
     by its `form` what it is to be, what each aggregate was `formerly`, over narrower numbers, and the `formers` of what
-    it hashes (`plan/hashed.py`). `pin` is as in `WindowAggregate`."""
+    it hashes (`plan/hashed.py`). One whose conditions were changed has a `retelling`, and rows that it takes back by
+    that are marked (`plan/retelling.py`). `pin` is as in `WindowAggregate`."""
 
     input: Node
     keys: tuple[Named, ...]
@@ -36,6 +48,7 @@ class UpdatingAggregate(Node):
     pin: str | None = field(default=None, compare=False)
     formerly: tuple[tuple[str, ...], ...] = ()
     formers: Formers = ()
+    retelling: Retelling | None = None
 
     @property
     def schema(self) -> Schema:

@@ -24,6 +24,7 @@ from engine.plan.nodes import (
     is_updating,
 )
 from engine.plan.retained_state import needs_values
+from engine.plan.retelling import mark_of
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets
 from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
@@ -37,7 +38,7 @@ from engine.updating.accumulators.functions_of_lists import GATHERED
 from engine.updating.aggregate import AggregateOperator
 from engine.updating.aggregate_spec import AggregateSpec
 from engine.updating.join import JoinSide, JoinSpec
-from engine.updating.state_columns import MATCH, ROW
+from engine.updating.state_columns import BEFORE, MATCH, ROW
 
 CHANGE = (
     Field(EVENT_TIME, types.TIMESTAMP),
@@ -58,6 +59,11 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udf
     hashes |= {f"v{index}": F.expr(_hash_of_values(node, index, spec.measures[index])) for index in spec.kept_values}
     prepared = rows.select(*columns, *hidden).withColumns(hashes)
     operator = AggregateOperator(spec)
+    if (retelling := node.retelling) is not None:
+        told = spark_schema(Schema((*spec.schema, *CHANGE, Field(BEFORE, types.BOOLEAN, nullable=False))))
+        stepped = run_in_buckets([(prepared, operator)], operator, told, asked_in=retelling.epoch)
+        rest = stepped.filter(F.expr(f"NOT {BEFORE} OR coalesce({retelling.passed}, false)"))
+        return rest.toDF(*node.schema.names, *(field.name for field in CHANGE), mark_of(node))
     stepped = run_in_buckets([(prepared, operator)], operator, spark_schema(Schema((*spec.schema, *CHANGE))))
     return _called(node, one_by_one, stepped.toDF(*node.schema.names, *(field.name for field in CHANGE)))
 
@@ -78,6 +84,7 @@ def aggregate_spec(node: UpdatingAggregate, udfs: Udfs) -> AggregateSpec:
         form=node.form,
         began_as=node.began_as,
         formerly=node.formerly,
+        retelling=None if node.retelling is None else node.retelling.id,
     )
 
 
