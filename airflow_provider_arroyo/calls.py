@@ -274,9 +274,10 @@ def reprocess(pipeline: str, wish: Mapping[str, Json], *, key: str) -> ApiCall[R
     return ApiCall("POST", f"{_at(pipeline)}/reprocess", partial(read, ReprocessedPipeline), body=wish, key=key)
 
 
-def hand_over(copy: str) -> ApiCall[HandOver]:
+def hand_over(copy: str, *, accept_other_values: bool = False) -> ApiCall[HandOver]:
     """Have a pipeline that reads another one's input again take its place; asked twice, it is done once."""
-    return ApiCall("POST", f"{_at(copy)}/hand-over", partial(read, HandOver))
+    query: dict[str, str | int] = {"accept_other_values": "true"} if accept_other_values else {}
+    return ApiCall("POST", f"{_at(copy)}/hand-over", partial(read, HandOver), query=query)
 
 
 def get_hand_over(copy: str) -> ApiCall[HandOver]:

@@ -34,7 +34,7 @@ from engine.api.hand_over_steps import HandOverWatch
 from engine.api.meetings import StateMeetings
 from engine.api.plan_query import plan_query
 from engine.api.plan_rehearsal import check_rehearsal
-from engine.api.plan_reprocess import plan_reprocess
+from engine.api.plan_reprocess import changing_sinks, plan_reprocess
 from engine.api.plan_starts import check_redone, check_starts
 from engine.api.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
 from engine.api.push_watch import PushWatch
@@ -195,6 +195,7 @@ def _serve(
         check_starts=partial(check_starts, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_fork=partial(plan_fork, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_reprocess=partial(plan_reprocess, connections=connections, may_hold_secrets=settings.literal_secrets),
+        changing_sinks=partial(changing_sinks, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_hand_over=partial(plan_hand_over, connections=connections, may_hold_secrets=settings.literal_secrets),
         check_rehearsal=partial(check_rehearsal, connections=connections, may_hold_secrets=settings.literal_secrets),
         rehearsals=read_section(RehearsalLimits, settings.rehearsal),

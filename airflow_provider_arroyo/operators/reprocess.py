@@ -32,6 +32,8 @@ class ReprocessOperator(PipelineOperator):
         first pipeline.
     :param hand_over: whether the first pipeline is to go on with the query and the state of the new one once that has
         caught up, at exactly the next row.
+    :param accept_other_values: with `hand_over`, whether rows that change may be taken back with the values that were
+        computed anew, also where the first pipeline had written others; a query with such rows is refused otherwise.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "into", "since", "start_from", "name")
@@ -47,6 +49,7 @@ class ReprocessOperator(PipelineOperator):
         partial_windows: bool = False,
         secrets: Mapping[str, str] | None = None,
         hand_over: bool = False,
+        accept_other_values: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
@@ -58,6 +61,7 @@ class ReprocessOperator(PipelineOperator):
         self.partial_windows = partial_windows
         self.secrets = secrets
         self.hand_over = hand_over
+        self.accept_other_values = accept_other_values
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask for it, and wait until it runs, or until it has taken over."""
@@ -87,7 +91,7 @@ class ReprocessOperator(PipelineOperator):
 
     def _go_on(self, copy: str) -> dict[str, Any]:
         if self.hand_over:
-            self.send(calls.hand_over(copy))
+            self.send(calls.hand_over(copy, accept_other_values=self.accept_other_values))
             self.wait(UntilHandedOver(copy), resume="execute_complete")
         return self._summary(copy)
 

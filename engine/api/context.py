@@ -72,6 +72,8 @@ be."""
 PlanHandOver = Callable[[Path, Path, str, Sequence[str]], tuple[ShownUpgrade, Sequence[str]]]
 """Says what it comes to when a query with its UDFs goes on with the state in the second directory and the sinks of that
 in the first, and what there is to say of rows that change. Raises EngineError when it cannot be."""
+ChangingSinks = Callable[[str, Sequence[str]], Sequence[str]]
+"""Names the tables whose rows a query with its UDFs takes back and gives anew."""
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
@@ -182,6 +184,7 @@ class Context:
     instance: str
     plan_upgrade: PlanUpgrade = lambda *_: None
     plan_reprocess: PlanReprocess = lambda *_: ()
+    changing_sinks: ChangingSinks = lambda *_: ()
     plan_fork: PlanFork = lambda *_: PlannedFork(ShownUpgrade("", "", False, True, "", "", "{}"))
     check_starts: CheckStarts = lambda *_: None
     check_redone: CheckRedone = lambda *_: None

@@ -59,6 +59,18 @@ def _told_of_starts(copy: Spec, name: str) -> Iterator[str]:
         yield f"windows that are open then have the rows of {', '.join(begun)} from where {name} began to read it"
 
 
+def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
+    """Refuse a hand-over after which rows are taken back that may never have been written: only with that accepted are
+    rows that change handed over."""
+    if changing := context.changing_sinks(copy.query, copy.udfs):
+        raise HandOverError(
+            f"{', '.join(changing)}: rows change there, and what is taken back from the hand-over on are the values "
+            f"that were computed anew, also where {origin} had written others",
+            hint="let readers go over to what is written under the prefix, or accept it with --accept-other-values "
+            "(accept_other_values)",
+        )
+
+
 def handed_over(own: Spec, copy: Spec) -> Spec | None:
     """What the original is to run: the query of the copy where the original writes, and what it is told about reading
     as before. None where nobody can tell the script without its prefix."""

@@ -144,8 +144,11 @@ class HandOvers:
             self._to(pair, "passing")
 
     def _pass(self, pair: _Pair) -> None:
+        if pair.origin.status.state is not _RUNS:
+            self._tell_failure(pair, pair.origin)
+            return
         at, other = self._standings(pair)
-        if at is None or other is None or pair.origin.status.state is not _RUNS:
+        if at is None or other is None:
             return
         if _is_cut(at, other):
             self._tell(pair, _cut(pair, at))
@@ -169,6 +172,8 @@ class HandOvers:
         at, other = self._standings(pair)
         if at is not None and other is not None and self.context.meetings.have_met(pair.spec, at, other):
             self._to(pair, "met", copy=_stopping(pair.copy, self.context))
+        elif pair.copy.status.state is not _RUNS:
+            self._tell_failure(pair, pair.copy)
 
     def _save(self, pair: _Pair) -> None:
         """Save the state of the copy, which stands where the original does, and have the original go on from it."""
@@ -291,6 +296,11 @@ class HandOvers:
             with self.context.database.writing() as connection:
                 if _is_current(connection, pair.row):
                     reprocessings.put(connection, replace(pair.row, told=what))
+
+    def _tell_failure(self, pair: _Pair, record: JobRecord) -> None:
+        """Say why one that is to run does not, where it has failed; it is tried again by itself."""
+        if record.status.failure is not None:
+            self._tell(pair, _at_rest(record))
 
     def _to(
         self,
@@ -424,7 +434,8 @@ def _why_not(context: Context, pair: _Pair) -> str | None:
         if record.status.state in (State.FAILED, State.FINISHED):
             return f"{record.pipeline.name} has {str(record.status.state).lower()}{_because(record)}"
     if context.clock() - row.since > LONGEST_MEETING:
-        return f"it took longer than {LONGEST_MEETING.total_seconds() / 60:.0f} minutes"
+        last = f", and in the end {row.told}" if row.told else ""
+        return f"it took longer than {LONGEST_MEETING.total_seconds() / 60:.0f} minutes{last}"
     with context.database.reading() as connection:
         stored = None if row.savepoint_id is None else savepoints.find(connection, row.copy_id, row.savepoint_id)
     if stored is not None and stored.state == "failed":

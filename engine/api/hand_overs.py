@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
@@ -21,7 +22,7 @@ from engine.api import answers
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, note
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun
-from engine.api.hand_over_plans import plan_hand_over
+from engine.api.hand_over_plans import plan_hand_over, refuse_other_values
 from engine.api.hand_over_steps import let_go
 from engine.api.problems import refusals
 from engine.errors import HandOverError, PipelineNotFoundError
@@ -34,6 +35,14 @@ from engine.store.records import read_record
 from engine.store.reprocessings import HandOverStep, Reprocessing
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/hand-over", tags=["pipelines"], responses=refusals(404))
+
+AcceptOtherValues = Annotated[
+    bool,
+    Query(
+        description="Whether rows that change may be taken back with the values that were computed anew, also where "
+        "the original had written others."
+    ),
+]
 
 
 class HandOver(BaseModel):
@@ -75,7 +84,13 @@ def get(pipeline: str, context: ContextDep) -> HandOver:
 
 
 @ROUTER.post("", status_code=202, response_model=HandOver, responses=refusals(400, 409, 412))
-def hand_over(pipeline: str, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False) -> HandOver:
+def hand_over(
+    pipeline: str,
+    request: ChangeRequestDep,
+    context: ContextDep,
+    dry_run: DryRun = False,
+    accept_other_values: AcceptOtherValues = False,
+) -> HandOver:
     """Have a pipeline that reads the input of another one again take its place once it has caught up: the other one
     goes on with its query and its state, at exactly the next row. Asked again, it stays as it is."""
     with context.database.reading() as connection:
@@ -83,7 +98,7 @@ def hand_over(pipeline: str, request: ChangeRequestDep, context: ContextDep, dry
         request.check(copy.pipeline)
     if row.is_under_way or (row.step == "over" and _rests(copy)):
         return _shown(row, origin.pipeline.name, copy.pipeline.name)
-    plan = _plan(context, row, origin, copy)
+    plan = _plan(context, row, origin, copy, accept_other_values=accept_other_values)
     if dry_run:
         return plan.answer(row)
     with context.database.writing() as connection:
@@ -116,7 +131,9 @@ def stay_apart(pipeline: str, request: ChangeRequestDep, context: ContextDep) ->
     return _shown(asked, origin.pipeline.name, copy.pipeline.name)
 
 
-def _plan(context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecord) -> _Plan:
+def _plan(
+    context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecord, *, accept_other_values: bool
+) -> _Plan:
     """Check all of it; refused with the reason why it cannot be done."""
     for record in (origin, copy):
         refuse_one_at_rest(record)
@@ -124,6 +141,8 @@ def _plan(context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecor
     with context.database.reading() as connection:
         refuse_another(connection, row)
     plan = plan_hand_over(context, origin.pipeline, copy.pipeline)
+    if not accept_other_values:
+        refuse_other_values(context, plan.spec, origin.pipeline.name)
     return _Plan(row, origin, copy, plan.shown, says(origin.pipeline.name, copy.pipeline.name, plan.told))
 
 

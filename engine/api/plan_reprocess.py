@@ -9,6 +9,18 @@ from engine.errors import BackfillError, MissingPackageError
 from engine.jobs.spec import read_run_settings
 
 
+def changing_sinks(
+    query: str, udfs: Sequence[str], connections: str = "", *, may_hold_secrets: bool = False
+) -> Sequence[str]:
+    """The tables whose rows a query takes back and gives anew. The compiler is loaded late, too."""
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.plan.nodes import is_updating  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    program = compile_script(query, udfs=name_files(udfs), connections=connections, may_hold_secrets=may_hold_secrets)
+    return sorted({write.table for write in program.writes if is_updating(write.input)})
+
+
 def plan_reprocess(
     query: str,
     udfs: Sequence[str],

@@ -25,7 +25,7 @@ from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, ea
 from engine.api.context import Context, ContextDep
 from engine.api.deployments import Name, Secrets, plan_of, refuse_id
 from engine.api.dry_run import DryRun
-from engine.api.hand_over_plans import READS
+from engine.api.hand_over_plans import READS, refuse_other_values
 from engine.api.hand_overs import refuse_another, refuse_one_at_rest, says
 from engine.api.pipelines import show
 from engine.api.problems import refusals
@@ -72,6 +72,11 @@ class ReprocessRequest(Body):
         default=False,
         description="Whether it is to take the place of the original once it has caught up, as `POST .../hand-over` "
         "has it.",
+    )
+    accept_other_values: bool = Field(
+        default=False,
+        description="Whether, with `hand_over`, rows that change may be taken back with the values that were computed "
+        "anew, also where the original had written others.",
     )
 
 
@@ -208,6 +213,8 @@ def _plan(context: Context, request: ChangeRequest, pipeline: str, body: Reproce
     )
     _refuse_the_future(spec.settings, context.clock())
     planned = plan_of(spec, context)
+    if body.hand_over and not body.accept_other_values:
+        refuse_other_values(context, spec, record.pipeline.name)
     writes = context.plan_reprocess(spec.query, spec.udfs, spec.settings)
     return _Plan(body, request, record.pipeline, name, record.pipeline.parallelism, spec, planned, tuple(writes))
 

@@ -41,6 +41,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     apart = "Take that back, as long as PIPELINE has not its state"
     over.add_argument("--stay-apart", action="store_true", help=apart)
     over.add_argument("--show-hand-over", action="store_true", help="Say how far that has come")
+    other = "Hand over rows that change, too: they are taken back with the values that were computed anew"
+    parser.add_argument("--accept-other-values", action="store_true", help=other)
     parser.add_argument("--key", help="Do it once, however often the command runs with this idempotency key")
     add_wait(parser, "running", "finished")
     parser.add_argument("--dry-run", action="store_true", help="Check everything, say what would happen, do nothing")
@@ -64,6 +66,7 @@ def run(args: Namespace) -> int:
         "secrets": dict(secret_part(text) for text in args.secret) or None,
         "partial_windows": True if args.partial_windows else None,
         "hand_over": True if args.hand_over else None,
+        "accept_other_values": True if args.accept_other_values else None,
     }
     body: dict[str, Json] = {"into": args.into, **{name: part for name, part in options.items() if part is not None}}
     path = path_of(args, "reprocess")
@@ -78,7 +81,12 @@ def _hand_over(args: Namespace) -> int:
     name = args.name or f"{args.pipeline}-{args.into}"
     path = f"/pipelines/{quote(name, safe='')}/hand-over"
     method = "DELETE" if args.stay_apart else "GET" if args.show_hand_over else "POST"
-    query = "?dry_run=true" if args.dry_run and method == "POST" else ""
+    said = [
+        f"{name}=true"
+        for name, is_said in (("dry_run", args.dry_run), ("accept_other_values", args.accept_other_values))
+        if is_said and method == "POST"
+    ]
+    query = f"?{'&'.join(said)}" if said else ""
     show(args, connect(args).send(method, f"{path}{query}", None if method != "POST" else {}), _lines_of_hand_over)
     return 0
 

@@ -111,9 +111,9 @@ class Two:
         self.plane.settle()
         assert self.plane.state(name) == "Stopped"
 
-    def fails(self, name: str, then: str = "Failed") -> None:
+    def fails(self, name: str, then: str = "Failed", cause: str = "mistake") -> None:
         run = [run for run in self.plane.runner.launched if run.name == name][-1]
-        error = {"code": "sql.error", "message": "it is wrong", "hint": "mend it", "cause": "mistake"}
+        error = {"code": "sql.error", "message": "it is wrong", "hint": "mend it", "cause": cause}
         self.plane.call("goodbye", {"outcome": "failed", "error": error}, run)
         self.runners.ended.add((run.job_id, run.generation))
         self.plane.settle()
@@ -446,6 +446,28 @@ def test_it_waits_until_no_window_is_open_that_has_rows_of_before_those_of_the_c
     assert two.look() == "stopping"
 
 
+@pytest.mark.parametrize("name", ["orders", "orders-again"])
+def test_what_is_away_while_they_come_to_one_place_is_said_and_so_is_it_in_the_end(two: Two, name: str) -> None:
+    if name == "orders":
+        asked(two)
+        assert two.look() == "holding"
+        two.ends("orders-again", 70)
+        assert two.look() == "passing"
+    else:
+        asked(two).to_the_meeting()
+    two.fails(name, "Recovering", "outage")
+    step = two.look()
+    assert step in ("passing", "meeting")
+    told = f"{name} is {two.plane.state(name)} (sql.error: it is wrong; mend it)"
+    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == told
+
+    two.plane.now += LONGEST_MEETING + timedelta(seconds=1)
+
+    assert two.look() == "given_up"
+    why = two.plane.get("/pipelines/orders-again/hand-over")["waits_for"]
+    assert why == f"it took longer than 15 minutes, and in the end {told}"
+
+
 def test_one_that_does_not_run_is_waited_for_with_the_reason_and_the_way_out(two: Two) -> None:
     asked(two)
     two.fails("orders-again")
@@ -482,6 +504,25 @@ def test_the_plan_says_where_tables_begin_that_are_not_read_from_their_first_rec
     said = two.plane.http.post("/api/v1/pipelines/orders-third/hand-over?dry_run=true").json()["says"]
 
     assert said[-1] == "windows that are open then have the rows of clicks from where orders-third began to read it"
+
+
+def test_rows_that_change_are_handed_over_only_where_somebody_accepts_other_values(two: Two) -> None:
+    plane = two.plane
+    plane.http.app.state.context = replace(plane.context, changing_sinks=lambda *_: ["totals"])  # type: ignore[attr-defined]
+    body = {**BODY, "into": "third", "hand_over": True}
+    for path, content in ((HAND_OVER, {}), (f"{HAND_OVER}?dry_run=true", {}), (REPROCESS, body)):
+        refused = plane.http.post(path, json=content).json()
+        assert refused["code"] == "pipeline.hand_over"
+        assert "totals: rows change there" in refused["detail"]
+        assert "--accept-other-values" in refused["hint"]
+    assert two.step() == "apart"
+    assert len(plane.get("/pipelines")["data"]) == 2
+
+    assert plane.http.post(REPROCESS, json={**BODY, "into": "apart"}).status_code == 201
+    accepted = {**body, "accept_other_values": True}
+    assert plane.http.post(f"{REPROCESS}?dry_run=true", json=accepted).status_code == 200
+    assert plane.http.post(f"{HAND_OVER}?accept_other_values=true").json()["step"] == "waiting"
+    assert plane.http.post(HAND_OVER).json()["step"] == "waiting"
 
 
 def test_what_cannot_be_handed_over_is_refused_before_anything_is_written_down(two: Two) -> None:
@@ -543,6 +584,11 @@ def test_the_verb_asks_takes_back_and_shows(server: StandInServer, capsys: pytes
     server.answer = b'{"pipeline": "orders", "name": "orders-again", "writes": [], "stays": []}'
     assert main([*command, "--from", "1", "--hand-over", "--dry-run"]) == 0
     assert json.loads(server.requests[-1][3])["hand_over"] is True
+    assert main([*command, "--from", "1", "--hand-over", "--accept-other-values", "--dry-run"]) == 0
+    assert json.loads(server.requests[-1][3])["accept_other_values"] is True
+    server.answer = json.dumps(about).encode()
+    assert main([*command, "--hand-over", "--accept-other-values", "--dry-run"]) == 0
+    assert server.requests[-1][1] == f"{path}?dry_run=true&accept_other_values=true"
 
 
 def test_the_prefix_of_a_script_can_be_taken_away_where_it_was_put_behind_it() -> None:

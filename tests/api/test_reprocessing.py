@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.plan_reprocess import plan_reprocess
+from engine.api.plan_reprocess import changing_sinks, plan_reprocess
 from engine.cli import main
 from engine.errors import BackfillError, EngineError, StartPositionError
 from engine.sink_prefix import writing_under
@@ -114,6 +114,13 @@ def test_the_verb_shows_where_it_writes(server: StandInServer, capsys: pytest.Ca
 def test_the_plan_says_where_each_sink_writes() -> None:
     assert plan() == ["counts: again-counts instead of counts"]
     assert plan(start_from='clicks=offsets:{"0": 4}') == ["counts: again-counts instead of counts"]
+
+
+def test_the_sinks_are_known_whose_rows_change() -> None:
+    changes = "CREATE TABLE totals (n BIGINT) WITH (connector = 'stdout', format = 'debezium_json', type = 'sink');\n"
+    updating = f"{WINDOWED}{changes}INSERT INTO totals SELECT count(*) FROM clicks GROUP BY page;"
+    assert list(changing_sinks(WINDOWED, ())) == []
+    assert list(changing_sinks(updating, ())) == ["totals"]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,17 @@ def test_a_hand_over_is_waited_for(plane: FakeControlPlane, airflow_run: Run, de
     result = airflow_run.execute(reprocessing(hand_over=True, deferrable=deferrable))
 
     assert (result["name"], result["handed_over_to"], result["version"]) == ("clicks-again", "clicks", 2)
-    assert len(plane.matching_requests("POST", "hand-over")) == 1
+    (request,) = plane.matching_requests("POST", "hand-over")
+    assert request.query == {}
+
+
+def test_other_values_are_accepted_with_the_hand_over(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks")
+
+    airflow_run.execute(reprocessing(hand_over=True, accept_other_values=True))
+
+    (request,) = plane.matching_requests("POST", "hand-over")
+    assert request.query == {"accept_other_values": "true"}
 
 
 @both

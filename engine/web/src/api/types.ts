@@ -1498,6 +1498,8 @@ export interface ReprocessRequest {
   secrets?: Record<string, unknown> | null;
   /** Whether it is to take the place of the original once it has caught up, as `POST .../hand-over` has it. */
   hand_over?: boolean;
+  /** Whether, with `hand_over`, rows that change may be taken back with the values that were computed anew, also where the original had written others. */
+  accept_other_values?: boolean;
 }
 
 /** The new pipeline. */
