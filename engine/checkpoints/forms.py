@@ -50,12 +50,14 @@ def carried_forms(
 ) -> Forms:
     """The forms of the state of a new query: what did not say in which form it is still does not. What was to be told
     of the query before is `retold` or known by now."""
-    told = {number: replace(form, retelling=None) for number, form in old.items()}
+    without = {number: replace(form, retelling=None) for number, form in old.items()}
+    # one that has only told something says nothing of its form
+    told = {number: form for number, form in without.items() if form != Form(None)}
     forms = {number: told.get(before) for number, before in kept.items()}
     forms |= {number: _reformed(told.get(reform.operator), reform) for number, reform in reformed.items()}
     for number, retelling in retold.items():
         forms[number] = replace(forms.get(number) or Form(None), retelling=retelling)
-    return {number: form for number, form in forms.items() if form is not None and form != Form(None)}
+    return {number: form for number, form in forms.items() if form is not None}
 
 
 def untold(forms: Forms, epoch: int | None) -> Mapping[int, Retelling]:

@@ -143,7 +143,9 @@ def _told_of_others(spec: AggregateSpec, state: BucketState, ids: Longs) -> pa.T
         return _no_changes(spec)
     others = rows.filter(pa.array(~np.isin(longs(rows[ROW_ID]), ids)))
     other_ids = longs(others[ROW_ID])
-    values = {index: state.tables[f"m{index}"].find(other_ids) for index in spec.kept_values}
+    # of an aggregate that is new nothing is kept yet
+    nothing = Chunks((ROW_ID, VALUE))
+    values = {index: state.tables.get(f"m{index}", nothing).find(other_ids) for index in spec.kept_values}
     results = _results(spec, others, values)
     return _marked(spec, changes_between(results, results, other_ids, moments(others[LAST]), other_ids))
 

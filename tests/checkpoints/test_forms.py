@@ -73,6 +73,7 @@ def test_what_was_told_is_not_told_again_after_the_next_change() -> None:
 
     assert carried_forms(old, {0: 0, 1: 1}, {}) == {1: Form(("a",))}
     assert carried_forms(old, {3: 0}, {}, {3: TOLD}) == {3: Form(None, retelling=TOLD)}
+    assert carried_forms(old, {}, {2: Reform(0, (0, None), ("b",))}) == {2: Form(("b",))}
 
 
 def test_what_is_told_in_an_epoch_is_untold_until_it_is_committed(tmp_path: Path) -> None:

@@ -85,6 +85,19 @@ def test_whatever_a_condition_becomes_the_sink_has_the_batch_answer(seed: int, o
     assert story.has() == expected(epochs, OLD)
 
 
+@pytest.mark.parametrize("new", ["sum(number)", "array_agg(number ORDER BY number)"])
+def test_an_aggregate_that_is_new_as_well_is_told_as_unknown(new: str) -> None:
+    story = Story(only_appends=True)
+    story.epoch(rows_of("aab"))
+    names = [*NAMES, new]
+    spec = replace(operator(names, only_appends=True).spec, form=tuple(names), began_as=tuple(NAMES), retelling="one")
+
+    out = [AggregateOperator(spec).step(state, [b""]).out for state in story.buckets.states.values()]
+
+    told = [(row["c0"], row["c1"], row["c4"], row[BEFORE]) for table in out for row in table.to_pylist()]
+    assert sorted(told) == [("a", 2, None, False), ("a", 2, None, True), ("b", 1, None, False), ("b", 1, None, True)]
+
+
 def test_a_bucket_that_nobody_asks_tells_when_a_row_comes() -> None:
     story = Story(only_appends=True)
     epochs = [rows_of("aab"), rows_of("ab")]
