@@ -96,6 +96,32 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
+class LineageDataset:
+    """A place that a pipeline reads or writes, as OpenLineage names it; its facets are what is known of it."""
+
+    namespace: str
+    name: str
+    facets: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def table(self) -> str | None:
+        """What the script calls it."""
+        told = self.facets.get("arroyo_table", {}).get("table")
+        return told if isinstance(told, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What a pipeline reads and writes, and which columns come from which; `namespace` and `name` are its job's."""
+
+    namespace: str
+    name: str
+    version: int
+    inputs: tuple[LineageDataset, ...] = ()
+    outputs: tuple[LineageDataset, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One life of a pipeline. `run_id` grows by one with every start of its driver."""
 
@@ -406,6 +432,7 @@ _KINDS = (
     ForkedPipeline,
     ReprocessedPipeline,
     HandOver,
+    Lineage,
     Job,
     Checkpoint,
     Savepoint,

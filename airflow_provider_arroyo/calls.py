@@ -20,6 +20,7 @@ from airflow_provider_arroyo.answers import (
     ForkedPipeline,
     HandOver,
     Job,
+    Lineage,
     PartitionConsumer,
     Ping,
     Pipeline,
@@ -217,6 +218,11 @@ def list_pipelines() -> ApiCall[tuple[Pipeline, ...]]:
 def get_pipeline(pipeline: str) -> ApiCall[Pipeline]:
     """A pipeline, by id or by name."""
     return ApiCall("GET", _at(pipeline), partial(read, Pipeline))
+
+
+def get_lineage(pipeline: str) -> ApiCall[Lineage]:
+    """What a pipeline reads and writes, and which columns come from which."""
+    return ApiCall("GET", f"{_at(pipeline)}/lineage", partial(read, Lineage))
 
 
 def stop_pipeline(pipeline: str, mode: StopMode) -> ApiCall[Pipeline]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import calls, lineage
 from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
 from airflow_provider_arroyo.calls import ConsumerSpec, GateTime, LateMode
 from airflow_provider_arroyo.emissions import Emission, emit, newest_emission
@@ -82,6 +82,7 @@ class NextPartitionOperator(PipelineOperator):
         self.start = start
         self.until = until
         self.late = late
+        self._told: dict[str, Any] | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Hand on what comes next; wait for it if need be."""
@@ -111,7 +112,12 @@ class NextPartitionOperator(PipelineOperator):
             kept = {} if deadline is None else {"deadline": deadline.isoformat()}
             self.wait_until(deadline, until, "execute_complete", **kept)
         self.log.info("The bucket that begins at %s is complete", delivery.start.isoformat())
-        return emit(context, self.partitions, consumer, delivery, emitted)
+        self._told = emit(context, self.partitions, consumer, delivery, emitted)
+        return self._told
+
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
+        """What OpenLineage is told: the tables of which the bucket is complete, and its certificate."""
+        return None if self._told is None else lineage.of_readers(self.hook, [(self.pipeline, self.table)], self._told)
 
     def _emitted(self, consumer: PartitionConsumer) -> Emission | None:
         """What was handed on last. While a run is queued that an event has started, Airflow 3.3 fails to list it."""

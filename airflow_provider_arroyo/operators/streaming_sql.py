@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 import jinja2
 from airflow.sdk import AssetAlias
 
-from airflow_provider_arroyo import approval, calls, conversations, secret_sources, templates
+from airflow_provider_arroyo import approval, calls, conversations, lineage, secret_sources, templates
 from airflow_provider_arroyo.answers import UpgradePlan
 from airflow_provider_arroyo.assets import assets_of
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
@@ -156,6 +156,7 @@ class StreamingSqlOperator(PipelineOperator):
         self.into = into
         self.force = force
         self.kill_action = on_kill
+        self._told: dict[str, Any] | None = None
 
     @property
     def script(self) -> str:
@@ -315,7 +316,12 @@ class StreamingSqlOperator(PipelineOperator):
             "plan": pipeline.plan,
         }
         certificate = None if outcome is None else outcome.certificate
-        return summary if certificate is None else {**summary, "certificate": certificate}
+        self._told = summary if certificate is None else {**summary, "certificate": certificate}
+        return self._told
+
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
+        """What OpenLineage is told: the datasets of the pipeline, and the certificate of its gate."""
+        return None if self._told is None else lineage.of_pipeline(self.hook, self._told["name"], self._told)
 
 
 def writing_under(script: str, prefix: str) -> str:

@@ -12,7 +12,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue, conf
 from airflow.sdk.exceptions import AirflowSensorTimeout
 from airflow.triggers.base import StartTriggerArgs
 
-from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo import events, lineage, waits
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle, summary
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
@@ -52,6 +52,7 @@ class PipelineSensor(BaseSensorOperator):
     ) -> None:
         super().__init__(poke_interval=poke_interval, **kwargs)
         self.pipeline: Any = pipeline  # a template gives whatever it says
+        self._told: dict[str, Any] | None = None
         self.arroyo_conn_id = arroyo_conn_id
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
@@ -76,7 +77,7 @@ class PipelineSensor(BaseSensorOperator):
             return PokeReturnValue(is_done=False)
         if event is None:
             return PokeReturnValue(is_done=False)
-        return PokeReturnValue(is_done=True, xcom_value=summary(settle(event)))
+        return PokeReturnValue(is_done=True, xcom_value=self._tell(settle(event)))
 
     def execute(self, context: Context) -> Any:
         """Wait here, or in the triggerer when it is not there yet."""
@@ -94,7 +95,21 @@ class PipelineSensor(BaseSensorOperator):
             return self.execute(context)
         if self.start_from_trigger:
             note_link(context, self.hook.get_conn().url, self.arroyo_conn_id, self.pipeline)
-        return summary(_settle(events.from_json(event)))
+        return self._tell(_settle(events.from_json(event)))
+
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
+        """What OpenLineage is told: the tables that are waited for, and the certificates of their gates."""
+        return None if self._told is None else lineage.of_readers(self.hook, self._tables(), self._told)
+
+    def _tables(self) -> list[tuple[str, str | None]]:
+        """The pipelines that are waited for, each with its table, or None for all."""
+        entries = [self.pipeline] if isinstance(self.pipeline, str) else self.pipeline
+        return [(entry, None) for entry in entries]
+
+    def _tell(self, reached: Reached) -> dict[str, Any]:
+        """The result of the task."""
+        self._told = summary(reached)
+        return self._told
 
     def _start_in_triggerer(self, sensor: str, **arguments: Any) -> None:
         """Let Airflow start this task without a worker, unless that needs what only a worker has: XComs, variables and

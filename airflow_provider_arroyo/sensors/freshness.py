@@ -40,6 +40,9 @@ class FreshnessSensor(PipelineSensor):
         self.by = by
         self._start_in_triggerer("fresh", at_most=at_most.total_seconds(), table=table, by=by)
 
+    def _tables(self) -> list[tuple[str, str | None]]:
+        return [(self.pipeline, self.table)]
+
     def wait(self, context: Context) -> Wait:
         """Output of a moment ago."""
         return UntilFresh(self.pipeline, self.at_most, self.table, self.by)

@@ -64,6 +64,11 @@ class WatermarkSensor(PipelineSensor):
         instant = END_OF_INTERVAL if past is None else past
         self._start_in_triggerer("watermark", past=instant, table=table, by=by, need=need)
 
+    def _tables(self) -> list[tuple[str, str | None]]:
+        entries = [self.pipeline] if isinstance(self.pipeline, str) else self.pipeline
+        parts = [entry.partition("/") for entry in entries]
+        return [(pipeline, table if slash else self.table) for pipeline, slash, table in parts]
+
     def wait(self, context: Context) -> Wait:
         """The output complete up to the instant."""
         task = context["ti"]

@@ -59,6 +59,8 @@ class FakePipeline:
     plan: dict[str, Any] = field(default_factory=dict)
     tables: list[dict[str, Any]] | None = None
     """What it reads and writes, as the control plane says it."""
+    lineage: dict[str, Any] | None = None
+    """The datasets of it and their columns; None is a control plane of an earlier version, which says nothing."""
     savepoint_keys: dict[str, str] = field(default_factory=dict)
     retention: dict[str, Any] = field(default_factory=dict)
     fates: list[dict[str, Any]] = field(default_factory=list)
@@ -448,6 +450,8 @@ class FakeControlPlane:
                 pipeline.run_id += 1
                 pipeline.become("Scheduling", "Running")
                 return Answer(200, pipeline.to_json("Scheduling"))
+            case "GET", ["lineage"] if pipeline.lineage is not None:
+                return Answer(200, {"namespace": "arroyo", "name": pipeline.name, "version": 1, **pipeline.lineage})
             case "GET", ["jobs"]:
                 return _list([pipeline.job()])
             case "GET", ["jobs", _, "checkpoints"]:
