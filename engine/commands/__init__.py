@@ -18,6 +18,7 @@ from engine.commands.rollback import ROLLBACK
 from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
 from engine.commands.serve import SERVE
 from engine.commands.start import RESTART, START
+from engine.commands.stored import CONNECTIONS, TABLES
 from engine.commands.sweep import SWEEP
 from engine.commands.tail import TAIL
 from engine.commands.token import TOKEN
@@ -50,6 +51,8 @@ REMOTE: tuple[Command, ...] = (
     WATERMARK,
     DELETE,
     PARTITIONS,
+    CONNECTIONS,
+    TABLES,
     TOKEN,
     SWEEP,
 )

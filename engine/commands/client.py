@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import re
 import socket
@@ -145,8 +146,12 @@ def field_of(answer: Mapping[str, Json], name: str) -> str:
 
 
 def _parse(answer: httpx.Response) -> Json:
+    """The JSON of an answer; of one that is server-sent events, that of the last one."""
+    text = answer.text
+    if text.startswith("data: "):
+        text = next((line[6:] for line in reversed(text.splitlines()) if line.startswith("data: ")), "")
     try:
-        content: Json = answer.json() if answer.content else None
+        content: Json = json.loads(text) if text else None
     except ValueError:
         return None
     return content

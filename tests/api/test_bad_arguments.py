@@ -52,6 +52,8 @@ ARGUMENTS: dict[str, list[str]] = {
     "delete": ["orders"],
     "partitions": ["show", "hours"],
     "token": ["create", "ann"],
+    "connections": ["list"],
+    "tables": ["list"],
     "sweep": [],
     "top": ["--once"],
     "ui": ["--no-browser"],

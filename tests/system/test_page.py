@@ -342,6 +342,32 @@ def test_an_example_is_tried_complained_about_and_deployed(visit: Visit, shared:
     shared.until("orders-per-minute", state="Running")
 
 
+def test_a_table_is_tried_kept_used_and_deleted(visit: Visit, shared: Served, tmp_path: Path) -> None:
+    lines = tmp_path / "in.jsonl"
+    lines.write_text('{"n": 1}\n')
+    page = visit.enter()
+    visit.go("#/connections")
+    page.get_by_role("button", name="New table").click()
+    page.get_by_label("Name (required)").fill("kept_lines")
+    page.get_by_label("Connector").select_option("single_file")
+    page.get_by_label("path (required)").fill(str(lines))
+    page.get_by_label("type (required)").select_option("source")
+    page.get_by_label("Format").select_option("json")
+    page.get_by_label("Columns").fill("n BIGINT")
+
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.get_by_text("it can be read, and has 1 partition")).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Keep the table").click()
+    expect(page.get_by_text("source of single_file")).to_be_visible()
+
+    verdict = shared.client.send("POST", "/pipelines/validate_query", {"query": "SELECT n FROM kept_lines"})
+    assert isinstance(verdict, dict)
+    assert verdict["errors"] == []
+    page.get_by_role("button", name="Delete kept_lines").click()
+    page.get_by_role("button", name="Delete kept_lines for good").click()
+    expect(page.get_by_text("No table is kept.")).to_be_visible()
+
+
 @pytest.mark.parametrize(("width", "height", "scheme"), LOOKS, ids=["wide", "middle and dark", "narrow"])
 def test_everybody_can_use_every_page(chromium: Browser, shared: Served, width: int, height: int, scheme: str) -> None:
     subprocess.run([sys.executable, "-c", "import web; web.install()"], cwd=ROOT / ".ci", check=True)
@@ -357,6 +383,8 @@ def test_everybody_can_use_every_page(chromium: Browser, shared: Served, width: 
         ("#/pipelines/for-everybody/events", ".events li"),
         ("#/pipelines/for-everybody/logs", ".log"),
         ("#/editor/for-everybody", ".node"),
+        ("#/settings", "section[aria-label=Tokens] form"),
+        ("#/connections", "section[aria-label=Tables] p"),
     ):
         visit.go(place)
         page.wait_for_selector(seen)

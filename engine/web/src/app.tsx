@@ -8,6 +8,8 @@ import { Jobs } from "./pages/jobs";
 import { Login } from "./pages/login";
 import { useRoute } from "./router";
 
+const Connections = later(() => import("./pages/connections").then((module) => module.Connections));
+const Settings = later(() => import("./pages/settings").then((module) => module.Settings));
 const Editor = later(() => import("./pages/editor").then((module) => module.Editor));
 const Fork = later(() => import("./pages/fork").then((module) => module.Fork));
 const Pipeline = later(() => import("./pages/pipeline").then((module) => module.Pipeline));
@@ -75,6 +77,10 @@ export function App() {
         ) : (
           <Editor key={route.pipeline} pipeline={route.pipeline} />
         )
+      ) : route.page === "connections" ? (
+        <Connections />
+      ) : route.page === "settings" ? (
+        <Settings session={entry} />
       ) : (
         <Jobs />
       )}

@@ -5,12 +5,15 @@ export type Route =
   | { page: "jobs" }
   | { page: "pipeline"; name: string; part: string }
   | { page: "editor"; pipeline: string | null; isFork: boolean }
+  | { page: "connections" }
+  | { page: "settings" }
   | { page: "login"; code: string };
 
 export function readRoute(hash: string): Route {
   const [kind = "", first = "", second = ""] = hash.replace(/^#\/?/, "").split("/").map(decode);
   if (kind === "pipelines" && first) return { page: "pipeline", name: first, part: second || "overview" };
   if (kind === "editor") return { page: "editor", pipeline: first || null, isFork: first !== "" && second === "fork" };
+  if (kind === "connections" || kind === "settings") return { page: kind };
   if (kind === "login") return { page: "login", code: first };
   return { page: "jobs" };
 }

@@ -5,6 +5,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { Refused } from "../src/api/client";
 import type { Checkpoint, Complaint, Effects, Job, PipelineEvent, Savepoint, UpgradePlan } from "../src/api/types";
 import { Complaints } from "../src/editor/script";
+import { KeptList } from "../src/pages/connections";
 import { Failure } from "../src/pages/pipeline";
 import { ProblemBox } from "../src/parts/problem";
 import { EffectList } from "../src/pipeline/action-dialog";
@@ -59,6 +60,7 @@ const DRAWN: readonly [string, (texts: string[]) => ComponentChild][] = [
   ["plans", (texts) => <PlanTable plan={planOf(texts)} consent={{ ...NOTHING_SAID, reset: texts.slice(0, 3) }} changed={() => undefined} />],
   ["scripts side by side", (texts) => <SqlDiff before={texts.join("\n")} after={[...texts].reverse().join("\n")} />],
   ["rows of data", (texts) => <List heads={["a", "b"]} rows={texts.map((text) => [spelled(text), spelled({ [text]: text })])} none="" />],
+  ["what is kept", (texts) => <KeptList title="Tables" none="" remove={async () => undefined} rows={texts.map((name, at) => ({ id: String(at), name, about: name, users: [name], path: null }))} />],
   ["what has happened", (texts) => <TimeLine savepoints={texts.map(savepointOf)} events={texts.map(eventOf)} epochs={[] as Checkpoint[]} isRunning />],
 ];
 

@@ -35,7 +35,20 @@ export interface Asked {
   signal?: AbortSignal;
 }
 
-export async function ask<T>(method: Method, path: string, { query, body, signal }: Asked = {}): Promise<T> {
+export async function ask<T>(method: Method, path: string, asked: Asked = {}): Promise<T> {
+  const answer = await answered(method, path, asked);
+  return (answer.status === 204 ? null : await answer.json()) as T;
+}
+
+/** What the last of the events says with which a request is answered. */
+export async function lastEvent<T>(path: string, body: unknown): Promise<T> {
+  const text = await (await answered("POST", path, { body })).text();
+  const lines = text.split("\n").filter((line) => line.startsWith("data: "));
+  if (lines.length === 0) throw new Unreachable();
+  return JSON.parse(lines.at(-1)!.slice("data: ".length)) as T;
+}
+
+async function answered(method: Method, path: string, { query, body, signal }: Asked): Promise<Response> {
   const init: RequestInit = {
     method,
     credentials: "same-origin",
@@ -50,7 +63,7 @@ export async function ask<T>(method: Method, path: string, { query, body, signal
     if (signal?.aborted) throw error;
     throw new Unreachable();
   }
-  if (answer.ok) return (answer.status === 204 ? null : await answer.json()) as T;
+  if (answer.ok) return answer;
   const refused = await refusal(answer);
   if (answer.status === 401 && path !== "/session") signedOut.dispatchEvent(new Event("signedout"));
   throw refused;

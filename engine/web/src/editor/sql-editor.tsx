@@ -3,11 +3,12 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { PostgreSQL, sql } from "@codemirror/lang-sql";
 import { HighlightStyle, bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
-import { EditorState } from "@codemirror/state";
+import { Compartment, EditorState } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
-import type { Complaint } from "../api/types";
+import { ask } from "../api/client";
+import type { Complaint, ConnectionTable } from "../api/types";
 import { placeOf } from "./places";
 
 interface Props {
@@ -42,6 +43,16 @@ const THEME = EditorView.theme({
   ".cm-placeholder": { color: "var(--soft)" },
 });
 
+const language = new Compartment();
+
+/** Offers the tables that are kept for all pipelines, with their columns, once the control plane has said which. */
+async function offerTables(editor: EditorView, isThere: () => boolean): Promise<void> {
+  const { data } = await ask<{ data: ConnectionTable[] }>("GET", "/connection_tables");
+  if (!isThere() || data.length === 0) return;
+  const schema = Object.fromEntries(data.map((table) => [table.name, table.schema.fields.map((field) => String(field["name"]))]));
+  editor.dispatch({ effects: language.reconfigure(sql({ dialect: PostgreSQL, upperCaseKeywords: true, schema })) });
+}
+
 /** A text of SQL with its colours, and with complaints where they belong. In a shadow root, where its styles are no
  * markup: the policy of the page refuses any other. */
 export function SqlEditor({ loaded, complaints, changed, submit }: Props) {
@@ -70,7 +81,7 @@ export function SqlEditor({ loaded, complaints, changed, submit }: Props) {
           bracketMatching(),
           autocompletion(),
           lintGutter(),
-          sql({ dialect: PostgreSQL, upperCaseKeywords: true }),
+          language.of(sql({ dialect: PostgreSQL, upperCaseKeywords: true })),
           syntaxHighlighting(COLOURS),
           THEME,
           EditorView.domEventHandlers({ beforeinput: typeOverSelection }),
@@ -82,7 +93,13 @@ export function SqlEditor({ loaded, complaints, changed, submit }: Props) {
         ],
       }),
     });
-    return () => view.current?.destroy();
+    const made = view.current;
+    let isThere = true;
+    offerTables(made, () => isThere).catch(() => undefined); // it is written without them, too
+    return () => {
+      isThere = false;
+      made.destroy();
+    };
   }, []);
 
   useEffect(() => {

@@ -35,6 +35,12 @@ export function Shell({ session, route, leave, children }: Props) {
           <a href={editorPath()} aria-current={route.page === "editor" ? "page" : undefined}>
             Editor
           </a>
+          <a href="#/connections" aria-current={route.page === "connections" ? "page" : undefined}>
+            Connections
+          </a>
+          <a href="#/settings" aria-current={route.page === "settings" ? "page" : undefined}>
+            Settings
+          </a>
           {!session.through && (
             <a href="docs" target="_blank" rel="noopener">
               API

@@ -1,0 +1,158 @@
+"""`arroyo connections` and `arroyo tables`: what a control plane keeps for all pipelines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from engine.commands.base import Command
+from engine.commands.client import Client, Json, field_of, segment
+from engine.commands.remote import FAILED, add_connection, connect, errors_shown, rows_of, say, show, table
+from engine.commands.terminal import why_unreadable
+from engine.errors import RequestError
+
+_PROFILES, _TABLES = "/connection_profiles", "/connection_tables"
+_LONGEST_TEST = 60.0
+"""Seconds; the control plane ends a test sooner."""
+
+
+def add_arguments(parser: ArgumentParser, *, is_table: bool) -> None:
+    """What both verbs take."""
+    kind = "table" if is_table else "connection"
+    parser.add_argument(
+        "action",
+        choices=("list", "create", "test", "delete"),
+        help=f"List all of them, keep a {kind}, try one before it is kept, or delete one",
+    )
+    parser.add_argument("name", nargs="?", help=f"Name the {kind}")
+    parser.add_argument("--connector", help="Take this connector")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Set an option as in a WITH clause; give it again for each further one",
+    )
+    parser.add_argument(
+        "--secret-option",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="Set an option to what a file holds, or standard input with `-`, so that no secret is an argument",
+    )
+    if is_table:
+        parser.add_argument("--connection", help="Let the table use this connection")
+        parser.add_argument("--columns", help="List its columns as CREATE TABLE does")
+    add_connection(parser)
+
+
+@errors_shown
+def run_connections(args: Namespace) -> int:
+    """Look after connections."""
+    return _run(args, is_table=False)
+
+
+@errors_shown
+def run_tables(args: Namespace) -> int:
+    """Look after tables."""
+    return _run(args, is_table=True)
+
+
+def _run(args: Namespace, *, is_table: bool) -> int:
+    client, path = connect(args), _TABLES if is_table else _PROFILES
+    if args.action == "list":
+        answer = client.get(path)
+        say(json.dumps(answer, indent=2) if args.json else _listed(answer, is_table=is_table))
+        return 0
+    verb = f"arroyo {'tables' if is_table else 'connections'} {args.action}"
+    if args.name is None:
+        raise RequestError(f"{verb} needs a name", hint=f"{verb} NAME")
+    if args.action == "delete":
+        client.send("DELETE", f"{path}/{segment(args.name)}", None)
+        return 0
+    if args.connector is None:
+        raise RequestError(f"{verb} needs a connector", hint=f"{verb} {args.name} --connector kafka")
+    body = _body(args, is_table=is_table)
+    if args.action == "test":
+        return _test(client, path, body, as_json=args.json)
+    show(args, client.send("POST", path, body), partial(field_of, name="id"))
+    return 0
+
+
+def _test(client: Client, path: str, body: Mapping[str, Json], *, as_json: bool) -> int:
+    """Try it; the exit code says what came of it."""
+    answer = replace(client, timeout=_LONGEST_TEST).send("POST", f"{path}/test", body)
+    said = answer if isinstance(answer, dict) else {}
+    hint = f"\n  hint: {said['hint']}" if said.get("hint") else ""
+    say(json.dumps(said, indent=2) if as_json else f"{field_of(said, 'message')}{hint}")
+    return FAILED if said.get("error") else 0
+
+
+def _body(args: Namespace, *, is_table: bool) -> dict[str, Json]:
+    config: dict[str, Json] = {}
+    for name, value in map(_pair, args.option):
+        _put(config, name, value)
+    for name, file in map(_pair, args.secret_option):
+        _put(config, name, _content(file))
+    body: dict[str, Json] = {"name": args.name, "connector": args.connector, "config": config}
+    if is_table:
+        body["connection_profile_id"] = args.connection
+        body["schema"] = {"columns": args.columns or ""}
+    return body
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise RequestError(f"{text!r} is no option", hint="write NAME=VALUE")
+    return name, value
+
+
+def _put(config: dict[str, Json], name: str, value: str) -> None:
+    if name in config:
+        raise RequestError(f"option {name!r} is given twice", hint="give it once")
+    config[name] = value
+
+
+def _content(file: str) -> str:
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{file!r} cannot be read: {why_unreadable(error)}", hint="check its path") from error
+    return text.rstrip("\r\n")
+
+
+def _listed(answer: Json, *, is_table: bool) -> str:
+    head = ("NAME", "CONNECTOR", "TYPE" if is_table else "KEPT", "USED BY")
+    rows = [(row.get("name"), row.get("connector"), _kind(row), ", ".join(_users(row))) for row in rows_of(answer)]
+    return table(head, rows)
+
+
+def _kind(row: Mapping[str, Json]) -> str:
+    if "table_type" in row:
+        return str(row["table_type"])
+    return "here" if row.get("stored") else "in the file"
+
+
+def _users(row: Mapping[str, Json]) -> Sequence[str]:
+    users = row.get("used_by")
+    return [str(user) for user in users] if isinstance(users, list) else []
+
+
+CONNECTIONS = Command(
+    "connections",
+    "Keep, try and delete connections for all pipelines",
+    partial(add_arguments, is_table=False),
+    run_connections,
+)
+TABLES = Command(
+    "tables",
+    "Keep, try and delete tables for all pipelines",
+    partial(add_arguments, is_table=True),
+    run_tables,
+)

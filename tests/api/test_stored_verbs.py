@@ -1,0 +1,63 @@
+"""`arroyo connections` and `arroyo tables`: what they send, and what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+from tests.api.stand_in_server import StandInServer
+
+
+def run(server: StandInServer, *arguments: str) -> int:
+    return main([*arguments, "--url", server.url, "--token", "t"])
+
+
+def test_a_connection_is_sent_with_a_secret_that_is_no_argument(
+    server: StandInServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "password").write_text("hush\n")
+    server.answer = b'{"id": "cp_1"}'
+    options = ("--option", "auth.type=sasl", "--option", "x=a=b", "--secret-option")
+
+    code = run(
+        server, "connections", "create", "shop", "--connector", "kafka", *options, f"auth.password={tmp_path}/password"
+    )
+
+    [(verb, path, _, body)] = server.requests
+    assert (code, verb, path, capsys.readouterr().out) == (0, "POST", "/api/v1/connection_profiles", "cp_1\n")
+    config = {"auth.type": "sasl", "x": "a=b", "auth.password": "hush"}
+    assert json.loads(body) == {"name": "shop", "connector": "kafka", "config": config}
+
+
+def test_what_a_test_says_last_is_said_and_is_the_exit_code(
+    server: StandInServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"error": True, "done": True, "message": "it is away", "hint": "start it"}
+    server.answer = f'data: {{"message": "asking"}}\n\ndata: {json.dumps(said)}\n\n'.encode()
+
+    code = run(server, "tables", "test", "o", "--connector", "kafka", "--connection", "shop", "--columns", "n BIGINT")
+
+    assert (code, capsys.readouterr().out) == (3, "it is away\n  hint: start it\n")
+    body = json.loads(server.requests[0][3])
+    assert (body["connection_profile_id"], body["schema"]) == ("shop", {"columns": "n BIGINT"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("connections", "create"),
+        ("connections", "create", "shop"),
+        ("connections", "delete"),
+        ("tables", "create", "o", "--connector", "kafka", "--option", "topic"),
+        ("tables", "create", "o", "--connector", "kafka", "--option", "a=1", "--option", "a=2"),
+        ("tables", "create", "o", "--connector", "kafka", "--secret-option", "a=/nowhere"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_before_anybody_is_asked(
+    server: StandInServer, arguments: tuple[str, ...]
+) -> None:
+    assert run(server, *arguments) == 2
+    assert server.requests == []
