@@ -122,6 +122,7 @@ LONG = (
     "system/test_page_with_spark.py",
     "system/test_partition_kills.py",
     "system/test_partitions_example.py",
+    "system/test_push_kills.py",
     "system/test_real_airflow.py",
     "system/test_rehearsals.py",
     "system/test_secrets_example.py",
