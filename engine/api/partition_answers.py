@@ -52,6 +52,10 @@ class PartitionConsumer(BaseModel):
     start: int = Field(description="Where the first bucket begins.")
     until: int | None = Field(description="Buckets that end later are not told of.")
     late: LateMode = Field(description="Whether buckets are told once more that rows came late for.")
+    late_known: bool | None = Field(
+        description="Whether a table of the pipeline takes late rows, so that there is something to be told; null with "
+        "`ignore`."
+    )
     created_at: int = Field(description="When the consumer was made.")
     delivered: int = Field(description="The number of the newest delivery; 0 before there is one.")
     acked: int = Field(description="The consumer is done with all deliveries up to this number.")
@@ -84,7 +88,9 @@ class Deliveries(BaseModel):
     has_more: bool = Field(description="Whether more can be had at once after these.")
 
 
-def shown(consumer: Consumer, record: JobRecord, pushed: Pushed | None = None, waiting: int = 0) -> PartitionConsumer:
+def shown(
+    consumer: Consumer, record: JobRecord, pushed: Pushed | None, waiting: int, *, late_known: bool | None
+) -> PartitionConsumer:
     """A consumer as it is answered."""
     return PartitionConsumer(
         id=consumer.id,
@@ -99,6 +105,7 @@ def shown(consumer: Consumer, record: JobRecord, pushed: Pushed | None = None, w
         start=to_micros(consumer.start),
         until=micros(consumer.until),
         late=consumer.late,
+        late_known=late_known,
         created_at=to_micros(consumer.created_at),
         delivered=consumer.delivered,
         acked=consumer.acked,

@@ -14,11 +14,12 @@ from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.errors import EngineError
 from engine.instants import EPOCH, FAR_FUTURE
 from engine.jobs.gates import Gate, promised, reached
+from engine.jobs.late_rows import takes_late_rows
 from engine.jobs.partitions import Consumer, LateBatch, Told, late_epochs, next_end, next_told
 from engine.jobs.records import JobRecord
 from engine.jobs.states import State
 from engine.jobs.time_buckets import key_of
-from engine.store import certificates, late_batches, partitions, pushes
+from engine.store import certificates, late_batches, partitions, pushes, versions
 from engine.store.certificates import Certificate
 from engine.store.lineages import is_state_given_up
 from engine.store.partitions import Delivery
@@ -73,7 +74,12 @@ def give(context: Context, name: str, limit: int) -> Found:
 def described(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> PartitionConsumer:
     """A consumer as it is answered."""
     pushed = pushes.find(connection, consumer)
-    return shown(consumer, record, pushed, 0 if pushed is None else waiting_for(connection, context, consumer, record))
+    waiting = 0 if pushed is None else waiting_for(connection, context, consumer, record)
+    late_known = None
+    if consumer.late == "reopen":
+        graph = versions.get(connection, record.pipeline.id, record.pipeline.version).graph
+        late_known = takes_late_rows(graph, consumer.table)
+    return shown(consumer, record, pushed, waiting, late_known=late_known)
 
 
 def waiting_for(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> int:

@@ -113,9 +113,17 @@ def _described(consumer: Mapping[str, Json]) -> str:
             ("closed until", instant(consumer.get("closed_until"))),
             ("delivered", consumer.get("delivered")),
             ("acknowledged", consumer.get("acked")),
+            ("late rows", _late(consumer)),
             *push_facts(consumer),
         ]
     )
+
+
+def _late(consumer: Mapping[str, Json]) -> str | None:
+    """What becomes of rows that come late, where somebody wants to hear of them."""
+    if consumer.get("late") != "reopen":
+        return None
+    return "reopen" if consumer.get("late_known") is not False else "reopen, but no table takes late rows any more"
 
 
 def _pushed(consumer: Json) -> str:

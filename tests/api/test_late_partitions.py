@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from engine.cli import main
 from engine.jobs.partitions import LateBatch
 from engine.store import late_batches
 from tests.api.conftest import T0, Plane, report
+from tests.api.stand_in_server import StandInServer
 from tests.api.test_partitions import BODY, ack, follow, reach, told
 
 MINUTES = [(5, 5), (9, 65), (10, 65), *((epoch, 150) for epoch in range(11, 17))]
@@ -68,6 +71,23 @@ def test_batches_that_are_reported_twice_are_told_once(late: Plane) -> None:
     come(late, 9, 190, batch(8, [65]))
 
     assert told(late) == []
+
+
+@pytest.mark.parametrize("epochs", [(8,), (8, 9)])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_batch_whose_answer_was_lost_is_told_once_though_another_history_tells_of_it_again(
+    late: Plane, epochs: tuple[int, ...], is_told: bool
+) -> None:
+    """The run that has told of it dies before it hears so; the state goes on from there in a history of its own."""
+    for epoch in epochs:
+        come(late, epoch, 190, batch(8, [65]))
+    if is_told:
+        assert told(late) == [(4, "reopened", "01")]
+        ack(late, 4)
+
+    come(late, epochs[-1] + 1, 190, batch(8, [65], lineage="b"), lineage="b")
+
+    assert told(late) == ([] if is_told else [(4, "reopened", "01")])
 
 
 def test_a_batch_of_a_run_that_was_killed_is_told_once_its_epoch_is_reached(late: Plane) -> None:
@@ -200,12 +220,22 @@ def test_what_was_joined_stays_when_a_restore_goes_back_to_the_middle_of_it(
 def test_who_only_asks_for_a_consumer_again_is_not_refused_when_a_new_script_has_no_table_of_late_rows(
     late: Plane,
 ) -> None:
+    assert late.get("/partitions/hours")["late_known"] is True
     late.deploy("orders", query="SELECT 2", force=True)
 
-    assert follow(late)["late"] == "reopen"
+    assert (follow(late)["late"], late.get("/partitions/hours")["late_known"]) == ("reopen", False)
     again = late.http.put("/api/v1/partitions/hours", json={**BODY, "late": "reopen"})
     assert (again.status_code, again.json()["code"]) == (409, "partition.late_unknown")
-    assert follow(late, late="ignore")["late"] == "ignore"
+    ignoring = follow(late, late="ignore")
+    assert (ignoring["late"], ignoring["late_known"]) == ("ignore", None)
+
+
+def test_the_verb_says_that_no_table_takes_late_rows(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
+    server.answer = json.dumps({"name": "hours", "late": "reopen", "late_known": False}).encode()
+
+    assert main(["partitions", "show", "hours", "--url", server.url, "--token", "t"]) == 0
+
+    assert "reopen, but no table takes late rows any more" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1113,6 +1113,8 @@ export interface PartitionConsumer {
   until: number | null;
   /** Whether buckets are told once more that rows came late for. */
   late: "ignore" | "reopen";
+  /** Whether a table of the pipeline takes late rows, so that there is something to be told; null with `ignore`. */
+  late_known: boolean | null;
   /** When the consumer was made. */
   created_at: number;
   /** The number of the newest delivery; 0 before there is one. */
