@@ -218,7 +218,7 @@ def test_a_scrape_asks_as_often_for_many_pipelines_as_for_one(plane: Plane) -> N
         plane.run(name)
         send(plane, full_report(0))
 
-    assert with_one == count() == 1
+    assert with_one == count() == 2, "one for jobs, and one for pushes"
     assert len(of(scrape(plane), "arroyo_epochs_total")) == 4
 
 
@@ -250,8 +250,14 @@ def test_the_control_plane_tells_of_itself(plane: Plane) -> None:
     assert (value(series, "process_resident_memory_bytes") or 0) > 1_000_000
 
 
-def test_every_declared_metric_is_served_with_its_labels_and_no_other(plane: Plane) -> None:
+def test_every_declared_metric_is_served_with_its_labels_and_no_other(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARROYO_NET_ALLOW", "203.0.113.9")
     plane.run()
+    push = {"url": "http://203.0.113.9", "asset": "hours"}
+    body = {"pipeline": "orders", "every": "1 hour", "push": push}
+    assert plane.http.put("/api/v1/partitions/hours", json=body).is_success
     send(plane, full_report(0))
     plane.call("heartbeat", {"state": "running", "usage": {"driver": {"cpu_seconds": 1, "memory_bytes": 1}}})
     scrape(plane)

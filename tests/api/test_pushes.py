@@ -231,9 +231,14 @@ def test_an_airflow_that_is_away_for_hours_fills_nothing_and_is_told_of_once(hou
     assert (consumer["push"]["error_code"], consumer["push"]["failures"]) == ("partition.push_unreachable", 53)
     assert consumer["push"]["failing_since"] == int(since.timestamp() * 1_000_000)
     assert hours.plane.now - since > timedelta(hours=3)
+    figures = hours.plane.http.get("/metrics").text
+    assert 'arroyo_push_waiting{consumer="hours",pipeline="orders"} 7.0' in figures
+    assert 'arroyo_push_failures_in_a_row{consumer="hours",pipeline="orders"} 53.0' in figures
     hours.airflow.away = None
     hours.wait_and_push()
     assert len(hours.airflow.told) == 7
+    figures = hours.plane.http.get("/metrics").text
+    assert 'arroyo_push_waiting{consumer="hours",pipeline="orders"} 0.0' in figures
     words = [event["message"] for event in hours.plane.get("/pipelines/orders/events")["data"]]
     assert sum("cannot be pushed" in each for each in words) == 1
     assert sum("are pushed to" in each for each in words) == 1

@@ -103,6 +103,14 @@ RUN_MEMORY = _gauge(
     "Memory of the run under way, by process; pages that workers share count once.",
     ("pipeline", "process"),
 )
+PUSH_WAITING = _gauge(
+    "arroyo_push_waiting",
+    "Deliveries of partitions that are still to be pushed to Airflow; of over a thousand, a thousand.",
+    ("pipeline", "consumer"),
+)
+PUSH_FAILURES = _gauge(
+    "arroyo_push_failures_in_a_row", "Failures to push the next delivery of partitions.", ("pipeline", "consumer")
+)
 DRIVERS = _gauge("arroyo_drivers", "Runs whose processes have not ended.")
 DATABASE_BYTES = _gauge(
     "arroyo_database_bytes", "Size of the database on disk: its file, and the log of newest writes.", ("file",)
@@ -146,6 +154,8 @@ OF_JOBS: tuple[Metric, ...] = (
     STATE_CHANGES,
     RUN_CPU,
     RUN_MEMORY,
+    PUSH_WAITING,
+    PUSH_FAILURES,
 )
 """What is said of pipelines and their jobs."""
 OF_CONTROL_PLANE: tuple[Metric, ...] = (

@@ -9,14 +9,18 @@ from datetime import datetime
 
 from prometheus_client import Metric as Family
 from prometheus_client.registry import Collector
+from sqlalchemy import Connection
 
 from engine.api.context import Context, MeasuredUsage
 from engine.api.metrics import declared
 from engine.api.metrics.declared import Metric
+from engine.api.partition_deliveries import waiting_for
 from engine.errors import Cause
 from engine.instants import FAR_FUTURE
 from engine.jobs.totals import TableTotals
+from engine.store import partitions, pushes
 from engine.store.job_figures import JobFigures, job_figures
+from engine.store.records import read_record
 
 
 @dataclass(slots=True)
@@ -61,6 +65,7 @@ class JobMetrics(Collector):
                 drivers += figures.is_open
                 usage = self.context.last_calls.usage(figures.job_id, figures.generation) if figures.is_open else None
                 add_job(families, figures, usage, now)
+            _add_pushes(families, connection, self.context)
         families.add(declared.DRIVERS, drivers)
         families.add(declared.SCRAPE_SECONDS, time.perf_counter() - begin)
         return families
@@ -81,6 +86,15 @@ def add_job(families: Families, figures: JobFigures, usage: MeasuredUsage | None
     for role, used in usage.usage.items() if usage is not None else ():
         families.add(declared.RUN_CPU, used.cpu_seconds, name, role)
         families.add(declared.RUN_MEMORY, used.memory_bytes, name, role)
+
+
+def _add_pushes(families: Families, connection: Connection, context: Context) -> None:
+    for name, pipeline_id in pushes.names(connection):
+        consumer, record = partitions.get(connection, name), read_record(connection, pipeline_id)
+        pushed = pushes.find(connection, consumer)
+        waiting = waiting_for(connection, context, consumer, record)
+        families.add(declared.PUSH_WAITING, waiting, record.pipeline.name, name)
+        families.add(declared.PUSH_FAILURES, 0 if pushed is None else pushed.state.failures, record.pipeline.name, name)
 
 
 def _add_totals(families: Families, figures: JobFigures) -> None:
