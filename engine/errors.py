@@ -821,6 +821,13 @@ class RehearsalRoomError(EngineError):
     retryable = True
 
 
+class RehearsalMemoryError(EngineError):
+    """The machine of the control plane has not the memory free that the process of a rehearsal may take."""
+
+    code = "rehearsal.no_memory"
+    retryable = True
+
+
 class RehearsalTimeError(EngineError):
     """A rehearsal is not over within its limit, and was ended."""
 

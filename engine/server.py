@@ -52,6 +52,7 @@ from engine.jobs.controller import Controller, DriverSettings, hash_key
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
 from engine.jobs.driver_environment import driver_environment
+from engine.jobs.free_memory import known_free_memory
 from engine.jobs.leaks import Limits
 from engine.jobs.probes import LocalProbes
 from engine.jobs.rehearsal import RehearsalLimits
@@ -200,6 +201,7 @@ def _serve(
         check_rehearsal=partial(check_rehearsal, connections=connections, may_hold_secrets=settings.literal_secrets),
         rehearsals=read_section(RehearsalLimits, settings.rehearsal),
         free_bytes=partial(free_bytes, directory.root),
+        free_memory=known_free_memory,
         meetings=StateMeetings(connections),
         take=take_savepoint,
         probe=LocalProbes(settings.pipeline.driver_environment).ask,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MEMORY = "arroyo_rehearsal_failures"
 RESULT = "rehearsal"
-_LATER = ("rehearsal.busy", "rehearsal.no_room")
+_LATER = ("rehearsal.busy", "rehearsal.no_room", "rehearsal.no_memory")
 """Refusals that go by themselves."""
 _FINAL = ("rehearsal.stopped", "rehearsal.too_long")
 """Ends after which another try is of no use."""

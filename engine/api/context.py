@@ -198,6 +198,8 @@ class Context:
     """Set when deliveries are to be pushed that were not, or elsewhere."""
     free_bytes: Callable[[], int] = lambda: 2**60
     """The room on the disk of the data directory."""
+    free_memory: Callable[[], int | None] = lambda: 2**60
+    """The memory that is free on this machine; None where that is not known."""
     meetings: Meetings = field(default_factory=StateMeetings)
     connections: str = field(default="", repr=False)
     """The administrator's CREATE CONNECTION statements."""

@@ -1,11 +1,13 @@
-"""Room on the disk for rehearsals, which must not take that of the pipelines."""
+"""Room on the disk and in memory for rehearsals, which must not take that of the pipelines."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
-from engine.errors import RehearsalRoomError
+from engine.errors import RehearsalMemoryError, RehearsalRoomError
+from engine.jobs.spec import bytes_of_memory, read_run_settings
 
 _COPIES = 3
 """Of the state: the savepoint, and one for each of the two queries."""
@@ -25,6 +27,18 @@ def refuse_without_room(free: int, state_bytes: int, left_free: int) -> None:
             f"{_mebibytes(free)} MiB are free on the disk of the control plane, and a rehearsal needs "
             f"{_mebibytes(needed)}, of which {_mebibytes(left_free)} are left to the pipelines",
             hint="free space on the disk, or set rehearsal.free_bytes lower",
+        )
+
+
+def refuse_without_memory(free: int | None, settings: Mapping[str, str]) -> None:
+    """Refuse to begin where a process with these settings could take memory that is not free; where it is not known
+    how much is, nothing is refused."""
+    needed = bytes_of_memory(read_run_settings({"memory": settings["memory"]} if "memory" in settings else {}).memory)
+    if free is not None and free < needed:
+        raise RehearsalMemoryError(
+            f"{_mebibytes(free)} MiB of memory are free on the machine of the control plane, and Java may take "
+            f"{_mebibytes(needed)} for a rehearsal",
+            hint="try again when less runs there, or give the rehearsal less with the setting memory",
         )
 
 

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.api.context import Context
-from engine.api.rehearsal_room import refuse_without_room, why_ended
+from engine.api.rehearsal_room import refuse_without_memory, refuse_without_room, why_ended
 from engine.api.stored_text import stored_secrets
 from engine.delivery.faults import reach
 from engine.errors import (
@@ -133,6 +133,7 @@ class RehearsalWatch:
         running = replace(rehearsal, state="running", started_at=now)
         try:
             refuse_without_room(context.free_bytes(), 0, context.rehearsals.free_bytes)
+            refuse_without_memory(context.free_memory(), rehearsal.change.settings)
             order, script, secrets = self._order(rehearsal)
         except EngineError as error:
             self._settle(rehearsal.given_up(now, error))

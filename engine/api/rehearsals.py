@@ -27,7 +27,7 @@ from engine.api.context import Context, ContextDep
 from engine.api.deployments import plan_whole, starts_of
 from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
-from engine.api.rehearsal_room import refuse_without_room
+from engine.api.rehearsal_room import refuse_without_memory, refuse_without_room
 from engine.errors import RehearsalBusyError, RehearsalStoppedError, SavepointError
 from engine.jobs import desired, ids
 from engine.jobs.rehearsal import RehearsedChange
@@ -82,6 +82,8 @@ def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, cont
     )
     known = context.check_rehearsal(place, change, starts_of(spec))
     refuse_without_room(context.free_bytes(), known.state_bytes, context.rehearsals.free_bytes)
+    free_memory = context.free_memory()
+    refuse_without_memory(free_memory, change.settings)
     with context.database.writing() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return _again(connection, context, json.loads(answer.body)) or again(answer)
@@ -100,7 +102,8 @@ def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, cont
             creator=request.caller,
         )
         rehearsals.add(connection, fresh, context.rehearsals.kept)
-        note(connection, context, request, record.pipeline.job_id, f"rehearsal {fresh.id} was asked for")
+        said = "" if free_memory is not None else "; how much memory is free on this machine is not known"
+        note(connection, context, request, record.pipeline.job_id, f"rehearsal {fresh.id} was asked for{said}")
         response = record_answer(connection, context, request, 202, answers.show(fresh, context))
     context.rehearsals_changed.set()
     return response

@@ -16,6 +16,15 @@ _CONTAINERS = (
 """Where the two kinds of control groups say what may be held and what is, below their root."""
 
 
+def known_free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """The bytes; None where the kernel does not say."""
+    try:
+        _figure(proc / "meminfo", "MemAvailable:")
+    except (OSError, ValueError):
+        return None
+    return free_memory(proc, groups)
+
+
 def free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
     """The bytes; none where the kernel does not say."""
     free = 0

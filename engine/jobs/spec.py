@@ -34,6 +34,7 @@ RUN_SETTINGS: Mapping[str, str] = {
 """What may be set of a pipeline's runs."""
 _MEMORY = "2g"
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_AMOUNT = re.compile(r"([0-9]{1,15})([kmgt]?)")
 _LEAST_MEGABYTES = 480
 """Spark does not start with less than 450 that it can use, and a part of what is given is held back."""
 _MASTER = re.compile(r"local(\[([1-9]\d*|\*)(,\s*\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://\S+|yarn")
@@ -120,11 +121,17 @@ def _is_linger(text: str) -> bool:
         return False
 
 
+def bytes_of_memory(text: str) -> int:
+    """The bytes of an amount of memory such as 4g, which was found to be one."""
+    amount = _AMOUNT.fullmatch(text.lower())
+    assert amount is not None, text
+    return int(amount[1]) * _BYTES[amount[2]]
+
+
 def _memory_complaint(text: str) -> str | None:
-    amount = re.fullmatch(r"([0-9]{1,15})([kmgt]?)", text.lower())
-    if amount is None:
+    if _AMOUNT.fullmatch(text.lower()) is None:
         return "must be a whole number and a unit, such as 512m or 4g"
-    if int(amount[1]) * _BYTES[amount[2]] < _LEAST_MEGABYTES * 2**20:
+    if bytes_of_memory(text) < _LEAST_MEGABYTES * 2**20:
         return f"must be at least {_LEAST_MEGABYTES}m, which Spark needs to start"
     return None
 

@@ -72,6 +72,7 @@ class Stage:
     rehearsers: FakeRehearsers
     watch: RehearsalWatch
     free: int = 2**40
+    free_memory: int | None = 2**40
     check: RehearsalCheck | RehearsalError = field(default_factory=lambda: RehearsalCheck("p1", 1000))
 
     def allow(self, **limits: Any) -> None:
@@ -109,6 +110,7 @@ def stage(plane: Plane) -> Stage:
         return found
 
     plane.context = replace(plane.context, check_rehearsal=check, free_bytes=lambda: stages[0].free)
+    plane.context = replace(plane.context, free_memory=lambda: stages[0].free_memory)
     rehearsers = FakeRehearsers(plane.context.directory)
     stages.append(Stage(plane, rehearsers, RehearsalWatch(plane.context, rehearsers)))
     stages[0].allow(limit=timedelta(minutes=10))
@@ -181,6 +183,31 @@ def test_so_many_are_played_at_once_in_their_order(stage: Stage) -> None:
 
     assert list(stage.rehearsers.orders) == asked[:3]
     assert stage.rehearsers.alive == {asked[0], asked[2]}
+
+
+def test_without_memory_none_is_begun_and_one_whose_turn_comes_is_given_up(stage: Stage) -> None:
+    stage.free_memory = 2**31 - 1
+    assert stage.ask(409)["code"] == "rehearsal.no_memory"
+    asked = stage.ask(settings={"memory": "1g"})
+    assert asked["state"] == "waiting"
+    stage.free_memory = 2**30 - 1
+
+    stage.watch.look()
+
+    ended = stage.get(asked["id"])
+    assert (ended["state"], ended["failure"]["code"]) == ("failed", "rehearsal.no_memory")
+    assert not stage.rehearsers.orders
+
+
+def test_where_nobody_knows_the_free_memory_that_is_said(stage: Stage) -> None:
+    stage.free_memory = None
+
+    asked = stage.ask()
+
+    stage.watch.look()
+    assert stage.get(asked["id"])["state"] == "running"
+    said = [event["message"] for event in stage.plane.get("/pipelines/orders/events")["data"]]
+    assert any("memory is free on this machine is not known" in message for message in said)
 
 
 def test_without_room_none_is_begun_and_one_that_takes_what_the_pipelines_need_is_ended(stage: Stage) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.free_memory import free_memory
+from engine.jobs.free_memory import free_memory, known_free_memory
 
 GIB = 2**30
 
@@ -25,7 +25,7 @@ def write(groups: Path, files: dict[str, object]) -> Path:
 
 
 def test_a_machine_says_what_it_has(proc: Path) -> None:
-    assert free_memory(proc, proc / "none") == 20 * GIB
+    assert free_memory(proc, proc / "none") == known_free_memory(proc, proc / "none") == 20 * GIB
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,4 @@ def test_so_has_one_of_the_older_kind(proc: Path) -> None:
 
 def test_what_is_not_said_is_none(tmp_path: Path) -> None:
     assert free_memory(tmp_path, tmp_path) == 0
+    assert known_free_memory(tmp_path, tmp_path) is None

@@ -104,7 +104,13 @@ def test_no_try_is_spent_on_what_would_end_the_same_way(clicks: FakePipeline, ai
 
 
 @pytest.mark.parametrize(
-    ("code", "is_final"), [("rehearsal.busy", False), ("rehearsal.no_room", False), ("state.rehearsal", True)]
+    ("code", "is_final"),
+    [
+        ("rehearsal.busy", False),
+        ("rehearsal.no_room", False),
+        ("rehearsal.no_memory", False),
+        ("state.rehearsal", True),
+    ],
 )
 def test_what_is_refused_has_its_code_and_is_tried_again_where_that_helps(
     plane: FakeControlPlane, clicks: FakePipeline, airflow_run: Run, code: str, is_final: bool
