@@ -66,7 +66,7 @@ LONG = (
     "gate/test_gate.py::test_at_random_moments_readers_find_what_is_promised",
     "golden/test_golden.py::test_killed_half_way_and_restored",
     "golden/test_golden.py::test_stopped_and_restored_and_once_more_at_another_parallelism",
-    "kafka/test_backfill.py",
+    "kafka/test_backfill.py::test_history_and_what_comes_behind_it_are_the_batch_answer_through_five_kills",
     "kafka/test_broker.py::test_three_nodes_outlive_one",
     "kafka/test_broker_deaths.py",
     "kafka/test_rehearsal.py",

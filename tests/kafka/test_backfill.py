@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from engine.errors import BackfillError
 from engine.spark.run import RunSpec, run_in
 from engine.spark.stop_control import Control
 from tests.kafka.broker import Broker
-from tests.streams.play import kill_in_epoch, read_rows
+from tests.streams.play import kill_in_epoch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,15 +30,14 @@ CREATE TABLE orders (at TIMESTAMP NOT NULL, shop TEXT, n BIGINT) WITH (
   connector = 'kafka', bootstrap_servers = '{broker}', topic = '{topic}', type = 'source', format = 'json',
   event_time_field = 'at'
 );
-CREATE TABLE hours (hour TIMESTAMP, shop TEXT, n BIGINT, total BIGINT)
-WITH (connector = 'single_file', path = '{path}', format = 'json', type = 'sink');
+CREATE TABLE hours (hour TIMESTAMP, shop TEXT, n BIGINT, total BIGINT) WITH ({target}, format = 'json', type = 'sink');
 INSERT INTO hours SELECT w.start, shop, n, total FROM (
   SELECT tumble(INTERVAL '1 hour') AS w, shop, count(*) AS n, sum(n) AS total FROM orders GROUP BY 1, 2);
 """
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 LIVE = SINCE + timedelta(days=30)
 PARTITIONS = 3
-KILLS = ((1, "after_write"), (2, "after_sinks"), (3, "after_offsets"), (4, "after_offsets"), (5, "after_sinks"))
+KILLS = ((1, "after_sinks"), (2, "after_sinks"), (3, "after_offsets"), (4, "after_offsets"), (5, "after_sinks"))
 """The third is in the last epoch of the history, the fourth in that of the hand-over."""
 
 Row = dict[str, object]
@@ -53,43 +52,94 @@ def produce(broker: Broker, topic: str, rows: Sequence[Row]) -> None:
         broker.produce(topic, *(json.dumps(row) for row in rows[partition::PARTITIONS]), partition=partition)
 
 
+@dataclass
+class Orders:
+    """A topic of thirty days in no order that goes on, and the query over it."""
+
+    broker: Broker
+    folder: Path
+    target: str
+    """The options of the table that is written."""
+    hours: int = 0
+    """How many of those behind the thirty days have come."""
+
+    def __post_init__(self) -> None:
+        self.topic = self.broker.create_topic(partitions=PARTITIONS)
+        chance = random.Random(16)
+        days = [row(SINCE + timedelta(minutes=chance.randrange(-2880, 43200)), number) for number in range(1440)]
+        self.produced: list[Row] = []
+        self.come(days)
+
+    @property
+    def spec(self) -> RunSpec:
+        """The query, which reads the thirty days and then goes on."""
+        sql = SQL.format(broker=self.broker.address, topic=self.topic, target=self.target)
+        backfill = Backfill(SINCE, goes_on=True)
+        return RunSpec("orders", sql, self.folder / "state", max_epoch_rows=600, backfill=backfill)
+
+    def come(self, rows: Sequence[Row]) -> None:
+        """Some more rows."""
+        produce(self.broker, self.topic, rows)
+        self.produced += rows
+
+    def three_hours(self) -> None:
+        """Those of the next three hours."""
+        start, self.hours = LIVE + timedelta(hours=self.hours), self.hours + 3
+        self.come([row(start + timedelta(minutes=10 * minute), 2000 + minute) for minute in range(18)])
+
+    def close(self) -> None:
+        """Close the windows before these rows, once nothing older is in the same epoch."""
+        produce(self.broker, self.topic, [row(LIVE + timedelta(days=2), number) for number in range(PARTITIONS)])
+
+    def play_to_the_end(self, spark: SparkSession, written: Callable[[], list[tuple[object, ...]]]) -> None:
+        """Run until all is written. The state says itself that it is of a backfill."""
+        expected = batch_answer(self.produced, self.folder)
+        run_until(spark, replace(self.spec, backfill=None), lambda: len(written()) >= len(expected), self.close)
+        assert written() == expected
+
+
 def test_history_and_what_comes_behind_it_are_the_batch_answer_through_five_kills(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
-    topic, chance = broker.create_topic(partitions=PARTITIONS), random.Random(16)
-    days = [row(SINCE + timedelta(minutes=chance.randrange(-2880, 43200)), number) for number in range(1440)]
-    produce(broker, topic, days)
-    sql = SQL.format(broker=broker.address, topic=topic, path=tmp_path / "out.json")
-    backfill = Backfill(SINCE, goes_on=True)
-    spec = RunSpec("orders", sql, tmp_path / "state", max_epoch_rows=600, backfill=backfill)
-    produced, hours = list(days), 0
+    topic = broker.create_topic(retention_ms=-1)  # records have the time of their windows, which is long over
+    target = f"connector = 'kafka', bootstrap_servers = '{broker.address}', topic = '{topic}'"
+    target += ", 'sink.commit_mode' = 'exactly_once'"
+    orders = Orders(broker, tmp_path, target)
 
     for epoch, point in KILLS:
-        kill_in_epoch(spec, epoch, point)
-        live = [row(LIVE + timedelta(hours=hours, minutes=10 * minute), 2000 + minute) for minute in range(18)]
-        hours += 3
-        produce(broker, topic, live)
-        produced += live
-    expected, closing = batch_answer(produced, tmp_path), LIVE + timedelta(days=2)
+        kill_in_epoch(orders.spec, epoch, point)
+        orders.three_hours()
 
-    def close() -> None:
-        """The windows before these rows, once nothing older is in the same epoch."""
-        produce(broker, topic, [row(closing, number) for number in range(PARTITIONS)])
+    def written() -> list[tuple[object, ...]]:
+        (tmp_path / "out.json").write_text(
+            "".join(f"{str(record.value(), 'utf-8')}\n" for record in broker.read(topic))
+        )
+        return answer(tmp_path / "out.json")
 
-    run_until(spark, replace(spec, backfill=None), tmp_path / "out.json", len(expected), close)
-
-    assert answer(tmp_path / "out.json") == expected
+    orders.play_to_the_end(spark, written)
+    another = replace(orders.spec, backfill=Backfill(LIVE, goes_on=True))
     with pytest.raises(BackfillError, match="another range"):
-        run_in(spark, replace(spec, backfill=replace(backfill, since=LIVE)), Control())
+        run_in(spark, another, Control())
 
 
-def run_until(spark: SparkSession, spec: RunSpec, path: Path, count: int, more: Callable[[], None]) -> None:
-    """Run until so many rows are written; more come behind each epoch before that. The state says itself that it is
-    of a backfill."""
+def test_a_run_that_is_killed_where_its_history_is_over_goes_on_with_what_comes(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    orders = Orders(broker, tmp_path, f"connector = 'single_file', path = '{out}'")
+
+    kill_in_epoch(orders.spec, 4, "after_offsets")
+    orders.three_hours()
+
+    orders.play_to_the_end(spark, lambda: answer(out))
+
+
+def run_until(spark: SparkSession, spec: RunSpec, is_there: Callable[[], bool], more: Callable[[], None]) -> None:
+    """Run until what is waited for is there; more comes behind each epoch before that."""
     control = Control()
 
     def note(_: EpochReport) -> None:
-        if path.exists() and len(read_rows(path)) >= count:
+        if is_there():
             control.stop("checkpoint")
         else:
             more()
@@ -98,6 +148,8 @@ def run_until(spark: SparkSession, spec: RunSpec, path: Path, count: int, more: 
 
 
 def answer(path: Path) -> list[tuple[object, ...]]:
+    if not path.exists() or not path.stat().st_size:
+        return []
     return duckdb.execute(f"SELECT hour::TIMESTAMP, shop, n, total FROM '{path}' ORDER BY 1, 2").fetchall()
 
 
