@@ -1,12 +1,12 @@
-"""Operators of our own that keep state: their rows are dealt out to buckets, and each bucket takes its step.
+"""Operators of our own that keep state: rows are dealt out to buckets, and the buckets of a task take their steps.
 
 On the way rows are packed as Arrow into one binary column, since Spark hands rows to stateful Python value by
 value.
 
     rows of two tasks      key a: 3 rows, key b: 1        key a: 2 rows, key c: 1
     packed                 (bucket 5, a 3), (bucket 9, b 1)    (bucket 5, a 2; c 1)
-    step of bucket 5       keeps a 5, c 1 more than before, sends out what that changes, packed
-    unpacked               the changes of all buckets, as columns
+    step of the task       bucket 5 keeps a 5, c 1 more than before, bucket 9 b 1; what that changes is sent out, packed
+    unpacked               the changes of all tasks, as columns
 
 See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
@@ -14,9 +14,9 @@ See docs/decisions/updating-state-is-kept-in-buckets.md.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql import DataFrame, Row
@@ -25,14 +25,18 @@ from pyspark.sql.streaming.stateful_processor_api_client import (
     StatefulProcessorApiClient,
     StatefulProcessorHandleState,
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.streaming.stateful_processor_util import TransformWithStateInPandasUdfUtils
+from pyspark.sql.types import BinaryType, StructType
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
 
+from engine.spark.bucket_store import BucketStore
 from engine.spark.map_in_arrow import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from engine.updating.bucket_state import BucketState, StepResult
+    from engine.updating.bucket_state import BucketState, StepsResult
     from engine.updating.chunk_cache import RecentChunks
     from engine.updating.head import LargeChunk, StoredBucket
 
@@ -51,8 +55,8 @@ class Bucketed(Protocol):
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
         """The rows of each bucket, packed."""
 
-    def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
-        """One epoch of one bucket."""
+    def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
+        """One epoch of some buckets, by their numbers."""
 
 
 def run_in_buckets(
@@ -63,14 +67,29 @@ def run_in_buckets(
     packed = reduce(
         DataFrame.union, [map_in_arrow(rows, _packer(packing, asked_in), PACKED) for rows, packing in parts]
     )
-    stepped = packed.groupBy("bucket").transformWithState(
-        BucketProcessor(operator), outputStructType="payload binary", outputMode="append", timeMode="None"
+    return map_in_arrow(_stepped(packed, BucketProcessor(operator)), _unpack, schema)
+
+
+def _stepped(packed: DataFrame, processor: BucketProcessor) -> DataFrame:
+    """As `transformWithState`, which would take each bucket's step on its own, and import pandas for nothing."""
+    out = StructType().add("payload", BinaryType())
+    steps = UserDefinedFunction(
+        _StepsTogether(processor).transformWithStateUDF,
+        out,
+        evalType=PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF,
     )
-    return map_in_arrow(stepped, _unpack, schema)
+    spark, grouped = packed.sparkSession, packed.groupBy("bucket")
+    schema = spark._jsparkSession.parseDataType(out.json())  # noqa: SLF001 - Spark has no other way
+    columns = steps(*(packed[name] for name in packed.columns))._jc  # noqa: SLF001 - see above
+    frame = grouped._jgd.transformWithStateInPySpark(columns, schema, "append", "None", None, "")  # noqa: SLF001
+    return DataFrame(frame, spark)
 
 
 _EPOCH = "streaming.sql.batchId"
 """What Spark calls the number of an epoch among what it tells tasks."""
+_BYTES_AT_ONCE = 32 << 20
+"""Buckets take their steps together while what came for them, or their large chunks, are no more: what a task holds at
+a time must not grow with the state."""
 _ROWS_AT_ONCE = 200_000
 """Rows are summed up together in the task before they are packed: the more there are, the fewer are left to be sent."""
 
@@ -144,7 +163,10 @@ def _hold_open(handle: StatefulProcessorHandle) -> None:
 
 
 class BucketProcessor(StatefulProcessor):
-    """Keeps what a bucket keeps: a head with the list of chunks and the small ones, and the large ones by number.
+    """Keeps what buckets keep: of each a head with the list of chunks and the small ones, and the large ones by number.
+
+    Rows are gathered, so that the buckets of a task take their step together; those with much state or many rows take
+    theirs before, a few at a time.
 
     The operator is unpacked when there are rows. Before a query's first epoch Spark starts a process for every
     operator, only to hear what it keeps, and what the operator imports would take most of that process's time.
@@ -152,6 +174,7 @@ class BucketProcessor(StatefulProcessor):
 
     def __init__(self, operator: Bucketed) -> None:
         self._packed: bytes = cloudpickle.dumps(operator)  # type: ignore[no-untyped-call]  # no types there
+        self._gathered: dict[int, list[bytes]] = {}
 
     @cached_property
     def _operator(self) -> Bucketed:
@@ -160,48 +183,86 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
-        self._head = handle.getValueState("head", "list string, small binary")
-        self._large = handle.getMapState("chunks", "number int", "chunk binary")
-        recent_chunks().begin_round()
+        self.keep_in(BucketStore(handle))
         _hold_open(handle)
 
-    def handleInputRows(self, key: object, rows: Iterator[Row], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
-        """One step of one bucket."""
-        from engine.updating.head import StoredBucket, read_head  # noqa: PLC0415 - only tasks need it
-        from engine.updating.serialization import to_bytes  # noqa: PLC0415
+    def keep_in(self, store: BucketStore) -> None:
+        """Begin a task, whose state is in the store."""
+        self._store = store
+        recent_chunks().begin_round()
 
-        head = self._head.get()
-        stored = StoredBucket() if head is None else read_head(head[0], bytes(head[1]), self._load)
-        result = self._operator.step(stored.state, [row.payload for row in rows])
-        if result.state is not stored.state:
-            self._write(stored, result.state)
-        if result.out.num_rows:
-            yield Row(payload=to_bytes([result.out]))
+    def handleInputRows(self, key: tuple[int], rows: Iterator[Row], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
+        """Gather the rows of one bucket."""
+        self._gathered[key[0]] = [row.payload for row in rows]
+        if sum(len(payload) for payloads in self._gathered.values() for payload in payloads) > _BYTES_AT_ONCE:
+            yield from self.take_steps()
+
+    def take_steps(self) -> Iterator[Row]:
+        """The steps of all buckets that rows were gathered for."""
+        from engine.updating.head import StoredBucket  # noqa: PLC0415 - only tasks need it
+
+        gathered, self._gathered = self._gathered, {}
+        group: dict[int, StoredBucket] = {}
+        held = 0
+        for label, head in zip(gathered, self._store.heads(list(gathered)) if gathered else (), strict=True):
+            group[label] = stored = StoredBucket() if head is None else self._read(label, *head)
+            held += sum(table.nbytes for table in stored.large.values())
+            if held > _BYTES_AT_ONCE:
+                yield from self._step(group, gathered)
+                group, held = {}, 0
+        yield from self._step(group, gathered)
 
     def close(self) -> None:
         """There is nothing to close."""
 
-    def _load(self, chunk: LargeChunk) -> pa.Table:
-        from engine.updating.serialization import from_bytes  # noqa: PLC0415 - see above
-
-        def load() -> pa.Table:
-            row = self._large.getValue((chunk.number,))
-            assert row is not None, chunk
-            return from_bytes(bytes(row[0]))[0]
-
-        return recent_chunks().get(chunk.digest, load)
-
-    def _write(self, stored: StoredBucket, state: BucketState) -> None:
+    def _step(self, group: Mapping[int, StoredBucket], gathered: Mapping[int, Sequence[bytes]]) -> Iterator[Row]:
         from engine.updating.head import write_head  # noqa: PLC0415 - see above
+        from engine.updating.serialization import from_bytes, to_bytes  # noqa: PLC0415
 
-        write = write_head(stored, state)
-        for chunk, (table, content) in write.new_chunks.items():
-            self._large.updateValue((chunk.number,), (content,))
-            recent_chunks().keep(chunk.digest, table)
-        for chunk in write.gone_chunks:
-            self._large.removeKey((chunk.number,))
-            recent_chunks().forget(chunk.digest)
-        self._head.update((write.listing, write.small))
+        if not group:
+            return
+        numbers = {label: LABELS.index(label) for label in group}
+        states = {numbers[label]: stored.state for label, stored in group.items()}
+        result = self._operator.steps(states, {numbers[label]: gathered[label] for label in group})
+        changed = [label for label, number in numbers.items() if result.states[number] is not states[number]]
+        writes = {label: write_head(group[label], result.states[numbers[label]]) for label in changed}
+        self._store.write(writes)
+        for write in writes.values():
+            for chunk, (_, content) in write.new_chunks.items():
+                # of the bytes, since a table may be a part of one of all buckets, which would stay with it
+                recent_chunks().keep(chunk.digest, from_bytes(content)[0])
+            for chunk in write.gone_chunks:
+                recent_chunks().forget(chunk.digest)
+        if result.out.num_rows:
+            yield Row(payload=to_bytes([result.out]))
+
+    def _read(self, label: int, listing: str, small: bytes) -> StoredBucket:
+        from engine.updating.head import read_head  # noqa: PLC0415 - see above
+        from engine.updating.serialization import from_bytes  # noqa: PLC0415
+
+        def load(chunk: LargeChunk) -> pa.Table:
+            return recent_chunks().get(chunk.digest, lambda: from_bytes(self._store.chunks(label, [chunk])[0])[0])
+
+        return read_head(listing, small, load)
+
+
+class _StepsTogether(TransformWithStateInPandasUdfUtils):
+    """Lets a processor gather the rows of a task and take all steps in the end, where Spark has room for timers."""
+
+    def __init__(self, processor: BucketProcessor) -> None:
+        super().__init__(processor, "None")
+        self._processor = processor
+
+    def _handle_data_rows(
+        self,
+        stateful_processor_api_client: StatefulProcessorApiClient,
+        key: tuple[int],
+        input_rows: Iterator[Any] | None = None,
+    ) -> Iterator[Row]:
+        return self._processor.handleInputRows(key, input_rows or iter(()), None)
+
+    def _handle_expired_timers(self, stateful_processor_api_client: StatefulProcessorApiClient) -> Iterator[Row]:
+        return self._processor.take_steps()
 
 
 @cache

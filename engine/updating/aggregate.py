@@ -27,7 +27,7 @@ from engine.updating.accumulators.results_of_values import result_of_values
 from engine.updating.accumulators.udf_objects import Incremental
 from engine.updating.aggregate_spec import AggregateSpec
 from engine.updating.arrow_tables import replaced, whole
-from engine.updating.bucket_state import NEVER, BucketState, StepResult
+from engine.updating.bucket_state import NEVER, BucketState, StepResult, StepsResult, one_by_one
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
 from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments
@@ -334,8 +334,11 @@ class AggregateOperator:
         for bucket, parts in deal(tables, ids):
             yield bucket, to_bytes(parts)
 
-    def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
-        """One epoch of one bucket."""
+    def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
+        """One epoch of some buckets."""
+        return one_by_one(self._step, states, payloads)
+
+    def _step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
         # without content a payload only asks whether there is something to tell
         parts = [dict(zip(self.names, from_bytes(payload), strict=True)) for payload in payloads if payload]
         return step(self.spec, state, parts)

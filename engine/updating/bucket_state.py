@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -41,3 +41,24 @@ class StepResult:
 
     state: BucketState
     out: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class StepsResult:
+    """What is kept of some buckets after their steps, by their numbers, and the changes that all of them send out."""
+
+    states: Mapping[int, BucketState]
+    out: pa.Table
+
+
+def one_by_one(
+    step: Callable[[BucketState, Sequence[bytes]], StepResult],
+    states: Mapping[int, BucketState],
+    payloads: Mapping[int, Sequence[bytes]],
+) -> StepsResult:
+    """The steps of some buckets, each taken on its own."""
+    results = {number: step(state, payloads[number]) for number, state in states.items()}
+    # where nothing goes out a step need not even say which columns there would be
+    outs = [result.out for result in results.values() if result.out.num_rows]
+    out = pa.concat_tables(outs) if outs else pa.table({})
+    return StepsResult({number: result.state for number, result in results.items()}, out)

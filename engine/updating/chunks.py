@@ -43,26 +43,22 @@ class Chunks:
     def find(self, ids: Longs) -> pa.Table | None:
         """The rows that are there whose first key column is one of `ids`, in the order of the keys; None when nothing
         was ever kept. `ids` is sorted and has no value twice."""
-        parts = []
-        for table in reversed(self.tables):
-            first_key = longs(table[self.keys[0]])
-            low, high = np.searchsorted(first_key, ids, "left"), np.searchsorted(first_key, ids, "right")
-            parts.append(table.take(pa.array(ranges(low, high - low))))
-        return _newest(parts, self.keys, drop=True) if parts else None
+        parts = [rows_of(table, self.keys[0], ids) for table in reversed(self.tables)]
+        return newest(parts, self.keys, drop=True) if parts else None
 
     def all(self) -> pa.Table | None:
         """Every row that is there, in the order of the keys; None when nothing was ever kept."""
-        return _newest(self.tables[::-1], self.keys, drop=True) if self.tables else None
+        return newest(self.tables[::-1], self.keys, drop=True) if self.tables else None
 
     def add(self, changed: pa.Table) -> Chunks:
         """With the rows of `changed`, which is sorted by the keys, instead of those with the same keys."""
         if not changed.num_rows:
             return self
         tables = [*self.tables, changed.combine_chunks()]
-        while len(tables) > 1 and tables[-2].num_rows < _GROWTH * tables[-1].num_rows:
+        while is_to_be_merged(tables):
             newer, older = tables.pop(), tables.pop()
             # only in the oldest chunk does a weight of zero have nothing more to say
-            tables.append(_newest([newer, older], self.keys, drop=not tables))
+            tables.append(newest([newer, older], self.keys, drop=not tables))
         return Chunks(self.keys, tuple(tables))
 
     def in_types_of(self, schema: pa.Schema) -> Chunks:
@@ -83,15 +79,31 @@ def in_types_of(schema: pa.Schema, table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([field.with_type(want.type) for field, want in zip(table.schema, wanted, strict=True)]))
 
 
-def _newest(tables: Sequence[pa.Table], keys: Sequence[str], *, drop: bool) -> pa.Table:
+def is_to_be_merged(tables: Sequence[pa.Table]) -> bool:
+    """Whether the two newest chunks are of like size."""
+    return len(tables) > 1 and tables[-2].num_rows < _GROWTH * tables[-1].num_rows
+
+
+def rows_of(table: pa.Table, key: str, ids: Longs) -> pa.Table:
+    """The rows of a chunk whose first key column is one of `ids`, which are sorted."""
+    keys = longs(table[key])
+    if len(keys):
+        ids = ids[np.searchsorted(ids, keys[0], "left") : np.searchsorted(ids, keys[-1], "right")]
+    low, high = np.searchsorted(keys, ids, "left"), np.searchsorted(keys, ids, "right")
+    return table.take(pa.array(ranges(low, high - low)))
+
+
+def newest(tables: Sequence[pa.Table], keys: Sequence[str], *, drop: bool) -> pa.Table:
     """The rows of several tables, the newer ones first, without those that are out of date."""
-    if len(tables) == 1:
-        rows = tables[0]
-    else:
-        rows = pa.concat_tables(tables).combine_chunks()
-        groups = group_rows(*(longs(rows[key]) for key in keys))
-        rows = rows.take(pa.array(groups.first_rows))
+    rows = tables[0] if len(tables) == 1 else first_of_each(pa.concat_tables(tables), keys)
     if drop:
         alive = longs(rows[WEIGHT]) != 0
         rows = rows if alive.all() else rows.filter(pa.array(alive))
     return rows.combine_chunks()
+
+
+def first_of_each(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The first row of each key, in the order of the keys."""
+    rows = rows.combine_chunks()
+    groups = group_rows(*(longs(rows[key]) for key in keys))
+    return rows.take(pa.array(groups.first_rows))

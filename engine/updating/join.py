@@ -14,7 +14,7 @@ less the product before it. See docs/decisions/updating-state-is-kept-in-buckets
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,12 +27,13 @@ from engine.plan.nodes import JoinKind
 from engine.plan.nodes.joins import joined_schema
 from engine.schema import Schema, arrow_schema
 from engine.updating.arrow_tables import replaced
-from engine.updating.bucket_state import NEVER, BucketState, StepResult
+from engine.updating.bucket_state import NEVER, BucketState, StepsResult
 from engine.updating.changelog import INSTANT, with_change_columns
 from engine.updating.chunks import Chunks
+from engine.updating.chunks_together import add_together, find_together
 from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments, ranges
 from engine.updating.mixed_ids import mixed
-from engine.updating.serialization import deal, from_bytes, to_bytes
+from engine.updating.serialization import BUCKETS, bucket_of, deal, from_each, to_bytes
 from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
 
 _SIDES = ("left", "right")
@@ -88,13 +89,12 @@ class JoinSide:
         for bucket, parts in deal({"rows": counted}, {"rows": longs(counted[MATCH])}):
             yield bucket, to_bytes(parts)
 
-    def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
-        """One epoch of one bucket."""
+    def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
+        """One epoch of some buckets."""
         parts: tuple[list[pa.Table], list[pa.Table]] = ([], [])
-        for payload in payloads:
-            for table in from_bytes(payload):
-                parts[int(table.schema.metadata[b"side"])].append(table.replace_schema_metadata(None))
-        return step(self.spec, state, parts)
+        for table in from_each([payload for of_bucket in payloads.values() for payload in of_bucket]):
+            parts[int(table.schema.metadata[b"side"])].append(table.replace_schema_metadata(None))
+        return steps(self.spec, states, parts)
 
 
 def _counted(rows: pa.Table) -> pa.Table:
@@ -114,31 +114,51 @@ def _counted(rows: pa.Table) -> pa.Table:
     return counted
 
 
-def step(spec: JoinSpec, state: BucketState, parts: tuple[Sequence[pa.Table], Sequence[pa.Table]]) -> StepResult:
-    """One epoch of one bucket, from what came on both sides: what is kept then, and the rows that go out."""
+def steps(
+    spec: JoinSpec, states: Mapping[int, BucketState], parts: tuple[Sequence[pa.Table], Sequence[pa.Table]]
+) -> StepsResult:
+    """One epoch of some buckets, from what came for them on both sides: what is kept then, and the rows that go out."""
     arrived = [pa.concat_tables(tables).combine_chunks() for tables in parts if tables]
-    newest = max(state.newest, *(int(longs(table[LAST]).max()) for table in arrived))
-    watermark = min(int(longs(table[WATERMARK]).min()) for table in arrived) if spec.has_watermark else None
-    matches = np.unique(np.concatenate([longs(table[MATCH]) for table in arrived]))
-    left, right = (_side(spec, state, number, parts[number], matches, newest) for number in (0, 1))
-    out = _joined(spec, left, right)
-    if watermark is not None:
+    arrived_matches = np.concatenate([longs(table[MATCH]) for table in arrived])
+    buckets = bucket_of(arrived_matches)
+    newest = np.full(BUCKETS, NEVER)
+    newest[list(states)] = [state.newest for state in states.values()]
+    np.maximum.at(newest, buckets, np.concatenate([longs(table[LAST]) for table in arrived]))
+    matches = np.unique(arrived_matches)
+    left, right = (_side(spec, states, number, parts[number], matches, newest) for number in (0, 1))
+    pairs = _joined(spec, left, right)
+    out = _rows(spec, left, right, pairs)
+    if spec.has_watermark:
         # the smaller of the two sides': the operators above must wait for both
-        out = out.append_column(WATERMARK, pa.array(np.full(out.num_rows, watermark)).cast(INSTANT))
-    tables = dict(zip(_SIDES, (left.chunks, right.chunks), strict=True))
-    return StepResult(_swept(spec, replace(state, tables=tables, newest=newest)), out)
+        watermarks = np.full(BUCKETS, np.iinfo(np.int64).max)
+        np.minimum.at(watermarks, buckets, np.concatenate([longs(table[WATERMARK]) for table in arrived]))
+        out = out.append_column(WATERMARK, pa.array(watermarks[_buckets_of_pairs(left, right, pairs)]).cast(INSTANT))
+    after: dict[int, BucketState] = {}
+    for bucket, state in states.items():
+        tables = {name: side.chunks[bucket] for name, side in zip(_SIDES, (left, right), strict=True)}
+        after[bucket] = _swept(spec, replace(state, tables=tables, newest=int(newest[bucket])))
+    return StepsResult(after, out)
+
+
+def _buckets_of_pairs(left: _Side, right: _Side, pairs: _Pairs) -> Longs:
+    """The bucket of each row that goes out for some pairs."""
+    is_left = pairs.lefts >= 0
+    buckets = np.zeros(len(is_left), np.int64)
+    buckets[is_left] = bucket_of(left.match[pairs.lefts[is_left]])
+    buckets[~is_left] = bucket_of(right.match[pairs.rights[~is_left]])
+    return np.repeat(buckets, np.abs(pairs.weights))
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
     """The rows of one side that have something to do with this epoch, with how often they were there and are; `chunks`
-    are all rows of the side, as they are to be kept."""
+    are all rows of the side, as they are to be kept in each bucket."""
 
     rows: pa.Table
     match: Longs
     old: Longs
     new: Longs
-    chunks: Chunks
+    chunks: Mapping[int, Chunks]
 
     @property
     def changed(self) -> Flags:
@@ -147,15 +167,21 @@ class _Side:
 
 
 def _side(
-    spec: JoinSpec, state: BucketState, number: int, arrived: Sequence[pa.Table], matches: Longs, newest: int
+    spec: JoinSpec,
+    states: Mapping[int, BucketState],
+    number: int,
+    arrived: Sequence[pa.Table],
+    matches: Longs,
+    newest: Longs,
 ) -> _Side:
-    chunks = state.tables.get(_SIDES[number], Chunks(_KEYS))
+    kept = {bucket: state.tables.get(_SIDES[number], Chunks(_KEYS)) for bucket, state in states.items()}
     schema = _kept_schema(spec, number)
     if spec.is_widened:
-        chunks = chunks.in_types_of(schema)
-    stored = chunks.find(matches)
+        kept = {bucket: chunks.in_types_of(schema) for bucket, chunks in kept.items()}
+    stored = find_together(kept.values(), matches)
     before = schema.empty_table() if stored is None else stored
-    before = before.filter(pa.array(longs(before[LAST]) + spec.ttl >= newest))
+    is_young = longs(before[LAST]) + spec.ttl >= newest[bucket_of(longs(before[MATCH]))]
+    before = before if is_young.all() else before.filter(pa.array(is_young))
     fresh = [pa.table([table[name] for name in schema.names], schema=schema) for table in arrived]
     both = pa.concat_tables([before, *fresh]).combine_chunks()
     groups = group_rows(longs(both[MATCH]), longs(both[ROW]))
@@ -164,7 +190,7 @@ def _side(
     old, new = groups.sum_of(weights * is_old), np.maximum(groups.sum_of(weights), 0)
     rows = both.take(pa.array(groups.first_rows))
     rows = replaced(replaced(rows, LAST, groups.greatest_of(longs(both[LAST]))), WEIGHT, new)
-    return _Side(rows, longs(rows[MATCH]), old, new, chunks.add(rows.filter(pa.array(old != new))))
+    return _Side(rows, longs(rows[MATCH]), old, new, add_together(kept, rows.filter(pa.array(old != new))))
 
 
 def _kept_schema(spec: JoinSpec, number: int) -> pa.Schema:
@@ -183,10 +209,10 @@ class _Pairs:
     weights: Longs
 
 
-def _joined(spec: JoinSpec, left: _Side, right: _Side) -> pa.Table:
+def _joined(spec: JoinSpec, left: _Side, right: _Side) -> _Pairs:
     """The changes of the join: of pairs of which a row changed, and of rows that match nothing now or did before."""
     if spec.kind in ("semi", "anti"):
-        return _rows(spec, left, right, _tested(spec, left, right))
+        return _tested(spec, left, right)
     changed_left, unchanged_left = np.flatnonzero(left.changed), np.flatnonzero(~left.changed)
     changed_right, all_right = np.flatnonzero(right.changed), np.arange(len(right.match))
     # every pair of which a row changed, once: changed rows of the left with all, the others with changed ones
@@ -202,7 +228,7 @@ def _joined(spec: JoinSpec, left: _Side, right: _Side) -> pa.Table:
     if pads_right:
         alone = _alone(spec, right, left, turned=True)
         parts.append((np.full(len(alone), -1), np.arange(len(alone)), alone))
-    return _rows(spec, left, right, _Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True))))
+    return _Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _tested(spec: JoinSpec, left: _Side, right: _Side) -> _Pairs:

@@ -11,7 +11,7 @@ See docs/decisions/updating-state-is-kept-in-buckets.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,10 @@ from engine.updating.groups import Longs, group_rows
 BUCKETS = 32
 """Also the most tasks that an operator can be spread over. Of more each call has fewer rows, and what an epoch costs is
 the number of calls. State is kept by bucket: another number would misread it."""
+_MARK = 8
+"""Bytes before each part of Arrow's stream: four that are set, and the length of what says what the part is."""
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+"""What ends a stream: such a mark, of no length."""
 _SHIFT = 64 - (BUCKETS - 1).bit_length()
 
 
@@ -47,6 +51,16 @@ def from_bytes(content: bytes | pa.Buffer) -> list[pa.Table]:
         with pa.ipc.open_stream(source) as reader:
             tables.append(reader.read_all())
     return tables
+
+
+def from_each(contents: Iterable[bytes]) -> list[pa.Table]:
+    """The tables of several, of which each was written alone. Those with the same schema come as one: to begin with a
+    table takes Arrow longer than a hundred rows of it."""
+    batches: dict[bytes, list[bytes]] = {}
+    for content in contents:
+        schema_ends = _MARK + int.from_bytes(content[4:_MARK], "little")
+        batches.setdefault(content[:schema_ends], []).append(content[schema_ends:-_MARK])
+    return [from_bytes(b"".join((schema, *parts, _END)))[0] for schema, parts in batches.items()]
 
 
 def deal(tables: Mapping[str, pa.Table], ids: Mapping[str, Longs]) -> Iterator[tuple[int, list[pa.Table]]]:

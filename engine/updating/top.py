@@ -25,7 +25,7 @@ from engine.plan.nodes.updating_ranking import Ranking
 from engine.schema import Schema, arrow_schema, to_arrow
 from engine.updating.accumulators.base import Sorting
 from engine.updating.arrow_tables import replaced
-from engine.updating.bucket_state import NEVER, BucketState, StepResult
+from engine.updating.bucket_state import NEVER, BucketState, StepResult, StepsResult, one_by_one
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
 from engine.updating.groups import Longs, flags, group_rows, longs, moments, valid
@@ -272,7 +272,10 @@ class TopOperator:
         for bucket, parts in deal(tables, ids):
             yield bucket, to_bytes(parts)
 
-    def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
-        """One epoch of one bucket."""
+    def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
+        """One epoch of some buckets."""
+        return one_by_one(self._step, states, payloads)
+
+    def _step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
         parts = [dict(zip(_NAMES, from_bytes(payload), strict=True)) for payload in payloads]
         return step(self.spec, state, parts)

@@ -62,12 +62,11 @@ class Buckets:
         for packer, rows in parts:
             for bucket, payload in packer.pack(rows) if rows.num_rows else ():
                 payloads[bucket].append(payload)
-        out: list[Mapping[str, object]] = []
-        for bucket, bucket_payloads in payloads.items():
-            result = self.operator.step(self.states[bucket], bucket_payloads)
-            self.states[bucket] = result.state
-            out += result.out.to_pylist()
-        return out
+        if not payloads:
+            return []
+        result = self.operator.steps({bucket: self.states[bucket] for bucket in payloads}, payloads)
+        self.states.update(result.states)
+        return result.out.to_pylist()
 
 
 def fold(changes: Iterable[Mapping[str, object]]) -> Counter[tuple[object, ...]]:

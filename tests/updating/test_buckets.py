@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -21,46 +20,32 @@ from engine.updating.serialization import BUCKETS, from_bytes
 from tests.updating.streams import INSTANT, fold
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pyspark.sql import SparkSession
 
-
-class OneValue:
-    """State of one value."""
-
-    value: tuple[Any, ...] | None = None
-
-    def get(self) -> tuple[Any, ...] | None:
-        return self.value
-
-    def update(self, value: tuple[Any, ...]) -> None:
-        self.value = value
+    from engine.updating.head import BucketWrite, LargeChunk
 
 
-class Numbered(dict[Any, Any]):
-    """State of values by number."""
-
-    def getValue(self, key: Any) -> Any:  # noqa: N802 - Spark's name
-        return self.get(key)
-
-    def updateValue(self, key: Any, value: Any) -> None:  # noqa: N802 - Spark's name
-        self[key] = value
-
-    def removeKey(self, key: Any) -> None:  # noqa: N802 - Spark's name
-        del self[key]
-
-
-class State:
-    """The state of one bucket, in memory."""
+class Store:
+    """The state of a task, in memory."""
 
     def __init__(self) -> None:
-        self.value, self.numbered = OneValue(), Numbered()
-        self._statefulProcessorApiClient = SimpleNamespace(set_handle_state=lambda _: None)  # Spark's name
+        self.of_bucket: dict[int, tuple[str, bytes]] = {}
+        self.large: dict[tuple[int, int], bytes] = {}
 
-    def getValueState(self, *_: str) -> OneValue:  # noqa: N802 - Spark's name
-        return self.value
+    def heads(self, labels: Sequence[int]) -> list[tuple[str, bytes] | None]:
+        return [self.of_bucket.get(label) for label in labels]
 
-    def getMapState(self, *_: str) -> Numbered:  # noqa: N802 - Spark's name
-        return self.numbered
+    def chunks(self, label: int, chunks: Sequence[LargeChunk]) -> list[bytes]:
+        return [self.large[label, chunk.number] for chunk in chunks]
+
+    def write(self, writes: Mapping[int, BucketWrite]) -> None:
+        for label, write in writes.items():
+            self.large |= {(label, chunk.number): content for chunk, (_, content) in write.new_chunks.items()}
+            for chunk in write.gone_chunks:
+                del self.large[label, chunk.number]
+            self.of_bucket[label] = write.listing, write.small
 
 
 @pytest.mark.parametrize("remembers", [True, False])
@@ -72,7 +57,7 @@ def test_much_state_comes_back_as_it_was_left(remembers: bool) -> None:
         only_appends=True,
         ttl=1 << 50,
     )
-    operator, state, chance = AggregateOperator(spec), State(), Random(5)
+    operator, store, chance = AggregateOperator(spec), Store(), Random(5)
     expected: Counter[str] = Counter()
     changes: list[dict[str, object]] = []
     most = 0
@@ -91,14 +76,16 @@ def test_much_state_comes_back_as_it_was_left(remembers: bool) -> None:
         if not remembers:
             recent_chunks.cache_clear()  # as in a process that is new
         processor = BucketProcessor(operator)
-        processor.init(state)
-        payloads = [Row(payload=payload) for _, payload in operator.pack(rows)]
-        for out in processor.handleInputRows(0, iter(payloads), None):
-            changes += from_bytes(out.payload)[0].to_pylist()
-        most = max(most, len(state.numbered))
+        processor.keep_in(store)
+        outs: list[Row] = []
+        for bucket, payload in operator.pack(rows):
+            outs += processor.handleInputRows((LABELS[bucket],), iter([Row(payload=payload)]), None)
+        outs += processor.take_steps()
+        changes += [change for out in outs for change in from_bytes(out.payload)[0].to_pylist()]
+        most = max(most, len(store.large))
 
     assert fold(changes) == Counter(expected.items())
-    assert 1 <= len(state.numbered) <= most < 10
+    assert 1 <= len(store.large) <= most < 10
 
 
 def test_every_bucket_has_a_label_of_its_own() -> None:

@@ -43,13 +43,16 @@ class Story:
         assert isinstance(running, AggregateOperator)
         rows = packed(running.spec, NAMES, changes)
         parts = list(running.pack(rows)) if rows.num_rows else []
-        out = []
-        for bucket in {*self.buckets.states, *(bucket for bucket, _ in parts)} if asks else {b for b, _ in parts}:
-            payloads = [*([b""] if asks else []), *(payload for place, payload in parts if place == bucket)]
-            result = running.step(self.buckets.states[bucket], payloads)
-            assert running.step(self.buckets.states[bucket], payloads).out == result.out
-            self.buckets.states[bucket] = result.state
-            out += result.out.to_pylist()
+        asked = self.buckets.states if asks else ()
+        payloads = {
+            bucket: [*([b""] if asks else []), *(payload for place, payload in parts if place == bucket)]
+            for bucket in {*asked, *(bucket for bucket, _ in parts)}
+        }
+        states = {bucket: self.buckets.states[bucket] for bucket in payloads}
+        result = running.steps(states, payloads)
+        assert running.steps(states, payloads).out == result.out
+        self.buckets.states.update(result.states)
+        out = result.out.to_pylist()
         given = [row for row in out if (self.passed if row.get(BEFORE) else self.passes)(row)]
         self.given += [{name: value for name, value in row.items() if name != BEFORE} for row in given]
         return given
@@ -92,9 +95,10 @@ def test_an_aggregate_that_is_new_as_well_is_told_as_unknown(new: str) -> None:
     names = [*NAMES, new]
     spec = replace(operator(names, only_appends=True).spec, form=tuple(names), began_as=tuple(NAMES), retelling="one")
 
-    out = [AggregateOperator(spec).step(state, [b""]).out for state in story.buckets.states.values()]
+    states = story.buckets.states
+    out = AggregateOperator(spec).steps(states, {bucket: [b""] for bucket in states}).out
 
-    told = [(row["c0"], row["c1"], row["c4"], row[BEFORE]) for table in out for row in table.to_pylist()]
+    told = [(row["c0"], row["c1"], row["c4"], row[BEFORE]) for row in out.to_pylist()]
     assert sorted(told) == [("a", 2, None, False), ("a", 2, None, True), ("b", 1, None, False), ("b", 1, None, True)]
 
 

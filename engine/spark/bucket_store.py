@@ -1,0 +1,112 @@
+"""What Spark keeps of the buckets of a task, read and written for many of them in one conversation.
+
+Spark answers one question of a task after the other, and a bucket has four of them. Asked one at a time, most of what
+they cost is that two processes wait for each other in turn:
+
+    to Spark     bucket 0: its head?  bucket 4: its head?  ...     bucket 0: this head.  bucket 4: this head.  ...
+    from Spark   here it is, here it is, ...                       done, done, ...
+
+Nobody waits for good: of questions and answers one is always short, and the long ones are read as they come.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
+
+if TYPE_CHECKING:
+    from engine.updating.head import BucketWrite, LargeChunk
+
+_PROTOCOL = 0
+_BEFORE_REQUEST = struct.Struct("!ii")
+"""The version of the protocol, and the length of the request."""
+_HEAD = StructType().add("list", StringType()).add("small", BinaryType())
+_NUMBER = StructType().add("number", IntegerType())
+_CHUNK = StructType().add("chunk", BinaryType())
+
+
+class BucketStore:
+    """The state of a task: of each bucket, by its label, a head and the large chunks by number."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        # types and not their text, which Spark would be asked twice to read
+        handle.getValueState("head", _HEAD)
+        handle.getMapState("chunks", _NUMBER, _CHUNK)
+        self._client: Any = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
+
+    def heads(self, labels: Sequence[int]) -> list[tuple[str, bytes] | None]:
+        """The listing of each bucket and its small chunks; None where nothing is kept yet."""
+        answers = self._ask([request for label in labels for request in (self._choice(label), _of_head({"get": {}}))])
+        rows = [self._row(answer) for answer in answers[1::2]]
+        return [None if row is None else (row[0], bytes(row[1])) for row in rows]
+
+    def chunks(self, label: int, chunks: Sequence[LargeChunk]) -> list[bytes]:
+        """Large chunks of a bucket."""
+        keys = [self._bytes(_NUMBER, chunk.number) for chunk in chunks]
+        answers = self._ask([self._choice(label), *(_of_chunks({"getValue": {"userKey": key}}) for key in keys)])
+        contents: list[bytes] = []
+        for chunk, answer in zip(chunks, answers[1:], strict=True):
+            row = self._row(answer)
+            assert row is not None, chunk
+            contents.append(bytes(row[0]))
+        return contents
+
+    def write(self, writes: Mapping[int, BucketWrite]) -> None:
+        """Keep what is new of each bucket."""
+        self._ask([request for label, write in writes.items() for request in self._requests(label, write)])
+
+    def _requests(self, label: int, write: BucketWrite) -> Iterator[bytes]:
+        yield self._choice(label)
+        for chunk, (_, content) in write.new_chunks.items():
+            key, value = self._bytes(_NUMBER, chunk.number), self._bytes(_CHUNK, content)
+            yield _of_chunks({"updateValue": {"userKey": key, "value": value}})
+        for chunk in write.gone_chunks:
+            yield _of_chunks({"removeKey": {"userKey": self._bytes(_NUMBER, chunk.number)}})
+        yield _of_head({"valueStateUpdate": {"value": self._bytes(_HEAD, write.listing, write.small)}})
+
+    def _choice(self, label: int) -> bytes:
+        """What the requests after it are about."""
+        key = self._client._serialize_to_bytes(self._client.key_schema, (label,))  # noqa: SLF001 - see above
+        return _message({"implicitGroupingKeyRequest": {"setImplicitKey": {"key": key}}})
+
+    def _ask(self, requests: Sequence[bytes]) -> list[bytes]:
+        """Spark's answers, once all of it is asked."""
+        stream = self._client.sockfile
+        for request in requests:
+            stream.write(_BEFORE_REQUEST.pack(_PROTOCOL, len(request)))
+            stream.write(request)
+        stream.flush()
+        # all are read before one of them is complained of, so that what comes next is not taken for an answer to it
+        answers = [self._client._receive_proto_message() for _ in requests]  # noqa: SLF001 - see above
+        for status, error, _ in answers:
+            if status != 0:
+                raise PySparkRuntimeError(f"Spark cannot read or keep the state of a bucket: {error}")
+        return [value for _, _, value in answers]
+
+    def _bytes(self, fields: StructType, *values: object) -> bytes:
+        content: bytes = self._client._serialize_to_bytes(fields, values)  # noqa: SLF001 - see above
+        return content
+
+    def _row(self, answer: bytes) -> Sequence[Any] | None:
+        row: Sequence[Any] | None = self._client._deserialize_from_bytes(answer) if answer else None  # noqa: SLF001 - see above
+        return row
+
+
+def _of_head(call: Mapping[str, Any]) -> bytes:
+    return _message({"stateVariableRequest": {"valueStateCall": {"stateName": "head", **call}}})
+
+
+def _of_chunks(call: Mapping[str, Any]) -> bytes:
+    return _message({"stateVariableRequest": {"mapStateCall": {"stateName": "chunks", **call}}})
+
+
+def _message(request: Mapping[str, Any]) -> bytes:
+    from pyspark.sql.streaming.proto.StateMessage_pb2 import StateRequest  # noqa: PLC0415 - only tasks need it
+
+    content: bytes = StateRequest(**request).SerializeToString()
+    return content

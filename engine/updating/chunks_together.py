@@ -1,0 +1,98 @@
+"""The chunks of many buckets, looked up and added to as if they were those of one.
+
+What Arrow takes for a call is that of a thousand rows, and small chunks have fewer:
+
+    kept        bucket 0: [a 1, b 1] [b 2]        bucket 1: [p 1] [q 1]
+    find b, q   one table of all four, newer ones of a bucket first: [b 2, a 1, b 1, q 1, p 1], of which b 2, q 1
+    add         [b 3, p 2] is divided: bucket 0 adds b 3, bucket 1 adds p 2; chunks that are to be merged in any of the
+                buckets are sorted in one
+
+The outcome is that of each bucket on its own. See `chunks` for what is kept of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.updating.chunks import Chunks, first_of_each, is_to_be_merged, newest, rows_of
+from engine.updating.groups import Flags, Longs, group_rows, longs
+from engine.updating.serialization import bucket_of
+from engine.updating.state_columns import WEIGHT
+
+_FEW_ROWS = 4096
+"""Chunks with more rows are worth calls of their own, and would be copied for nothing where few rows are sought."""
+
+
+def find_together(kept: Iterable[Chunks], ids: Longs) -> pa.Table | None:
+    """The rows of some buckets as `Chunks.find` gives those of one."""
+    small: list[pa.Table] = []
+    large: list[pa.Table] = []
+    keys: tuple[str, ...] = ()
+    for chunks in kept:
+        # the newer chunks of a bucket must stay before its older ones
+        count = _leading_small(chunks.tables[::-1])
+        small += chunks.tables[::-1][:count]
+        large += chunks.tables[::-1][count:]
+        keys = chunks.keys
+    parts = [rows_of(table, keys[0], ids) for table in large]
+    if small:
+        rows = pa.concat_tables(small).combine_chunks()
+        sought = rows.take(pa.array(np.flatnonzero(_is_among(longs(rows[keys[0]]), ids))))
+        parts.insert(0, first_of_each(sought, keys))
+    return newest(parts, keys, drop=True) if parts else None
+
+
+def _leading_small(tables: Sequence[pa.Table]) -> int:
+    """How many there are before the first with many rows."""
+    return next((place for place, table in enumerate(tables) if table.num_rows > _FEW_ROWS), len(tables))
+
+
+def _is_among(values: Longs, ids: Longs) -> Flags:
+    """Which values are there among `ids`, which are sorted."""
+    places = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
+    is_among: Flags = ids[places] == values
+    return is_among
+
+
+def add_together(kept: Mapping[int, Chunks], changed: pa.Table) -> dict[int, Chunks]:
+    """The chunks of each bucket with the rows of `changed` that are in it, as `Chunks.add` adds those of one."""
+    keys = next(iter(kept.values())).keys
+    stacks = {bucket: [*chunks.tables] for bucket, chunks in kept.items()}
+    for bucket, rows in divided(changed, keys[0]).items():
+        stacks[bucket].append(rows)
+    due = _due(stacks, stacks)
+    while due:
+        older_stay = {bucket: len(stacks[bucket]) > 2 for bucket in due}
+        pairs = {bucket: (stacks[bucket].pop(), stacks[bucket].pop()) for bucket in due}
+        few = [bucket for bucket, pair in pairs.items() if sum(table.num_rows for table in pair) <= _FEW_ROWS]
+        # only in the oldest chunk does a weight of zero have nothing more to say
+        for bucket in set(due).difference(few):
+            stacks[bucket].append(newest(pairs[bucket], keys, drop=not older_stay[bucket]))
+        if few:
+            merged = newest([table for bucket in few for table in pairs[bucket]], keys, drop=False)
+            stays = longs(merged[WEIGHT]) != 0
+            if not stays.all():
+                stays |= np.isin(bucket_of(longs(merged[keys[0]])), [bucket for bucket in few if older_stay[bucket]])
+                merged = merged.filter(pa.array(stays)).combine_chunks()
+            parts = divided(merged, keys[0])
+            for bucket in few:
+                stacks[bucket].append(parts.get(bucket, merged.slice(0, 0)))
+        due = _due(stacks, due)
+    return {bucket: Chunks(keys, tuple(tables)) for bucket, tables in stacks.items()}
+
+
+def _due(stacks: Mapping[int, Sequence[pa.Table]], buckets: Iterable[int]) -> list[int]:
+    return [bucket for bucket in buckets if is_to_be_merged(stacks[bucket])]
+
+
+def divided(rows: pa.Table, key: str) -> dict[int, pa.Table]:
+    """The rows of each bucket that has any, of rows in the order of a key."""
+    buckets = bucket_of(longs(rows[key]))
+    groups = group_rows(buckets)
+    bounds = zip(buckets[groups.first_rows].tolist(), groups.starts.tolist(), groups.ends.tolist(), strict=True)
+    # rows in the order of the key are in that of their buckets, if not from the first bucket on
+    first = groups.first_rows.tolist()
+    return {bucket: rows.slice(row, end - start) for (bucket, start, end), row in zip(bounds, first, strict=True)}
