@@ -77,7 +77,8 @@ class EpochPart:
     targets: Sequence[Target]
     lookups: Mapping[str, Table]
     dead_letter_targets: Sequence[Target] = ()
-    _is_known_read: bool = field(default=False, init=False, compare=False, repr=False)
+    _known_read: set[tuple[int, ...]] = field(default_factory=set, init=False, compare=False, repr=False)
+    """The sinks for whose rows Spark is known to read what was released."""
 
     @property
     def branch_schemas(self) -> Sequence[Schema]:
@@ -167,34 +168,39 @@ class EpochPart:
     def _write_segments(self, frame: DataFrame, epoch: Epoch, written: Sequence[int]) -> list[SinkMessage]:
         """What tasks have written for the sinks that want rows, by their numbers."""
         messages: list[SinkMessage] = []
-        is_computed = False
+        is_computed = True
         if written:
             for_sinks = self._for_sinks(frame, written)
             writer = segment_writer([self.targets[index] for index in written], epoch)
             messages = _messages(map_in_arrow(with_numbered_columns(for_sinks), writer, MESSAGE), written)
-            reads_all = len(written) == len(self.targets) or len(self.parts.branches) == 1
-            is_computed = reads_all and self._is_read(for_sinks)
+            is_computed = self._is_read(for_sinks, written)
+        # what nobody wants must be computed all the same: it may hold state, or fail
+        if dropped := self._dropped(written):
+            rows = frame if self._only_writes else self._for_sinks(frame, dropped)
+            is_read = self._is_read(rows, dropped)
+            is_computed &= is_read
+            if is_read:
+                _compute(rows)
         if not is_computed:
-            # what nobody wants must be computed all the same: it may hold state, or fail
-            rows = frame if written else self._for_nobody(frame)
-            rows.write.format("noop").mode("append").save()
+            _compute(frame)
         return messages
 
-    def _for_nobody(self, frame: DataFrame) -> DataFrame:
-        """What has to be computed where every sink drops its rows: all that they would get."""
-        if self._only_writes:
-            return frame
-        for_sinks = self._for_sinks(frame, range(len(self.targets)))
-        return for_sinks if self._is_read(for_sinks) else frame
+    def _dropped(self, written: Sequence[int]) -> Sequence[int]:
+        """The sinks that drop their rows, but for those that only get what another sink has had computed."""
+        read = {node.index for index in written for node in walk(self.parts.writes[index]) if isinstance(node, Branch)}
+        inputs = ((index, write.input) for index, write in enumerate(self.parts.writes) if index not in written)
+        return [index for index, rows in inputs if not (isinstance(rows, Branch) and rows.index in read)]
 
-    def _is_read(self, for_sinks: DataFrame) -> bool:
-        """Whether Spark reads what was released: it does not, where it can tell that no row of it goes out. What it can
-        tell is the same in every epoch, so it is asked until it reads once."""
-        if not self._is_known_read:
-            leaves = for_sinks._jdf.queryExecution().optimizedPlan().collectLeaves()  # noqa: SLF001 - nothing else says it
+    def _is_read(self, rows: DataFrame, sinks: Sequence[int]) -> bool:
+        """Whether Spark reads what was released, for some sinks: it does not, where it can tell that no row of it goes
+        out. What it can tell is the same in every epoch, so it is asked until it reads once."""
+        if tuple(sinks) not in self._known_read:
+            leaves = rows._jdf.queryExecution().optimizedPlan().collectLeaves()  # noqa: SLF001 - nothing else says it
             names = (leaves.apply(index).nodeName() for index in range(leaves.size()))
-            self._is_known_read = not all(name in _EMPTY_LEAVES for name in names)
-        return self._is_known_read
+            if all(name in _EMPTY_LEAVES for name in names):
+                return False
+            self._known_read.add(tuple(sinks))
+        return True
 
     def _for_sinks(self, frame: DataFrame, written: Sequence[int]) -> DataFrame:
         """The rows for all sinks in one frame: as they are for one sink, else each in a struct beside the number of its
@@ -208,6 +214,10 @@ class EpochPart:
             for index, schema in zip(written, schemas, strict=True)
         ]
         return frames[0] if len(frames) == 1 else tag(frames, schemas)
+
+
+def _compute(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("append").save()
 
 
 def _messages(frame: DataFrame, written: Sequence[int]) -> list[SinkMessage]:

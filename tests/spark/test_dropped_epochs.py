@@ -50,3 +50,12 @@ def test_what_is_joined_only_to_go_nowhere_is_joined(spark: SparkSession, tmp_pa
 
     with pytest.raises(EngineError, match="zero"):
         play(spark, RunSpec("divided", sql, tmp_path / "state", max_epoch_rows=20))
+
+
+def test_what_is_joined_only_to_go_nowhere_is_joined_beside_a_sink_as_well(spark: SparkSession, tmp_path: Path) -> None:
+    options = f"connector = 'single_file', path = '{tmp_path / 'rows.json'}', format = 'json', type = 'sink'"
+    file = f"CREATE TABLE file WITH ({options});"
+    sql = f"{TICKS} {file} INSERT INTO file {COUNTED}; INSERT INTO nowhere SELECT a.n / (b.n - 10) AS n {JOINED};"
+
+    with pytest.raises(EngineError, match="zero"):
+        play(spark, RunSpec("beside", sql, tmp_path / "state", max_epoch_rows=20))
