@@ -54,8 +54,8 @@ test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a cha
 		CONTRACT_CASES=$(or $(CONTRACT_CASES),5000) JSON_CASES=$(or $(JSON_CASES),20000) \
 		HOSTILE_TEXTS=$(or $(HOSTILE_TEXTS),10000) $(PLAY) --numprocesses=3 --costs --slice=all
 
-demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
-	$(BIN)/python -m dags_examples.demo
+demo: $(READY) ## The whole story as a DAG, live on the terminal, in under three minutes: KEEP=1 leaves all running, END=1 ends that
+	$(BIN)/python -m dags_examples.demo $(if $(KEEP),--keep) $(if $(END),--end)
 
 docs: $(READY) ## Write docs/reference from the declarations, and build the site of all docs
 	$(BIN)/python -m engine.docs

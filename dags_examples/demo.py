@@ -1,10 +1,12 @@
 """`make demo`: the example DAG on this machine, told as it happens, its answers checked against DuckDB.
 
-Everything is private to one folder: an Airflow, a control plane, their logs, the data. Nothing is left running.
+Everything is private to one folder: an Airflow, a control plane, their logs, the data. Nothing is left running, unless
+`--keep` asks for it, until `--end`.
 """
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import os
 import sys
@@ -17,11 +19,17 @@ from dags_examples.demo_folder import REPOSITORY, Folder
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demonstration, in the folder that is named or in `.demo`."""
-    argv = sys.argv[1:] if arguments is None else arguments
-    folder = Folder(Path(argv[0]).resolve() if argv else REPOSITORY / ".demo")
+    parser = argparse.ArgumentParser(
+        prog="python -m dags_examples.demo", description="The example DAG, told as it happens."
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=REPOSITORY / ".demo", help="where all of it is")
+    parser.add_argument("--keep", action="store_true", help="leave Airflow and the control plane running")
+    parser.add_argument("--end", action="store_true", help="only end what was left running")
+    options = parser.parse_args(arguments)
+    folder = Folder(options.folder.resolve())
     with _alone_in(folder.root) as is_alone:
         if is_alone:
-            return _run(folder)
+            return _run(folder, keeps=options.keep, ends=options.end)
     sys.stderr.write(f"another demonstration runs in {folder.root}: wait until it has ended\n")
     return 1
 
@@ -39,13 +47,16 @@ def _alone_in(root: Path) -> Iterator[bool]:
             yield True
 
 
-def _run(folder: Folder) -> int:
+def _run(folder: Folder, *, keeps: bool, ends: bool) -> int:
     for name in [name for name in os.environ if name.startswith("AIRFLOW")]:
         del os.environ[name]
     os.environ.update(folder.environment())
-    from dags_examples.demo_story import demonstrate  # Airflow takes its home from the environment, once
+    from dags_examples import demo_story  # Airflow takes its home from the environment, once
 
-    return demonstrate(folder)
+    if ends:
+        demo_story.end(folder)
+        return 0
+    return demo_story.demonstrate(folder, keeps=keeps)
 
 
 if __name__ == "__main__":

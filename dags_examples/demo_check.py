@@ -1,21 +1,25 @@
-"""The answers of the batch tasks, worked out again by DuckDB from the raw events."""
+"""The reports of the batch tasks, worked out again by DuckDB from the orders that were written."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 import duckdb
 
-# The one thing both sides must know of each other: how a raw event becomes an order.
-ORDERS = "SELECT ordered_at, counter % 7 AS shop, (counter * 37) % 1000 AS cents FROM read_parquet('{raw}')"
 ANSWER = """
-    SELECT shop, count(*) AS orders, sum(cents) AS cents FROM ({orders})
-    WHERE ordered_at >= TIMESTAMPTZ '{start}+00' AND ordered_at < TIMESTAMPTZ '{end}+00' GROUP BY shop ORDER BY shop
+    SELECT shop, count(*), sum(cents), max(cents)
+    FROM read_json('{orders}/*.json', columns = {{'at': 'TIMESTAMPTZ', shop: 'BIGINT', cents: 'BIGINT'}})
+    WHERE "at" >= TIMESTAMPTZ '{start}+00' AND "at" < TIMESTAMPTZ '{end}+00' GROUP BY shop ORDER BY shop
 """
-SHOWN = 7
+REPORTS = 3
+
+Row: TypeAlias = tuple[int, int, int, int | None]
+"""A shop, how many orders it had, for how many cents, and the largest; nothing is known of that before the upgrade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,41 +31,45 @@ class Finding:
     table: tuple[str, ...] = ()
 
 
-def check_answers(folder: Path) -> Iterator[Finding]:
-    """Whether no raw event is lost or doubled, and whether each answer is what the raw events say."""
-    raw = f"{folder}/raw/**/*.parquet"
+def check_reports(folder: Path) -> Iterator[Finding]:
+    """Whether each report is what the orders say, and whether the column that came with the upgrade is in the last."""
+    rows: list[Row] = []
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        yield _check_raw(database, raw)
-        for answer in sorted((folder / "answers").glob("*.parquet")):
-            yield _check_hour(database, raw, answer)
+        reports = sorted((folder / "reports").glob("*.json"))
+        for report in reports:
+            rows = [
+                (row["shop"], row["orders"], row["cents"], row["largest"]) for row in json.loads(report.read_text())
+            ]
+            yield _check_hour(database, folder / "orders", report.stem, rows)
+    yield Finding(len(reports) == REPORTS, f"{len(reports)} reports of {REPORTS}")
+    has_column = bool(rows) and all(largest is not None for *_, largest in rows)
+    yield Finding(
+        has_column, f"the new column is {'there' if has_column else 'NOT there'} in the hour after the upgrade"
+    )
 
 
-def _check_raw(database: duckdb.DuckDBPyConnection, raw: str) -> Finding:
-    """Events are numbered from zero, so one that is missing or there twice shows."""
-    counts = database.execute(
-        f"SELECT count(*), count(DISTINCT counter), max(counter) + 1 FROM read_parquet('{raw}')"  # noqa: S608
-    ).fetchone()
-    rows, distinct, expected = counts or (0, 0, 0)
-    return Finding(rows == distinct == expected, f"{rows:,} raw events, {distinct:,} different, {expected:,} expected")
+def _check_hour(database: duckdb.DuckDBPyConnection, orders: Path, hour: str, reported: list[Row]) -> Finding:
+    start = datetime.strptime(hour, "%Y-%m-%dT%H")  # noqa: DTZ007 - the name of a file, in UTC
+    query = ANSWER.format(orders=orders, start=start, end=start + timedelta(hours=1))
+    right = [_as_row(row) for row in database.execute(query).fetchall()]
+    is_same = bool(right) and reported in (right, [(*row[:3], None) for row in right])
+    total = sum(count for _, count, *_ in right)
+    verdict = "the same" if is_same else "NOT the same"
+    return Finding(
+        is_same, f"{start:%Y-%m-%d %H}:00, {total:,} orders by DuckDB: the report is {verdict}", _table(reported)
+    )
 
 
-def _check_hour(database: duckdb.DuckDBPyConnection, raw: str, answer: Path) -> Finding:
-    start = datetime.strptime(answer.stem, "%Y-%m-%d-%H")  # noqa: DTZ007 - the name of a directory, in UTC
-    query = ANSWER.format(orders=ORDERS.format(raw=raw), start=start, end=start + timedelta(hours=1))
-    right = [tuple(map(int, row)) for row in database.execute(query).fetchall()]
-    written = database.execute(f"SELECT shop, orders, cents FROM read_parquet('{answer}') ORDER BY shop").fetchall()  # noqa: S608
-    answer_rows = [tuple(map(int, row)) for row in written]
-    total = sum(orders for _, orders, _ in right)
-    verdict = _verdict(answer_rows == right)
-    text = f"{start:%Y-%m-%d %H}:00, {total:,} orders by DuckDB: the batch task's table is {verdict}"
-    return Finding(answer_rows == right and total > 0, text, _table(answer_rows))
+def _as_row(values: tuple[int, ...]) -> Row:
+    shop, orders, cents, largest = map(int, values)
+    return shop, orders, cents, largest
 
 
-def _verdict(same: bool) -> str:
-    return "the same" if same else "NOT the same"
+def _table(rows: list[Row]) -> tuple[str, ...]:
+    head = f"{'shop':>6}{'orders':>10}{'cents':>12}{'largest':>9}"
+    return (head, *(f"{shop:>6}{orders:>10,}{cents:>12,}{_shown(largest):>9}" for shop, orders, cents, largest in rows))
 
 
-def _table(rows: list[tuple[int, ...]]) -> tuple[str, ...]:
-    head = f"{'shop':>6}{'orders':>10}{'cents':>12}"
-    return (head, *(f"{shop:>6}{orders:>10,}{cents:>12,}" for shop, orders, cents in rows[:SHOWN]))
+def _shown(largest: int | None) -> str:
+    return "" if largest is None else f"{largest:,}"

@@ -42,6 +42,11 @@ class Folder:
         """What happens to tasks."""
         return self.root / "journal.jsonl"
 
+    @property
+    def kept(self) -> Path:
+        """The number of the Airflow that was left running."""
+        return self.root / "kept-airflow.pid"
+
     def environment(self) -> dict[str, str]:
         """What Airflow must know before it is imported."""
         connection = {"conn_type": "arroyo", "extra": {"embedded": True, "data_dir": str(self.control_plane)}}

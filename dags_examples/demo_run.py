@@ -60,7 +60,7 @@ def main() -> int:
     journal = Journal(Path(os.environ[JOURNAL]))
     journal.write("airflow", text="Airflow sets up its database")
     upgradedb()
-    from dags_examples.hourly_batch_gate import dag
+    from dags_examples.the_whole_story import dag
 
     journal.follow(dag)
     journal.write("dag", text=f"DAG {dag.dag_id} begins")

@@ -21,8 +21,9 @@ from airflow_provider_arroyo import calls, embedded
 from airflow_provider_arroyo.answers import Checkpoint, Pipeline
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection, Endpoint
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
-from dags_examples.demo_check import Finding, check_answers
+from dags_examples.demo_check import check_reports
 from dags_examples.demo_folder import Folder
+from dags_examples.demo_kept import end_kept, keep_airflow
 
 LIMIT = timedelta(minutes=8)
 
@@ -110,11 +111,18 @@ class ControlPlane:
         return endpoint
 
 
-def demonstrate(folder: Folder) -> int:
-    """Run the demonstration; 0 when the DAG has ended well and every answer is right."""
+def end(folder: Folder) -> None:
+    """End what an earlier demonstration has left running."""
+    end_kept(folder)
+    ControlPlane(folder.control_plane).stop()
+
+
+def demonstrate(folder: Folder, *, keeps: bool = False) -> int:
+    """Run the demonstration; 0 when the DAG has ended well and every answer is right. With `keeps`, an Airflow and the
+    control plane are left running then."""
     account = Account(sys.stdout)
     plane = ControlPlane(folder.control_plane)
-    plane.stop()
+    end(folder)
     shutil.rmtree(folder.root, ignore_errors=True)
     folder.data.mkdir(parents=True)
     account.tell(f"Everything is in {folder.root}; Airflow's log is airflow.log")
@@ -127,8 +135,27 @@ def demonstrate(folder: Folder) -> int:
         plane.stop(timedelta(seconds=3))
         return 130
     account.show("")
-    plane.stop()
-    return _summarize(folder, account, ended_well)
+    if not keeps:
+        plane.stop()
+    status = _summarize(folder, account, ended_well)
+    return _keep(folder, account, plane) or status if keeps else status
+
+
+def _keep(folder: Folder, account: Account, plane: ControlPlane) -> int:
+    """Leave both running, and say where they are."""
+    account.show("Airflow starts, to be left running")
+    airflow = keep_airflow(folder)
+    account.show("")
+    if airflow is None:
+        account.tell(f"Airflow has not come up; see {folder.log}", "✘")
+        plane.stop()
+        return 1
+    server = embedded.read_server(folder.control_plane)
+    account.tell(f"Airflow        {airflow.url}, user {airflow.user}, password {airflow.password}", "✔")
+    if server is not None:
+        account.tell(f"Control plane  {server.url}, its page by: arroyo ui --data-dir {folder.control_plane}", "✔")
+    account.tell("Both run until `make demo END=1`, or the next `make demo`")
+    return 0
 
 
 def _listen() -> threading.Event:
@@ -215,20 +242,15 @@ def _line_of(pipeline: Pipeline, newest: tuple[Checkpoint, ...]) -> str:
 
 
 def _summarize(folder: Folder, account: Account, ended_well: bool) -> int:
-    findings = list(check_answers(folder.data)) if ended_well else []
+    findings = list(check_reports(folder.data)) if ended_well else []
     account.tell("The DAG has ended well" if ended_well else f"The DAG has failed; see {folder.log}", _mark(ended_well))
     for finding in findings:
         account.tell(finding.text, _mark(finding.holds))
         if finding.table:
             account.out.write("\n" + "\n".join(f"            {row}" for row in finding.table) + "\n\n")
-    good = ended_well and _are_good(findings)
+    good = ended_well and all(finding.holds for finding in findings)
     account.tell("All answers are right" if good else "Something is wrong", _mark(good))
     return 0 if good else 1
-
-
-def _are_good(findings: list[Finding]) -> bool:
-    """Everything holds, and both hours were there to be checked."""
-    return all(finding.holds for finding in findings) and sum(bool(finding.table) for finding in findings) == 2
 
 
 def _mark(good: bool) -> str:
