@@ -37,6 +37,8 @@ def keep_airflow(folder: Folder) -> KeptAirflow | None:
     url = f"http://127.0.0.1:{port}"
     environment = {
         **os.environ,
+        # it starts its parts as `airflow`
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": url,
