@@ -4,6 +4,7 @@ never sees, and with none of the headers that are between the browser and Airflo
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,6 +23,7 @@ from airflow_provider_arroyo.page.headers import PASSED
 from airflow_provider_arroyo.page.refusals import NotPassedOnError
 
 _SENT = ("accept", "content-type", "idempotency-key", "if-match", "last-event-id")
+_AS_IT_IS = {"accept-encoding": "identity"}
 _RETURNED = ("cache-control", "etag", "retry-after", "x-accel-buffering")
 _KINDS = frozenset({"application/json", "application/problem+json", "text/event-stream"})
 """What a control plane answers. Nothing else is passed on, so that no answer of its becomes a page of Airflow."""
@@ -43,7 +45,7 @@ async def pass_on(request: Request, endpoint: Endpoint, path: str) -> Response:
         sent = client.build_request(
             request.method,
             httpx.URL(f"{client.base_url}{quoted(path)}", query=request.scope.get("query_string") or None),
-            headers={**headers, "accept-encoding": "identity"},
+            headers={**headers, **_AS_IT_IS},
             content=content if content or request.method != "GET" else None,
         )
         received = await client.send(sent, stream=True)
@@ -51,6 +53,9 @@ async def pass_on(request: Request, endpoint: Endpoint, path: str) -> Response:
     except (httpx.TransportError, httpx.InvalidURL) as error:
         await client.aclose()
         raise away(error) from None
+    except httpx.DecodingError:
+        await client.aclose()
+        raise _no_control_plane() from None
     except BaseException:
         await client.aclose()
         raise
@@ -60,12 +65,12 @@ async def version_of(endpoint: Endpoint) -> str:
     """The version of the control plane, which has to answer and take the token."""
     async with _client(endpoint) as client:
         try:
-            said = await client.get("session")
-            session = said.json()["session"] if said.is_success else None
+            said = await client.send(client.build_request("GET", "session", headers=_AS_IT_IS), stream=True)
+            session = json.loads(await _read(said))["session"] if said.is_success else None
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise away(error) from None
-        except (ValueError, KeyError, TypeError):
-            raise NotPassedOnError(502, "http.bad_answer", "what answers there is no control plane") from None
+        except (httpx.DecodingError, ValueError, KeyError, TypeError):
+            raise _no_control_plane() from None
     if not isinstance(session, dict):
         raise _bad_token()
     return str(session.get("version"))
@@ -87,11 +92,26 @@ def _bad_token() -> NotPassedOnError:
     return NotPassedOnError(502, "airflow.token", "the control plane does not take the token of the connection", hint)
 
 
+def _no_control_plane() -> NotPassedOnError:
+    return NotPassedOnError(502, "http.bad_answer", "what answers there is no control plane")
+
+
 def _client(endpoint: Endpoint) -> httpx.AsyncClient:
-    settings = endpoint.settings()
-    verify = _trusted(settings["verify"]) if endpoint.url.startswith("https:") else False
+    """A client of the control plane. What is wrong with the connection is not said in its words: a token may be in
+    them."""
     timeout = httpx.Timeout(ANSWER_TIME.total_seconds(), connect=10)
-    return httpx.AsyncClient(**{**settings, "verify": verify}, timeout=timeout, follow_redirects=False)
+    try:
+        settings = endpoint.settings()
+        verify = _trusted(settings["verify"]) if endpoint.url.startswith("https:") else False
+        return httpx.AsyncClient(**{**settings, "verify": verify}, timeout=timeout, follow_redirects=False)
+    except (OSError, ValueError, httpx.InvalidURL) as error:
+        raise NotPassedOnError(
+            503,
+            "connection.invalid",
+            f"nothing can be asked with this connection: {type(error).__name__}",
+            "its host has to be a URL or a name, its password a token, and `verify` in its extra a file of "
+            "certificates on the machine of Airflow's API server",
+        ) from None
 
 
 @lru_cache(maxsize=16)
@@ -117,7 +137,7 @@ async def _answer(client: httpx.AsyncClient, received: httpx.Response) -> Respon
     is_empty = received.status_code == 204
     if received.is_redirect or received.has_redirect_location or not (is_empty or kind in _KINDS):
         await received.aclose()
-        raise NotPassedOnError(502, "http.bad_answer", "what answers there is no control plane")
+        raise _no_control_plane()
     if received.status_code == 401:
         await received.aclose()
         raise _bad_token()

@@ -307,6 +307,37 @@ def test_a_control_plane_that_is_away_is_said_to_be(server: FastAPI, plane: Fake
     assert browser.get("/arroyo/arroyo_default/").status_code == 200
 
 
+@pytest.mark.parametrize(
+    "connection",
+    [
+        {"host": "https://plane.example", "extra": {"verify": "/no/such/file.pem"}},
+        {"host": "http://two words:x"},
+        {"host": "http://plane.example", "password": "t\u20ac"},
+    ],
+)
+def test_a_connection_that_cannot_be_used_is_said_to_be(
+    server: FastAPI, monkeypatch: pytest.MonkeyPatch, connection: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_ARROYO_DEFAULT", json.dumps({"conn_type": "arroyo", **connection}))
+    browser = visitor(server)
+
+    answers = [browser.get(f"{API}/{path}") for path in ("session", "pipelines")]
+
+    assert [(it.status_code, it.json()["code"]) for it in answers] == [(503, "connection.invalid")] * 2
+    assert all(word not in answers[1].text for word in ("no/such", "two words", "t\u20ac"))
+
+
+def test_an_answer_that_cannot_be_unpacked_comes_from_no_control_plane(
+    server: FastAPI, plane: FakeControlPlane
+) -> None:
+    browser = visitor(server)
+    plane.more_headers = {"Content-Encoding": "gzip"}
+
+    answers = [browser.get(f"{API}/{path}") for path in ("session", "pipelines")]
+
+    assert [(it.status_code, it.json()["code"]) for it in answers] == [(502, "http.bad_answer")] * 2
+
+
 def test_a_token_that_the_control_plane_does_not_take_does_not_end_the_login_to_airflow(
     server: FastAPI, plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
