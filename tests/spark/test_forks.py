@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import selectors
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from engine.spark.forks import client, server
 from engine.spark.forks.start import ForkServer, start_server
 
 pytestmark = pytest.mark.unit
@@ -132,5 +136,72 @@ def test_a_folder_without_programs_has_none(tmp_path: Path, monkeypatch: pytest.
         f_flag = os.ST_NOEXEC
 
     monkeypatch.setattr(os, "statvfs", lambda _: NoPrograms)
+
+    assert start_server(tmp_path, os.environ, tmp_path / "noise") is None
+
+
+def address_of(forks: ForkServer) -> str:
+    return "\0" + forks.python.read_text().split()[-2]
+
+
+def test_a_process_and_its_program_may_end_at_once(forks: ForkServer) -> None:
+    """The server learns of both at the same time, for it waits for somebody who says nothing."""
+    program, number = waiting(forks)
+    other, number_of_other = waiting(forks)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.connect(address_of(forks))
+
+        os.kill(number, signal.SIGKILL)
+        assert has_ended(number)
+        program.kill()
+        program.communicate()
+
+    assert told(play(forks.python, "-m", MODULE, "exit", "0"))["arguments"] == ["exit", "0"]
+    assert forks.process.poll() is None
+    assert is_alive(number_of_other)
+    other.kill()
+    other.communicate()
+
+
+def requested(connection: socket.socket) -> None:
+    text = "\0".join(["/", "2", "-m", MODULE]).encode()
+    socket.send_fds(connection, [len(text).to_bytes(4, "big")], [0, 1, 2])
+    connection.sendall(text)
+
+
+def test_nothing_is_forked_for_who_has_lost_patience() -> None:
+    ours, its = socket.socketpair()
+    with ours, its:
+        requested(its)
+        its.shutdown(socket.SHUT_WR)
+
+        with pytest.raises(ValueError, match=MODULE):
+            server._received(ours)
+
+
+def test_without_memory_for_a_fork_it_is_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", no_memory)
+    answers: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as selector:
+        listener.bind("")
+        listener.listen()
+        address = listener.getsockname().decode().removeprefix("\0")
+        asking = threading.Thread(target=lambda: answers.append(client._ask(address, ["-m", MODULE])), daemon=True)
+        asking.start()
+
+        assert server.Server(listener, 0)._fork(selector) is None
+
+        asking.join(60)
+    assert answers == [client.NO_ANSWER]
+
+
+def test_on_a_full_disk_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", is_full)
 
     assert start_server(tmp_path, os.environ, tmp_path / "noise") is None

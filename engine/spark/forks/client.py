@@ -2,6 +2,7 @@
 
     Spark     starts us with `-m pyspark.daemon pyspark.worker`, and pipes as 0, 1 and 2
     we        send arguments, environment, folder and the three pipes; then wait
+    server    asks whether we still want it; forks when we say yes
     server    says how the process has ended, and we end alike
 
 When Spark ends us, our connection breaks, and the server ends the process. Where nobody answers we become Python.
@@ -29,12 +30,15 @@ def _ask(address: str, arguments: list[str]) -> bytes:
             connection.connect("\0" + address)
             socket.send_fds(connection, [len(request).to_bytes(4, "big")], [0, 1, 2])
             connection.sendall(request)
-            has_begun = connection.recv(1)
+            if not connection.recv(1):
+                return NO_ANSWER
+            # whoever gives up before this point is never forked for; afterwards only the server's end is waited for
+            connection.settimeout(None)
+            connection.sendall(b"!")
+            if not connection.recv(1):
+                return NO_ANSWER
         except OSError:
             return NO_ANSWER
-        if not has_begun:
-            return NO_ANSWER
-        connection.settimeout(None)
         ended = b""
         while len(ended) < 2 and (more := connection.recv(2 - len(ended))):
             ended += more

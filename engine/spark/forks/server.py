@@ -21,6 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 
+MAY_I, YOU_MAY, IT_IS_THERE = b"?", b"!", b"+"
+"""Asked before the fork, answered by the client, and said after it."""
 NEEDED = (
     "engine.spark.write_segments",
     "engine.spark.source",
@@ -98,7 +100,7 @@ class Server:
                             os.close(wake)
                             return request
                     else:
-                        self._end(key.fd, selector)
+                        self._end(key.fileobj, selector)
 
     def _fork(self, selector: selectors.BaseSelector) -> Request | None:
         """The request, in the process that is to be it; None here."""
@@ -108,7 +110,13 @@ class Server:
         except (OSError, ValueError):
             client.close()
             return None
-        child = os.fork()
+        try:
+            child = os.fork()
+        except OSError:  # no memory, or too many processes
+            for descriptor in request.descriptors:
+                os.close(descriptor)
+            client.close()
+            return None
         if child == 0:
             for connection in (client, self.listener, *self._clients.values()):
                 connection.close()
@@ -117,7 +125,7 @@ class Server:
             os.close(descriptor)
         self._clients[child] = client
         selector.register(client, selectors.EVENT_READ)
-        _tell(client, b"+")
+        _tell(client, IT_IS_THERE)
         return None
 
     def _reap(self, selector: selectors.BaseSelector) -> None:
@@ -134,12 +142,14 @@ class Server:
                 selector.unregister(client)
                 client.close()
 
-    def _end(self, descriptor: int, selector: selectors.BaseSelector) -> None:
-        """End the process of a client that Spark has ended."""
-        child = next(child for child, client in self._clients.items() if client.fileno() == descriptor)
-        client = self._clients.pop(child)
-        selector.unregister(client)
-        client.close()
+    def _end(self, client: object, selector: selectors.BaseSelector) -> None:
+        """End the process of a client that Spark has ended, unless it has just ended by itself."""
+        child = next((child for child, its_client in self._clients.items() if its_client is client), None)
+        if child is None:
+            return
+        connection = self._clients.pop(child)
+        selector.unregister(connection)
+        connection.close()
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGTERM)
 
@@ -168,6 +178,9 @@ def _received(client: socket.socket) -> Request:
         folder, count, *rest = bytes(text).decode(errors="surrogateescape").split("\0")
         arguments, variables = rest[: int(count)], rest[int(count) :]
         if len(arguments) < 2 or arguments[0] != _MODULE:
+            raise ValueError(arguments)
+        client.sendall(MAY_I)
+        if client.recv(1) != YOU_MAY:  # it has lost patience, and is Python by now
             raise ValueError(arguments)
     except (OSError, ValueError):
         for descriptor in descriptors:

@@ -37,15 +37,32 @@ class ForkServer:
 
 def start_server(folder: Path, environment: Mapping[str, str], noise: Path) -> ForkServer | None:
     """A server for one session, with its program in a folder of that session; None where that cannot be: its socket has
-    a name in Linux alone, and the folder may lie where no program can be run. What it prints goes to `noise`."""
-    if sys.platform != "linux" or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+    a name in Linux alone, and the folder may lie where no program can be run, or on a disk that is full. What it prints
+    goes to `noise`."""
+    try:
+        if sys.platform != "linux" or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+            return None
+        # the name of the socket is no secret: the server hears only processes of the same user
+        address = f"arroyo-forks-{secrets.token_hex(8)}"
+        program = _write_program(folder, address)
+        return ForkServer(program, _start(address, environment, noise))
+    except OSError:
         return None
-    # the name of the socket is no secret: the server hears only processes of the same user
-    address = f"arroyo-forks-{secrets.token_hex(8)}"
+
+
+def _write_program(folder: Path, address: str) -> Path:
+    program = folder / "python"
+    words = [sys.executable, "-I", "-S", client.__file__, address]
+    program.write_text(f'#!/bin/sh\nexec {" ".join(map(shlex.quote, words))} "$@"\n')
+    program.chmod(0o700)
+    return program
+
+
+def _start(address: str, environment: Mapping[str, str], noise: Path) -> subprocess.Popen[bytes]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, noise.open("ab") as printed:
         listener.bind("\0" + address)
         listener.listen(64)
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "engine.spark.forks.server", str(listener.fileno())],
             # Spark has all its Python processes hash alike, and compute with one thread
             env={**environment, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
@@ -53,8 +70,3 @@ def start_server(folder: Path, environment: Mapping[str, str], noise: Path) -> F
             pass_fds=(listener.fileno(),),
             start_new_session=True,  # Ctrl-C on the terminal is for the driver to answer
         )  # fmt: skip
-    program = folder / "python"
-    words = [sys.executable, "-I", "-S", client.__file__, address]
-    program.write_text(f'#!/bin/sh\nexec {" ".join(map(shlex.quote, words))} "$@"\n')
-    program.chmod(0o700)
-    return ForkServer(program, process)
