@@ -37,10 +37,11 @@ class Endpoint:
         return {"base_url": f"{self.url.rstrip('/')}/api/v1", "headers": headers, "verify": verify, "trust_env": is_tls}
 
 
-def request(call: ApiCall[Any]) -> dict[str, Any]:
+def request(call: ApiCall[Any], answer_time: timedelta = ANSWER_TIME) -> dict[str, Any]:
     """The call as httpx takes it."""
     headers = {"Idempotency-Key": call.key} if call.key else {}
-    timeout = httpx.Timeout((ANSWER_TIME + call.hold).total_seconds(), connect=10)
+    seconds = answer_time.total_seconds()
+    timeout = httpx.Timeout(seconds + call.hold.total_seconds(), connect=min(10, seconds))
     parts: dict[str, Any] = {"method": call.method, "url": call.path, "headers": headers, "timeout": timeout}
     return {**parts, "params": dict(call.query)} | ({} if call.body is None else {"json": call.body})
 
@@ -66,8 +67,9 @@ def unreachable(call: ApiCall[Any], error: httpx.TransportError) -> UnreachableE
 class ControlPlaneConnection:
     """A blocking connection. After a failure the address is looked up anew: an embedded server may have moved."""
 
-    def __init__(self, find_endpoint: Callable[[], Endpoint]) -> None:
+    def __init__(self, find_endpoint: Callable[[], Endpoint], answer_time: timedelta = ANSWER_TIME) -> None:
         self._find_endpoint = find_endpoint
+        self._answer_time = answer_time
         self._client: httpx.Client | None = None
 
     def __enter__(self) -> Self:
@@ -81,7 +83,7 @@ class ControlPlaneConnection:
         if self._client is None:
             self._client = httpx.Client(**self._find_endpoint().settings())
         try:
-            response = self._client.request(**request(call))
+            response = self._client.request(**request(call, self._answer_time))
         except httpx.TransportError as error:
             self._disconnect()
             raise unreachable(call, error) from error

@@ -11,14 +11,24 @@ asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Lineage
-from airflow_provider_arroyo.errors import ArroyoError
-from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+from airflow_provider_arroyo.control_plane import ControlPlaneConnection, Endpoint
+from airflow_provider_arroyo.embedded import adopt
+from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
+from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
+
+PATIENCE = timedelta(seconds=4)
+"""How long a control plane may take. OpenLineage gives all of it ten seconds (its `execution_timeout`), and after them
+it tells nothing of the task at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,7 @@ def of_pipeline(hook: ArroyoHook, pipeline: str, result: Mapping[str, Any]) -> T
     """A task that lets a pipeline run, and has come to that result; None where nothing is known of it."""
     from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
 
-    lineage = _ask(hook, pipeline)
+    lineage = _ask(hook, [pipeline]).get(pipeline)
     if lineage is None:
         return None
     return TaskLineage(
@@ -52,7 +62,7 @@ def of_readers(
     known."""
     from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
 
-    known = {pipeline: lineage for pipeline in dict(tables) if (lineage := _ask(hook, pipeline)) is not None}
+    known = _ask(hook, dict(tables))
     read = {
         (dataset.namespace, dataset.name): dataset
         for pipeline, table in tables
@@ -69,12 +79,31 @@ def of_readers(
     )
 
 
-def _ask(hook: ArroyoHook, pipeline: str) -> Lineage | None:
-    try:
-        return hook.send(calls.get_lineage(pipeline))
-    except ArroyoError as error:
-        hook.log.info("OpenLineage is told nothing of what pipeline %s reads and writes: %s", pipeline, error)
-        return None
+def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:
+    """The lineage of those pipelines that the control plane tells it of. Once too much time has passed it is asked no
+    more, whether it has answered or not."""
+    known = {}
+    end = time.monotonic() + PATIENCE.total_seconds()
+    with ControlPlaneConnection(partial(_endpoint, hook), PATIENCE) as connection:
+        for pipeline in pipelines:
+            try:
+                known[pipeline] = connection.send(calls.get_lineage(pipeline))
+            except ArroyoError as error:
+                hook.log.info("OpenLineage is told nothing of what pipeline %s reads and writes: %s", pipeline, error)
+            if time.monotonic() > end:
+                break
+    return known
+
+
+def _endpoint(hook: ArroyoHook) -> Endpoint:
+    return to_endpoint(hook.get_connection(hook.arroyo_conn_id), embedded=_running)
+
+
+def _running(data_dir: Path) -> Endpoint:
+    """An embedded control plane, which is not started to be asked this."""
+    if endpoint := adopt(data_dir):
+        return endpoint
+    raise UnreachableError(f"no embedded control plane runs in {data_dir}")
 
 
 def _certificates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[dict[str, Any]]:

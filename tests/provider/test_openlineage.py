@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections import deque
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +165,44 @@ def test_a_control_plane_that_says_nothing_leaves_a_task_without_datasets(
 
     assert event["inputs"] == []
     assert event["run"]["facets"]["arroyo_certificate"]["certificates"][0]["id"]
+
+
+def test_a_control_plane_that_hangs_is_asked_once_and_not_for_long(
+    plane: FakeControlPlane, airflow_run: tasks.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("orders", "clicks"):
+        plane.add(name, watermarks=deque([FIVE]), certifies=True, lineage=told_by_the_engine(name))
+    gate = WatermarkSensor(task_id="g", pipeline=["orders", "clicks"], past=FIVE)
+    airflow_run.execute(gate)
+    asked: list[object] = []
+    monkeypatch.setattr("airflow_provider_arroyo.lineage.PATIENCE", timedelta(seconds=0.2))
+    plane.on_head, plane.gate = asked.append, threading.Event()
+
+    begun = time.monotonic()
+
+    try:
+        event = event_of(gate)
+    finally:
+        plane.gate.set()
+
+    assert time.monotonic() - begun < 10, "OpenLineage has given it up before"
+    assert len(asked) == 1
+    assert event["inputs"] == []
+    assert len(event["run"]["facets"]["arroyo_certificate"]["certificates"]) == 2
+
+
+def test_an_embedded_control_plane_is_not_started_for_it(
+    plane: FakeControlPlane, airflow_run: tasks.Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]), certifies=True)
+    gate = WatermarkSensor(task_id="g", pipeline="clicks", past=FIVE)
+    airflow_run.execute(gate)
+    extra = {"embedded": True, "data_dir": str(tmp_path)}
+    monkeypatch.setenv("AIRFLOW_CONN_ARROYO_DEFAULT", json.dumps({"conn_type": "arroyo", "extra": extra}))
+    monkeypatch.setattr("airflow_provider_arroyo.embedded._start", lambda *_: pytest.fail("it is started"))
+
+    assert event_of(gate)["inputs"] == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_task_that_has_come_to_nothing_tells_nothing(plane: FakeControlPlane) -> None:
