@@ -12,7 +12,7 @@ from engine.api.answers import Page
 from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
-from engine.api.stored_options import HIDDEN, read_config, shown_config, split_secrets
+from engine.api.stored_options import read_config, shown_config, split_secrets
 from engine.api.stored_rules import WhoDep, administrators, in_use, refuse_id
 from engine.connectors import find_connector
 from engine.connectors.base import Connector
@@ -20,7 +20,7 @@ from engine.connectors.option_schemas import secret_options
 from engine.errors import StoredExistsError
 from engine.instants import to_micros
 from engine.jobs import ids
-from engine.jobs.probes import ProbeOrder, ProbeResult
+from engine.jobs.probes import HIDDEN, ProbeOrder, ProbeResult
 from engine.store import stored_tables, stored_uses
 from engine.store.stored_tables import StoredConnection
 

@@ -122,6 +122,19 @@ def test(body: ConnectionTablePost, who: WhoDep, context: ContextDep) -> Streami
     return StreamingResponse(events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
+@ROUTER.post("/schemas/test", responses=refusals(400))
+def test_schema(body: TableSchema) -> None:
+    """Say whether a schema can be one of a table; nobody is asked, and nothing is kept. Refused with all that is
+    wrong with it."""
+    from engine.sql.stored.checking import check_table  # noqa: PLC0415 - the server is there sooner
+
+    options = body.options()
+    of_files = options.get("format") in {"parquet", "csv"}
+    stand_in = {"path": "/schema"} if of_files else {"topic": "schema", "bootstrap_servers": "schema:9092"}
+    connector = "filesystem" if of_files else "kafka"
+    check_table("schema", connector, body.listed(), {"type": "source", **stand_in, **options}, {})
+
+
 @ROUTER.delete("/{table}", status_code=204, responses=refusals(404, 409))
 def remove(table: str, context: ContextDep) -> None:
     """Delete a table; refused while a pipeline uses it. What it stands for is not touched."""

@@ -18,9 +18,9 @@ from engine.connectors.options import name_of
 from engine.connectors.secret_values import is_secret, refers_to_secret
 from engine.errors import OptionValueError, SecretValueError
 from engine.formats import FORMATS
+from engine.jobs.probes import HIDDEN
 from engine.store.stored_tables import Options
 
-HIDDEN = "**********"
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 """User and password in a URL."""
 _LONGEST_SECRET = 16_384

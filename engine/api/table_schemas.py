@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, model_validator
 from engine import types
 from engine.api.bodies import Body
 from engine.api.stored_options import Values
-from engine.errors import OptionValueError, TableColumnError
+from engine.errors import OptionValueError, TableColumnError, UnsupportedRequestError
 from engine.formats import FORMATS
 from engine.sql.stored.spelling import spell_name
 
@@ -82,7 +82,9 @@ class TableSchema(Body):
         description="The columns as CREATE TABLE lists them, with event time and watermark; they win over `fields`.",
     )
     definition: dict[str, Any] | None = Field(
-        default=None, description='The columns as the text of a schema: `{"type": "avroSchema", "schema": "..."}`.'
+        default=None,
+        description='The columns as the text of a schema, as `{"avro_schema": "..."}`. It is refused '
+        "(`request.unsupported`): `fields` or `columns` list them.",
     )
     inferred: bool | None = Field(default=None, description="Of a sink: whether it has the columns of its rows.")
     primary_keys: tuple[str, ...] = Field(default=(), description="The columns that say which row it is.")
@@ -95,6 +97,10 @@ class TableSchema(Body):
 
     def listed(self) -> str:
         """The columns as CREATE TABLE lists them."""
+        if self.definition is not None:
+            raise UnsupportedRequestError(
+                "columns are not made of the text of a schema", hint="list them in `fields` or `columns`"
+            )
         if self.columns is not None:
             return self.columns
         strangers = [key for key in self.primary_keys if key not in {field.name for field in self.fields}]

@@ -1,11 +1,12 @@
-"""The process of a test: `python -m engine.driver.probe`, with the order on its standard input and the answer on its
-standard output. It has the environment of a driver, and changes nothing of what it asks."""
+"""The process of a test: `python -m engine.driver.probe SECONDS`, with the order on its standard input and the
+answer on its standard output. It has the environment of a driver, and changes nothing of what it asks."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -18,9 +19,13 @@ from engine.jobs.probes import ProbeOrder, ProbeResult
 from engine.sql.stored.checking import check_connection, check_table
 from engine.sql.tables.create_connection import read_connections
 
+_LEAST = 1.0
+"""Zero would be no end at all."""
+
 
 def main() -> int:
-    """Play one test."""
+    """Play one test. Its first argument is after how many seconds it ends itself, should whoever asked be gone."""
+    _end_after(float(sys.argv[1]))
     logging.disable(logging.CRITICAL)
     order = ProbeOrder(**json.load(sys.stdin))
     answer = os.dup(1)
@@ -37,6 +42,12 @@ def main() -> int:
     with os.fdopen(answer, "w") as output:
         json.dump(asdict(result), output)
     os._exit(0)  # clients of other systems have threads that go on
+
+
+def _end_after(seconds: float) -> None:
+    """Have the system end this process, whatever a client of another system waits for in it."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, _LEAST))
 
 
 def _play(order: ProbeOrder) -> ProbeResult:

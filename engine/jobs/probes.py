@@ -11,14 +11,20 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from engine.errors import ProbeBusyError
 from engine.jobs.driver_environment import driver_environment
+from engine.secret_references import SECRET_PREFIX
 
+HIDDEN = "**********"
+"""What is shown instead of a secret."""
+_SHORTEST = 4
+"""Shorter secrets are in any text."""
 _MOST_OF_ANSWER = 4 * 1024 * 1024
 
 
@@ -72,23 +78,36 @@ class LocalProbes:
 
     def _ask(self, order: ProbeOrder, secrets: Mapping[str, str]) -> ProbeResult:
         script = f"{json.dumps(dict(order.options))}\n{order.connections}"
+        environment = driver_environment(os.environ, self.inherited, script, secrets)
+        seconds = f"{self.limit.total_seconds():g}"
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "engine.driver.probe"],
+                [sys.executable, "-m", "engine.driver.probe", seconds],
                 input=json.dumps(asdict(order)).encode(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,  # a client may write there whatever it was told
-                env=driver_environment(os.environ, self.inherited, script, secrets),
+                env=environment,
                 timeout=self.limit.total_seconds(),
                 start_new_session=True,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            seconds = f"{self.limit.total_seconds():g}"
             return ProbeResult(f"there was no answer within {seconds} seconds", True, "connector.unavailable")
         except OSError as error:
             return ProbeResult(f"the test cannot be played: {error.strerror}", True, "run.failed")
-        return _read(done.stdout, done.returncode)
+        result = _read(done.stdout, done.returncode)
+        hidden = [value for name, value in environment.items() if name.startswith(SECRET_PREFIX)]
+        return replace(
+            result, message=_without(hidden, result.message), hint=_without(hidden, result.hint or "") or None
+        )
+
+
+def _without(secrets: Iterable[str], text: str) -> str:
+    """The text without secrets that a client has put into it, also as a URL or a literal would hold them."""
+    for secret in sorted((secret for secret in secrets if len(secret) >= _SHORTEST), key=len, reverse=True):
+        for spelling in (secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]):
+            text = text.replace(spelling, HIDDEN)
+    return text
 
 
 def _read(answer: bytes, code: int) -> ProbeResult:

@@ -125,7 +125,8 @@ def _open_vault(directory: DataDirectory, secrets_key: str | None) -> Vault:
 def _check_vault(database: Database) -> None:
     """A key that does not fit is noticed now, and not by a driver that has to start at night."""
     with database.reading() as connection:
-        for sealed in connection.exec_driver_sql("SELECT sealed FROM secrets").scalars():
+        query = "SELECT sealed FROM secrets UNION ALL SELECT sealed FROM stored_secrets"
+        for sealed in connection.exec_driver_sql(query).scalars():
             database.vault.unseal(sealed)
 
 

@@ -62,6 +62,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/connection_profiles/{profile}",
             "/connection_tables",
             "/connection_tables/test",
+            "/connection_tables/schemas/test",
             "/connection_tables/{table}",
             "/udfs",
             "/udfs/{udf}",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -17,9 +20,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from engine.api.plan_query import plan_query
-from engine.errors import ProbeBusyError
+from engine.errors import ProbeBusyError, SecretsKeyError
 from engine.jobs.probes import LocalProbes, ProbeOrder, ProbeResult
 from engine.store import pipeline_secrets
+from engine.store.database import open_database
 from tests.api import arroyo_shapes as shapes
 from tests.api.conftest import Plane
 
@@ -263,6 +267,39 @@ def test_a_table_that_is_wrong_is_refused(plane: Plane, change: dict[str, object
     assert ask(plane, "GET", "/connection_tables")["data"] == []
 
 
+DEFINITIONS = ({"avro_schema": "{}"}, {"type": "jsonSchema", "schema": "{}"}, {})
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS)
+def test_the_text_of_a_schema_is_not_taken_and_forgotten(plane: Plane, definition: dict[str, object]) -> None:
+    schema = {**ORDERS["schema"], "definition": definition}  # type: ignore[dict-item]
+    body = {**ORDERS, "config": {**ORDERS["config"], "bootstrap_servers": "b:9092"}, "schema": schema}  # type: ignore[dict-item]
+
+    for path, sent in (("", body), ("/test", body), ("/schemas/test", schema)):
+        assert refused(plane, "POST", f"/connection_tables{path}", sent) == (400, "request.unsupported")
+    assert ask(plane, "GET", "/connection_tables")["data"] == []
+
+
+def test_a_schema_is_tried_without_a_table(plane: Plane) -> None:
+    columns = "at TIMESTAMP NOT NULL, WATERMARK FOR at AS at - INTERVAL '5 seconds'"
+
+    for schema in (ORDERS["schema"], {"format": "avro", "columns": columns}, {"format": "parquet", "columns": "a INT"}):
+        assert ask(plane, "POST", "/connection_tables/schemas/test", schema) is None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"format": "jason", "columns": "a TEXT"},
+        {"format": {"avro": {"schema": "none"}}, "columns": "a TEXT"},
+        {"format": "json", "fields": [{"name": "a", "type": "int128"}]},
+        {"format": "json", "columns": "a TEXT) WITH (connector = 'blackhole'); SELECT 1; --"},
+    ],
+)
+def test_a_schema_that_is_wrong_is_refused(plane: Plane, schema: object) -> None:
+    assert refused(plane, "POST", "/connection_tables/schemas/test", schema)[0] == 400
+
+
 def at_once(*actions: Callable[[], object]) -> list[object]:
     results: list[object] = []
     threads = [threading.Thread(target=lambda action=action: results.append(action())) for action in actions]
@@ -392,3 +429,30 @@ def test_more_tests_than_there_may_be_are_refused() -> None:
 
     with pytest.raises(ProbeBusyError):
         probes.ask(ProbeOrder("t", "stdout", {}, ""), {})
+
+
+def test_a_test_shows_nothing_of_its_secrets() -> None:
+    said = LocalProbes().ask(ProbeOrder("c", "hush hush", {}), {"k": "hush hush"})
+
+    assert (said.is_wrong, said.message) == (True, "there is no connector '**********'")
+
+
+def test_a_test_ends_itself_when_nobody_is_there_to_end_it() -> None:
+    asked = subprocess.Popen(
+        [sys.executable, "-m", "engine.driver.probe", "1"], stdin=subprocess.PIPE, start_new_session=True
+    )
+
+    with asked:  # its standard input stays open, and so it waits for an order that does not come
+        try:
+            assert asked.wait(timeout=60) == -signal.SIGALRM
+        finally:
+            asked.kill()
+
+
+def test_a_control_plane_does_not_start_without_the_key_of_what_it_keeps(plane: Plane) -> None:
+    ask(plane, "POST", "/connection_profiles", SHOP)
+    plane.context.database.close()
+    plane.context.directory.secrets_key.unlink()
+
+    with pytest.raises(SecretsKeyError):
+        open_database(plane.context.directory)

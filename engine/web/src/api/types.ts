@@ -2145,7 +2145,7 @@ export interface TableSchema {
   fields?: SourceField[];
   /** The columns as CREATE TABLE lists them, with event time and watermark; they win over `fields`. */
   columns?: string | null;
-  /** The columns as the text of a schema: `{"type": "avroSchema", "schema": "..."}`. */
+  /** The columns as the text of a schema, as `{"avro_schema": "..."}`. It is refused (`request.unsupported`): `fields` or `columns` list them. */
   definition?: Record<string, unknown> | null;
   /** Of a sink: whether it has the columns of its rows. */
   inferred?: boolean | null;
