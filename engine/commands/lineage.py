@@ -57,13 +57,22 @@ def _show(arguments: Namespace, datasets: Datasets) -> int:
     if arguments.json:
         say(datasets.model_dump_json(by_alias=True, exclude_none=True, indent=2))
         return 0
-    names = {(dataset.namespace, dataset.name): dataset.facets.arroyo_table.table for dataset in datasets.inputs}
-    for line in _lines(datasets, names):
+    for line in _lines(datasets, _tables(datasets)):
         say(line)
     return 0
 
 
-def _lines(datasets: Datasets, names: Mapping[tuple[str, str], str]) -> Iterator[str]:
+def _tables(datasets: Datasets) -> Mapping[tuple[str, str, str], str]:
+    """What the script calls the table of a column. Several tables that read one place may have it."""
+    tables: dict[tuple[str, str, str], list[str]] = {}
+    for dataset in datasets.inputs:
+        for column in dataset.facets.columns.fields:
+            place = (dataset.namespace, dataset.name, column.name)
+            tables.setdefault(place, []).append(dataset.facets.arroyo_table.table)
+    return {place: "|".join(names) for place, names in tables.items()}
+
+
+def _lines(datasets: Datasets, names: Mapping[tuple[str, str, str], str]) -> Iterator[str]:
     for dataset in datasets.outputs:
         table = dataset.facets.arroyo_table
         yield f"{table.table}: {table.uri or table.connector}"
@@ -77,10 +86,10 @@ def _lines(datasets: Datasets, names: Mapping[tuple[str, str], str]) -> Iterator
         yield f"  {'rows'.ljust(width)}  {_uses(lineage.dataset, names) or 'all'}"
 
 
-def _uses(inputs: Sequence[InputField], names: Mapping[tuple[str, str], str]) -> str:
+def _uses(inputs: Sequence[InputField], names: Mapping[tuple[str, str, str], str]) -> str:
     """The columns, each with the ways in which it is used."""
     return ", ".join(
-        f"{names[each.namespace, each.name]}.{each.field} "
+        f"{names[each.namespace, each.name, each.field]}.{each.field} "
         f"({', '.join(use.subtype.lower() + ', masked' * use.masking for use in each.transformations)})"
         for each in inputs
     )

@@ -159,12 +159,13 @@ def _facet(lineage: ColumnLineage, names: Mapping[str, DatasetName]) -> ColumnLi
 
 
 def _fields(origins: Iterable[Origin], names: Mapping[str, DatasetName]) -> Iterator[InputField]:
-    """The columns among some origins, each once with all its uses."""
-    uses: dict[tuple[str, str], list[Transformation]] = {}
+    """The columns among some origins, each once with all its uses, also where several tables read one place."""
+    uses: dict[tuple[DatasetName, str], list[Transformation]] = {}
     for origin in sorted(origins):
         kind: Literal["DIRECT", "INDIRECT"] = "DIRECT" if origin.is_direct else "INDIRECT"
         transformation = Transformation(type=kind, subtype=origin.use, masking=origin.is_masked)
-        uses.setdefault((origin.table, origin.column), []).append(transformation)
-    for (table, column), transformations in uses.items():
-        name = names[table]
+        known = uses.setdefault((names[origin.table], origin.column), [])
+        if transformation not in known:
+            known.append(transformation)
+    for (name, column), transformations in uses.items():
         yield InputField(namespace=name.namespace, name=name.name, field=column, transformations=transformations)

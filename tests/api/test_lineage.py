@@ -55,6 +55,25 @@ def test_the_command_line_shows_it_of_a_file(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out == SHOWN
 
 
+TWO_OF_ONE_TOPIC = """
+CREATE TABLE a (id BIGINT, x DOUBLE) WITH ({topic}, type = 'source');
+CREATE TABLE b (id BIGINT, y DOUBLE) WITH ({topic}, type = 'source');
+CREATE TABLE o (x DOUBLE, y DOUBLE) WITH (connector = 'blackhole', type = 'sink');
+INSERT INTO o SELECT a.x, b.y FROM a JOIN b ON a.id = b.id;
+""".replace("{topic}", "connector = 'kafka', bootstrap_servers = 'k:9092', topic = 't', format = 'json'")
+
+
+def test_of_tables_that_read_one_place_the_one_with_the_column_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "two.sql"
+    script.write_text(TWO_OF_ONE_TOPIC)
+
+    assert main(["lineage", str(script)]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert shown == [["x", "a.x", "(identity)"], ["y", "b.y", "(identity)"], ["rows", "a|b.id", "(join)"]]
+
+
 def test_either_a_file_or_a_pipeline_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lineage"]) == 2
     assert "--pipeline" in capsys.readouterr().err
