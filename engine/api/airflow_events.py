@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import httpx
 from pydantic import BaseModel, SecretStr
 
+from engine.api.stored_options import HIDDEN
 from engine.connectors.addresses import Resolve, check_url, resolve
 from engine.connectors.secret_values import fill_in
 from engine.errors import PushRefusedError, PushUnclearError, PushUnreachableError, TargetUnavailableError
@@ -61,6 +62,7 @@ class AirflowEvents:
         self._environ = environ
         self._lookup = lookup
         self._token: str | None = None
+        self._sent: set[str] = set()
         verify = ssl.create_default_context() if push.url.startswith("https:") else False
         self._http = httpx.Client(
             timeout=_TIMEOUT, follow_redirects=False, trust_env=False, transport=transport, verify=verify
@@ -110,7 +112,7 @@ class AirflowEvents:
         answer = self._authorized("POST", "/api/v2/assets/events", body)
         if answer.status_code >= 500:
             raise PushUnclearError(
-                f"Airflow at {self.push.url} answers {_said(answer)}", hint="see the log of its API server"
+                f"Airflow at {self.push.url} answers {self._said(answer)}", hint="see the log of its API server"
             )
         self._check(answer)
 
@@ -143,6 +145,7 @@ class AirflowEvents:
             ),
             self._environ(),
         )
+        self._sent |= {each.get_secret_value() for each in (login.password, login.token) if each is not None}
         if login.token is not None:
             return login.token.get_secret_value()
         if login.password is None:
@@ -158,6 +161,7 @@ class AirflowEvents:
             raise PushRefusedError(
                 f"{push.url}/auth/token gives no token", hint="is it the API server of an Airflow 3?"
             )
+        self._sent.add(token)
         return token
 
     def _send(self, method: str, path: str, body: Mapping[str, object] | None, token: str | None) -> httpx.Response:
@@ -200,7 +204,7 @@ class AirflowEvents:
     def _check(self, answer: httpx.Response) -> httpx.Response:
         if answer.is_success:
             return answer
-        words = f"Airflow at {self.push.url} answers {_said(answer)}"
+        words = f"Airflow at {self.push.url} answers {self._said(answer)}"
         if answer.status_code >= 500:
             raise PushUnreachableError(words, hint="see the log of its API server")
         hint = "see the URL, and what the user may do: see assets and their events, and make such events"
@@ -208,9 +212,13 @@ class AirflowEvents:
             hint = "name the URL that it leads to: redirects are not followed"
         raise PushRefusedError(words, hint=hint)
 
-
-def _said(answer: httpx.Response) -> str:
-    return f"{answer.status_code} {answer.text[:200]}".strip()
+    def _said(self, answer: httpx.Response) -> str:
+        """The beginning of an answer, without the secrets that were sent: who refuses a request may repeat it."""
+        text = answer.text
+        for secret in sorted(self._sent - {""}, key=len, reverse=True):
+            for spelled in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+                text = text.replace(spelled, HIDDEN)
+        return f"{answer.status_code} {text[:200]}".strip()
 
 
 def _json(answer: httpx.Response) -> dict[str, Any]:

@@ -222,14 +222,17 @@ def _described(connection: Connection, context: Context, consumer: Consumer) -> 
 
 
 def _let_be_pushed(connection: Connection, consumer: Consumer, push: Push | None) -> None:
-    """Let deliveries be pushed there from now on; asked again for the same place, the next one is tried at once."""
+    """Let deliveries be pushed there from now on; asked again for the same place, the next one is tried at once. With
+    another login what is in doubt there stays so."""
     before = pushes.find(connection, consumer)
     if push is None:
         pushes.put(connection, consumer, None)
     elif before is not None and before.push == push:
         pushes.put(connection, consumer, replace(before, state=replace(before.state, due=None)))
     else:
-        pushes.put(connection, consumer, Pushed(push))
+        is_there = before is not None and (before.push.url, before.push.asset) == (push.url, push.asset)
+        doubt = before.state.doubt if before is not None and is_there else None
+        pushes.put(connection, consumer, Pushed(push).doubts(doubt))
 
 
 def _check_same(there: Consumer, wanted: Consumer, start: datetime | None) -> None:

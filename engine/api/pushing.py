@@ -21,7 +21,7 @@ from engine.instants import FAR_FUTURE
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.fault_points import PushPoint
 from engine.jobs.partitions import Consumer
-from engine.jobs.pushes import SETTLING, Chance, Doubt, Push, Pushed
+from engine.jobs.pushes import LONGEST_PAUSE, SETTLING, Chance, Doubt, Push, Pushed
 from engine.jobs.status import JobEvent
 from engine.jobs.time_buckets import key_of
 from engine.secret_references import SECRET_PREFIX
@@ -66,8 +66,9 @@ class Pusher:
             delivery = next(iter(partitions.waiting(connection, consumer, 1)), None)
         if pushed is None:
             return FAR_FUTURE
-        if pushed.state.due is not None and pushed.state.due > context.clock():
-            return pushed.state.due
+        now = context.clock()
+        if pushed.state.due is not None and now < pushed.state.due <= now + LONGEST_PAUSE:
+            return pushed.state.due  # one that is later is of a clock that was set back since
         if delivery is None:
             # what nobody has taken yet is not worked out: an Airflow that is away fills nothing
             found = give(context, self.name, 1)
@@ -98,8 +99,8 @@ class Pusher:
             # an event would start the DAG of the partition: what tells of it is `voided` of the next one
             self._settle(todo, None)
             return None
-        if state.doubt is not None and self.context.clock() < state.doubt.since + SETTLING:
-            return state.doubt.since + SETTLING
+        if state.doubt is not None and (settled := self._settled(todo, state.doubt)) > self.context.clock():
+            return settled
         airflow, name = self._open(todo), delivery_id(todo.consumer, delivery.sequence)
         place = airflow.place()
         doubt = state.doubt
@@ -112,6 +113,8 @@ class Pusher:
         try:
             airflow.tell(place, key_of(delivery.bucket.start) if push.with_keys else None, _extra(todo))
         except PushUnclearError:
+            # a login may have come before it was posted, and the answer was waited for: it settles from now on
+            self._write(todo, todo.pushed.doubts(Doubt(delivery.sequence, after, self.context.clock())))
             raise
         except EngineError:
             self._write(todo, todo.pushed.doubts(None))
@@ -120,6 +123,13 @@ class Pusher:
         self._settle(todo, self.context.clock())
         reach(PushPoint.AFTER_ACK)
         return None
+
+    def _settled(self, todo: _Next, doubt: Doubt) -> datetime:
+        """When what is in doubt is stored, or never will be: counted anew where the clock was set back since."""
+        now = self.context.clock()
+        if doubt.since > now:
+            self._write(todo, todo.pushed.doubts(replace(doubt, since=now)))
+        return min(doubt.since, now) + SETTLING
 
     def _open(self, todo: _Next) -> AirflowEvents:
         if self._airflow is None or self._airflow.push != todo.pushed.push:

@@ -23,6 +23,8 @@ class StandInAirflow:
     away: str | None = None
     cannot_list: bool = False
     """As it is while a run is queued that an event has started."""
+    repeats: bool = False
+    """Whether it refuses a login as what checks bodies does, with the body."""
     valid: str = "token-1"
     logins: int = 0
     has_asset: bool = True
@@ -63,6 +65,8 @@ class StandInAirflow:
         return httpx.Response(200, json={"asset_events": self.events[::-1][offset : offset + limit]})
 
     def _log_in(self, request: httpx.Request) -> httpx.Response:
+        if self.repeats:
+            return httpx.Response(422, json={"detail": [{"type": "missing", "input": json.loads(request.content)}]})
         if request.method == "POST" and json.loads(request.content) != {"username": "me", "password": PASSWORD}:
             return httpx.Response(401, json={"detail": "invalid"})
         self.logins += 1

@@ -16,7 +16,7 @@ from engine.api.pushing import Pusher
 from engine.cli import main
 from engine.connectors.addresses import ALLOWED
 from engine.instants import FAR_FUTURE
-from engine.jobs.pushes import LONGEST_PAUSE, Push, pause
+from engine.jobs.pushes import LONGEST_PAUSE, SETTLING, Push, pause
 from tests.api.conftest import T0, Plane
 from tests.api.stand_in_airflow import PASSWORD, StandInAirflow
 from tests.api.stand_in_server import StandInServer
@@ -144,6 +144,40 @@ def test_what_was_in_doubt_when_the_control_plane_was_killed_is_looked_for_befor
     assert hours.airflow.told == ["closed 00", "closed 01", "closed 02"]
 
 
+def test_a_doubt_settles_from_when_the_answer_was_given_up_and_over_a_clock_that_is_set_back(
+    hours: Pushing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell = AirflowEvents.tell
+
+    def slow(*arguments: Any) -> None:
+        hours.plane.now += timedelta(seconds=35)  # a login anew, and then the answer, both waited for
+        tell(*arguments)
+
+    hours.airflow.faults += ["lost request"]
+    with monkeypatch.context() as waiting:
+        waiting.setattr(AirflowEvents, "tell", slow)
+        assert hours.pusher.step() is None
+        assert hours.pusher.step() == hours.plane.now + SETTLING
+    hours.plane.now -= timedelta(hours=5)
+
+    assert hours.pusher.step() == hours.plane.now + SETTLING
+    assert hours.airflow.posted() == 1
+    hours.wait_and_push()
+
+    assert hours.airflow.told == ["closed 00", "closed 01", "closed 02"]
+
+
+def test_what_is_in_doubt_stays_so_with_another_login(hours: Pushing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARROYO_SECRET_TOKEN", "token-1")
+    hours.airflow.faults += ["lost answer"]
+    hours.push_all()
+
+    follow(hours.plane, push={"url": URL, "asset": "hours", "token": "{{ secret:TOKEN }}"})
+    hours.wait_and_push()
+
+    assert hours.airflow.told == ["closed 00", "closed 01", "closed 02"]
+
+
 def test_what_is_in_doubt_waits_while_airflow_cannot_list_events(hours: Pushing) -> None:
     hours.airflow.faults += ["lost answer"]
     hours.airflow.cannot_list = True
@@ -193,6 +227,19 @@ def test_a_wrong_password_is_shown_without_it_and_tried_again_when_it_is_set(
     hours.push_all()
 
     assert len(hours.airflow.told) == 3, "who asks again has it tried at once"
+
+
+def test_an_answer_that_repeats_what_was_sent_is_shown_without_the_secrets(
+    hours: Pushing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARROYO_SECRET_AIRFLOW", 'quo"ted')
+    hours.airflow.repeats = True
+    hours.push_all()
+
+    assert hours.state["error_code"] == "partition.push_refused"
+    assert "username" in hours.state["error"]
+    assert "quo" not in hours.state["error"]
+    assert "quo" not in hours.plane.http.get("/api/v1/pipelines/orders/events").text
 
 
 def test_the_secret_of_the_pipeline_goes_before_that_of_the_environment(hours: Pushing, monkeypatch: Any) -> None:
