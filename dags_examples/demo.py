@@ -27,6 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--end", action="store_true", help="only end what was left running")
     options = parser.parse_args(arguments)
     folder = Folder(options.folder.resolve())
+    if not folder.is_for_demonstrations:
+        sys.stderr.write(f"{folder.root} holds something else, and would be emptied: name a new folder\n")
+        return 1
     with _alone_in(folder.root) as is_alone:
         if is_alone:
             return _run(folder, keeps=options.keep, ends=options.end)

@@ -47,6 +47,17 @@ class Folder:
         """The number of the Airflow that was left running."""
         return self.root / "kept-airflow.pid"
 
+    @property
+    def is_for_demonstrations(self) -> bool:
+        """Whether it may be emptied: there is nothing, or what a demonstration has left, which begins with data."""
+        try:
+            names = {path.name for path in self.root.iterdir()}
+        except FileNotFoundError:
+            return True
+        except NotADirectoryError:
+            return False
+        return names <= {self.data.name} or self.log.name in names
+
     def environment(self) -> dict[str, str]:
         """What Airflow must know before it is imported."""
         connection = {"conn_type": "arroyo", "extra": {"embedded": True, "data_dir": str(self.control_plane)}}

@@ -73,12 +73,16 @@ def end_kept(folder: Folder) -> None:
             os.killpg(group, number)
             end = time.monotonic() + 10
             while time.monotonic() < end:
+                with suppress(ChildProcessError):  # it may be ours, and is there until it is waited for
+                    os.waitpid(group, os.WNOHANG)
                 os.killpg(group, 0)
                 time.sleep(0.1)
 
 
-def _is_ours(pid: int, folder: Folder) -> bool:
-    """Whether a process has that number which works in our folder: numbers come again."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cwd").readlink() == folder.root
+def _is_ours(group: int, folder: Folder) -> bool:
+    """Whether a process of that group works in our folder: numbers come again, and its first may have been killed."""
+    for process in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            if os.getpgid(int(process.name)) == group and (process / "cwd").readlink() == folder.root:
+                return True
     return False

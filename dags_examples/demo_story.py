@@ -128,12 +128,17 @@ def demonstrate(folder: Folder, *, keeps: bool = False) -> int:
     account.tell(f"Everything is in {folder.root}; Airflow's log is airflow.log")
     interrupted = _listen()
     try:
-        ended_well = _run(folder, account, plane, interrupted)
+        return _play(folder, account, plane, interrupted, keeps=keeps)
     except KeyboardInterrupt:
         account.show("")
         account.tell("Interrupted; ending what was started")
+        end_kept(folder)
         plane.stop(timedelta(seconds=3))
         return 130
+
+
+def _play(folder: Folder, account: Account, plane: ControlPlane, interrupted: threading.Event, *, keeps: bool) -> int:
+    ended_well = _run(folder, account, plane, interrupted)
     account.show("")
     if not keeps:
         plane.stop()
