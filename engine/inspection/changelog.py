@@ -20,7 +20,7 @@ from engine.inspection.bytes_read import BytesReader, NotAsWrittenError, unpack_
 _MAGIC = b"LZ4Block"
 _STORED, _PACKED = 0x10, 0x20
 _SEED, _MASK = 0x9747B28C, 0x0FFFFFFF
-_END, _PUT, _DELETE = 0, 1, 2
+_END, _PUT, _DELETE = 0, 1, 16
 
 
 def read_changes(path: Path) -> Iterator[tuple[bytes, bytes | None]]:
