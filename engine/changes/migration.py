@@ -36,6 +36,7 @@ from engine.plan.nodes import (
     is_updating,
 )
 from engine.plan.operators import Operator
+from engine.plan.panes import fit_for_panes
 from engine.plan.reads import read_by
 from engine.plan.retained_state import needs_values
 from engine.plan.tree import Node, inputs_of, walk
@@ -63,6 +64,8 @@ def migration_of(old: Operator, new: Operator, after: Program, *, held_back: boo
     new_keys, new_aggregates, new_readers = _parts(new)
     if keys != new_keys:
         return ""
+    if isinstance(old.node, WindowAggregate) and old.node.by_pane is not None:
+        return _migration_of_panes(old, new, after, held_back=held_back)
     if not aggregates or not new_aggregates:
         return "one without aggregates cannot be moved yet"
     if not (old.is_read_in_order and new.is_read_in_order):
@@ -91,6 +94,21 @@ def migration_of(old: Operator, new: Operator, after: Program, *, held_back: boo
         has_wider_keys=_types_of_keys(old) != _types_of_keys(new),
         held_back=held_back and bool(unknown),
     )
+
+
+def _migration_of_panes(old: Operator, new: Operator, after: Program, *, held_back: bool) -> Migration | str:
+    """How windows go on that are kept by pane: with whatever aggregates can be kept so, in any order."""
+    if any(part.was is not None for part in old.columns):
+        return "its windows are kept by pane, and cannot be moved to wider numbers yet"
+    if new.number not in fit_for_panes(after.operators):
+        return "its windows are kept by pane, and it could not be kept so any more"
+    _, aggregates, _ = _parts(old)
+    _, new_aggregates, _ = _parts(new)
+    places = tuple(aggregates.index(part) if part in aggregates else None for part in new_aggregates)
+    unknown = {place for place, old_place in enumerate(places) if old_place is None}
+    if unknown and not held_back and (complaints := _Unknown(after, new, unknown).complaints()):
+        return f"{'; '.join(complaints)}, unless --hold-back {old.id} leaves out the windows that are open"
+    return Migration(old.number, places, (), (), (), held_back=held_back and bool(unknown))
 
 
 def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:

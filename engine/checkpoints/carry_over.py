@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,6 +38,7 @@ from engine.checkpoints.forms import write_forms
 from engine.checkpoints.layout import StatePaths, write_json, write_text
 from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
 from engine.checkpoints.operator_form import is_data, operator_numbers, read_form
+from engine.checkpoints.panes import write_panes
 from engine.checkpoints.savepoints import link
 from engine.checkpoints.spark_log import CommitRecord, PlannedEpoch
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
@@ -90,13 +91,15 @@ def carry_over(
     sources: SourceChoice = _NO_CHOICE,
     withheld: Withheld = _NOTHING_WITHHELD,
     forms: Forms = _NO_FORMS,
+    panes: Collection[int] = (),
     new_lineage: Callable[[], str] = new_id,
 ) -> None:
     """The next run is one of the new query. `operators` has for each operator of it that keeps its state the number
     of the old one; all others begin empty. `sources` says which sources are meant where a table has several, and which
-    tables are read anew; `withheld` which aggregates of the new query are not known in which windows, and `forms` of
-    which aggregates the state of others may still be. Raises StateNotKeptError, with nothing changed, when that cannot
-    be. Killed in the middle it has changed nothing, or all."""
+    tables are read anew; `withheld` which aggregates of the new query are not known in which windows, `forms` of
+    which aggregates the state of others may still be, and `panes` which operators are kept by pane. Raises
+    StateNotKeptError, with nothing changed, when that cannot be. Killed in the middle it has changed nothing, or
+    all."""
     finish_swap(paths)
     if findings := examine(paths):
         raise findings[0].error()
@@ -118,6 +121,7 @@ def carry_over(
     _put_notes(staging, paths, {name for name, source in zip(new.notes, order, strict=True) if source is not None})
     write_withheld(checkpoint, withheld)
     write_forms(checkpoint, forms)
+    write_panes(checkpoint, panes)
     write_json(staging / paths.pipeline.name, query.to_json())
     write_lineage(staging / paths.lineage.name, read_lineage(paths.lineage).forked_at(old.epoch, new_lineage()))
     commit_swap(paths)

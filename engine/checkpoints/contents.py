@@ -2,7 +2,7 @@
 
 Epoch 41 of a store that has 40.zip, 41_aa.changelog, 41_bb.changelog and 42_aa.changelog, and 43_aa.changelog:
 
-    metadata, withheld.json, forms.json, sources/*, offsets/40, offsets/41, commits/40, commits/41
+    metadata, withheld.json, forms.json, panes.json, sources/*, offsets/40, offsets/41, commits/40, commits/41
     42_aa.changelog    version 42 is what epoch 41 has made
     41_aa.changelog    commits/40 names the id aa; 41_bb is of a run that was killed
     40.zip             the newest snapshot below, and the SSTs it names
@@ -36,13 +36,15 @@ WITHHELD = "withheld.json"
 """What of the state is not to be shown (`withheld.py`)."""
 FORMS = "forms.json"
 """What the state of operators was of when they were changed (`forms.py`)."""
+PANES = "panes.json"
+"""Of which operators the state is kept by pane (`panes.py`)."""
 _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot)$")
 
 
 def files_of(checkpoint: Path, epoch: int) -> Iterator[Path]:
     """The files of an epoch, relative to the checkpoint. One that vanishes meanwhile raises FileNotFoundError."""
     yield Path("metadata")
-    yield from (Path(name) for name in (WITHHELD, FORMS) if (checkpoint / name).exists())
+    yield from (Path(name) for name in (WITHHELD, FORMS, PANES) if (checkpoint / name).exists())
     for log in ("offsets", "commits"):
         yield from (Path(log) / str(number) for number in (epoch - 1, epoch) if number >= 0)
     yield from _below(checkpoint, Path("sources"))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.manifest import read_manifest
+from engine.checkpoints.panes import read_panes
 from engine.compile import Program, compile_script
 from engine.errors import NoStateError, OtherFormatError, RecompiledError, ScriptRefused
 from engine.plan.fingerprint import differ_in_format
+from engine.plan.panes import with_panes
 from engine.udf.declared import UdfFile
 
 
@@ -62,8 +64,9 @@ def query_of_savepoint(savepoint: Path) -> RunningQuery:
 
 
 def compile_running(query: RunningQuery, *, udfs: Sequence[UdfFile] = (), connections: str = "") -> Program:
-    """The program that the state is of, with its functions if it names them, and else with `udfs`. Refused where the
-    script does not give it any more: what its operators keep would be told from something else."""
+    """The program that the state is of, with its functions if it names them, and else with `udfs`; what the state keeps
+    by pane is marked. Refused where the script does not give it any more: what its operators keep would be told from
+    something else."""
     try:
         program = compile_script(query.sql, udfs=query.udfs or udfs, connections=connections)
     except ScriptRefused as error:
@@ -72,7 +75,8 @@ def compile_running(query: RunningQuery, *, udfs: Sequence[UdfFile] = (), connec
             hint="give its functions with --old-udf and its connections with --connections",
         ) from error
     if program.fingerprint == query.fingerprint:
-        return program
+        by_pane = read_panes(StatePaths(query.place).checkpoint)
+        return replace(program, parts=with_panes(program.parts, by_pane, program.operators))
     if differ_in_format(query.fingerprint, program.fingerprint):
         raise OtherFormatError(
             f"the state in {query.place} was written by another version of the engine",

@@ -43,6 +43,7 @@ _SETTINGS = {
     "quick": "true starts the run sooner, at the price of speed later",
     "fuse": "on has the tasks of the sources leave out what no query wants; on by default",
     "count_state": "on counts the rows that windows keep; off by default",
+    "by_pane": "on keeps windows by pane, where they can be and begin with nothing; off by default",
 }
 
 
@@ -149,6 +150,7 @@ def _run(arguments: Namespace) -> int:
             quick=run_settings.quick,
             fuse=run_settings.fuse,
             count_state=run_settings.count_state,
+            by_pane=run_settings.by_pane,
             stand_ins=arguments.stand_ins,
             keeps_state=state_dir is not None,
             start_from=read_starts(arguments.start_from, "--start-from"),

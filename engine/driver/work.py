@@ -69,6 +69,7 @@ class SparkWork:
             quick=settings.quick,
             fuse=settings.fuse,
             count_state=settings.count_state,
+            by_pane=settings.by_pane,
             start_from=settings.start_from,
             backfill=settings.backfill,
             owner=assignment.pipeline_id,

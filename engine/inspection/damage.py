@@ -62,6 +62,11 @@ class Kind(Enum):
         "of which aggregates the keys of a changed query may be kept is not known, and no run starts",
         _RESTORE,
     )
+    PANES = About(
+        "damage.panes",
+        "of which operators windows are kept by pane is not known, and no run starts",
+        _RESTORE,
+    )
     SUM = About(
         "damage.sum",
         "the file beside it with its sums is no such file: whether the file is as it was written cannot be told",

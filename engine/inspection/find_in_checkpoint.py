@@ -11,6 +11,7 @@ from engine.checkpoints import contents, spark_log
 from engine.checkpoints.forms import read_forms
 from engine.checkpoints.layout import read_json
 from engine.checkpoints.operator_form import read_form
+from engine.checkpoints.panes import read_panes
 from engine.checkpoints.withheld import read_withheld
 from engine.inspection.attempts import attempt, with_sums
 from engine.inspection.bytes_read import NotAsWrittenError
@@ -39,6 +40,8 @@ def checkpoint_damage(checkpoint: Path) -> Iterator[Damage]:
         yield from attempt(Kind.WITHHELD, checkpoint / contents.WITHHELD, lambda _: read_withheld(checkpoint))
     if (checkpoint / contents.FORMS).exists():
         yield from attempt(Kind.FORMS, checkpoint / contents.FORMS, lambda _: read_forms(checkpoint))
+    if (checkpoint / contents.PANES).exists():
+        yield from attempt(Kind.PANES, checkpoint / contents.PANES, lambda _: read_panes(checkpoint))
     yield from _source_damage(checkpoint)
     yield from _state_damage(checkpoint, epoch)
 

@@ -18,7 +18,7 @@ from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, Wind
 from engine.plan.operators import Operator
 from engine.plan.window_columns import are_kept_apart, columns_of_aggregate
 
-_OF_BUCKETS = {"_n": "rows", "_last": "last change"}
+_OF_BUCKETS = {"_n": "rows", "_last": "last change", "_pane": "pane"}
 
 
 def names_of_window(operator: Operator, keys: Sequence[str], values: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -47,9 +47,9 @@ def name_in_bucket(operator: Operator, table: str, column: str) -> str | None:
         return None
     place, _, part = column[1:].partition(".")
     match operator.node, column[0], place.isdigit():
-        case UpdatingAggregate(keys=keys), "k", True:
+        case UpdatingAggregate(keys=keys) | WindowAggregate(keys=keys), "k", True:
             return show(keys[int(place)].expr)
-        case UpdatingAggregate(aggregates=aggregates), "m", True:
+        case UpdatingAggregate(aggregates=aggregates) | WindowAggregate(aggregates=aggregates), "m", True:
             name = aggregate_name(aggregates[int(place)].aggregate)
             return name if part == "0" else f"{name}.{part}"
         case UpdatingAggregate(aggregates=aggregates), "a", True if table[1:].isdigit():

@@ -22,7 +22,7 @@ from engine.inspection.store import read_store
 from engine.instants import from_micros
 from engine.plan.nodes import WindowAggregate
 from engine.plan.operators import Operator
-from engine.updating.state_columns import LAST
+from engine.updating.state_columns import LAST, PANE
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def operator_named(program: Program, name: str) -> Operator:
 
 def is_kept_by_spark(operator: Operator) -> bool:
     """Whether Spark has to be asked for the rows of an operator."""
-    return isinstance(operator.node, WindowAggregate)
+    return isinstance(operator.node, WindowAggregate) and operator.node.by_pane is None
 
 
 def committed_epoch(paths: StatePaths) -> int:
@@ -120,4 +120,4 @@ def _rows_of_partition(checkpoint: Path, number: int, files: Sequence[Path], ope
 
 def _instant(column: str, value: object) -> object:
     """Our own times are kept in microseconds."""
-    return from_micros(value) if column == LAST and isinstance(value, int) and value >= 0 else value
+    return from_micros(value) if column in (LAST, PANE) and isinstance(value, int) and value >= 0 else value

@@ -25,8 +25,11 @@ from engine.inspection.table import read_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from engine.updating.chunks import Chunks
     from engine.updating.head import LargeChunk
 
+PANES = "panes"
+"""What the table of a bucket is called that has windows by pane (`updating/panes.py`)."""
 _HEADS, _CHUNKS = "head", "chunks"
 
 
@@ -61,10 +64,10 @@ class StoreContent:
         listing, small = binary_fields(head, 2)
         try:
             tables = read_head(listing.decode(), small, self._chunk).state.tables
-            rows = [(name, chunks.all()) for name, chunks in tables.items()]
+            rows = [(name, table) for name, chunks in tables.items() for table in _rows_of(name, chunks)]
         except (ValueError, KeyError, TypeError, OSError, StopIteration) as error:
             raise NotAsWrittenError("holds a bucket that cannot be read") from error
-        return [(name, table) for name, table in rows if table is not None]
+        return rows
 
     def _chunk(self, chunk: LargeChunk) -> pa.Table:
         from engine.updating.serialization import from_bytes  # noqa: PLC0415 - see above
@@ -74,6 +77,14 @@ class StoreContent:
             if blake2b(content, digest_size=16).hexdigest() == chunk.digest:
                 return from_bytes(content)[0]
         raise KeyError(chunk.digest)
+
+
+def _rows_of(name: str, chunks: Chunks) -> Iterator[pa.Table]:
+    """What chunks hold. Those of panes are added up only when windows close: none of them is newer than another."""
+    if name == PANES:
+        yield from chunks.tables
+    elif (rows := chunks.all()) is not None:
+        yield rows
 
 
 def read_store(files: Iterable[Path]) -> StoreContent:

@@ -216,6 +216,7 @@ def fits(assignment: Assignment) -> bool:
         fuse=usual.fuse,
         linger=usual.linger,
         count_state=usual.count_state,
+        by_pane=usual.by_pane,
     )
     return assignment.parallelism == 1 and of_session == usual
 

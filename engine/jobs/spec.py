@@ -24,6 +24,7 @@ RUN_SETTINGS: Mapping[str, str] = {
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
     "fuse": "`on` has the tasks of the sources leave out what no query wants, and merge rows; `on` by default.",
     "count_state": "`on` counts the rows that windows keep, at the price of a look-up for each; `off` by default.",
+    "by_pane": "`on` keeps windows by pane, where they can be and begin with nothing; `off` by default.",
     "start_from": "Where tables begin of which nothing was read yet: `clicks=earliest; orders=latest`.",
     "history_from": "The instant from which on history is read, by event time; then the job ends.",
     "history_to": "The instant before which history is read.",
@@ -51,6 +52,7 @@ class RunSettings:
     max_epoch_rows: int | None = None
     fuse: bool = True
     count_state: bool = False
+    by_pane: bool = False
     start_from: Mapping[str, StartPosition] = field(default_factory=dict)
     backfill: Backfill | None = None
 
@@ -71,6 +73,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
         fuse=texts.get("fuse", "on").lower() == "on",
         count_state=texts.get("count_state", "off").lower() == "on",
+        by_pane=texts.get("by_pane", "off").lower() == "on",
         start_from=starts,
         backfill=backfill,
     )
@@ -107,7 +110,10 @@ def _complaint(name: str, text: str) -> str | None:
             return f"linger must be a length of time of at most 10 seconds, such as '250 ms', and is {text!r}"
         case "max_epoch_rows" if not (text.isascii() and text.isdigit() and int(text) > 0):
             return f"max_epoch_rows must be a whole number greater than zero, and is {text!r}"
-        case "fuse" | "count_state" | "then_continue" | "partial_windows" if text.lower() not in ("on", "off"):
+        case "fuse" | "count_state" | "by_pane" | "then_continue" | "partial_windows" if text.lower() not in (
+            "on",
+            "off",
+        ):
             return f"{name} must be on or off, and is {text!r}"
         case _ if name not in RUN_SETTINGS:
             return f"{name!r} is not a setting of a pipeline"

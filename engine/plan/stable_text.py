@@ -37,7 +37,7 @@ TAGS: Mapping[type, str] = {
     nodes.Over: "Over(input, window, functions)",
     nodes.Top: "Top(input, window, order, limit, offset)",
     nodes.Unnest: "Unnest(input, name, array)",
-    nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates; pin)",
+    nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates; pin, by_pane)",
     nodes.Partials: "Partials(input, condition, stretch, keys, columns, aggregates)",
     nodes.LateRows: "LateRows(input, window)",
     nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form, pin, formerly, formers, "

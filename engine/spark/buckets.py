@@ -49,11 +49,15 @@ LABELS = (
 any number of tasks that divides it gets buckets in turn, and no task more than one above another."""
 
 
-class Bucketed(Protocol):
-    """An operator: how a task deals out its rows, and the step of a bucket."""
+class Packing(Protocol):
+    """How a task deals out its rows."""
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
         """The rows of each bucket, packed."""
+
+
+class Bucketed(Packing, Protocol):
+    """An operator: how a task deals out its rows, and the step of a bucket."""
 
     def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
         """One epoch of some buckets, by their numbers."""
@@ -64,10 +68,8 @@ def run_in_buckets(
 ) -> DataFrame:
     """The rows, with the columns of `schema`, that the steps of all buckets send out. Each input comes with how it is
     packed. In the epoch that they are `asked_in` all buckets take a step, by a payload that is empty."""
-    packed = reduce(
-        DataFrame.union, [map_in_arrow(rows, _packer(packing, asked_in), PACKED) for rows, packing in parts]
-    )
-    return map_in_arrow(_stepped(packed, BucketProcessor(operator)), _unpack, schema)
+    packed = reduce(DataFrame.union, [map_in_arrow(rows, packer(packing, asked_in), PACKED) for rows, packing in parts])
+    return map_in_arrow(_stepped(packed, BucketProcessor(operator)), unpack, schema)
 
 
 def _stepped(packed: DataFrame, processor: BucketProcessor) -> DataFrame:
@@ -94,7 +96,11 @@ _ROWS_AT_ONCE = 200_000
 """Rows are summed up together in the task before they are packed: the more there are, the fewer are left to be sent."""
 
 
-def _packer(operator: Bucketed, asked_in: int | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def packer(
+    operator: Packing, asked_in: int | None = None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a task does with its rows: pack them for their buckets."""
+
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa  # noqa: PLC0415 - only tasks need it
 
@@ -132,7 +138,8 @@ def _epoch() -> int:
     return int(number)
 
 
-def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a task does with that which buckets have sent out: make rows of it."""
     from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
 
     for batch in batches:
@@ -144,7 +151,7 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 _OPEN: list[StatefulProcessorApiClient] = []
 
 
-def _hold_open(handle: StatefulProcessorHandle) -> None:
+def hold_open(handle: StatefulProcessorHandle) -> None:
     """Keep a task's connection to its state open until the next task of this process begins.
 
     At the end of a task Spark interrupts whoever listens to that connection, which closes it. Where Python has said
@@ -184,7 +191,7 @@ class BucketProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
         self.keep_in(BucketStore(handle))
-        _hold_open(handle)
+        hold_open(handle)
 
     def keep_in(self, store: BucketStore) -> None:
         """Begin a task, whose state is in the store."""

@@ -34,6 +34,7 @@ from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.forms import read_forms
 from engine.checkpoints.late_batches import LateBatch
 from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.panes import is_begun, read_panes, write_panes
 from engine.checkpoints.withheld import read_withheld
 from engine.compile import Program, compile_script
 from engine.connectors.base import SinkContext, Table
@@ -43,6 +44,7 @@ from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
 from engine.instants import now
 from engine.plan.forms import with_forms
+from engine.plan.panes import fit_for_panes, with_panes
 from engine.plan.withheld import withhold
 from engine.process_endings import count_memory_kills
 from engine.spark.begun_epochs import BegunEpochs
@@ -248,6 +250,7 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         now,
         finish,
         spec.start_from,
+        by_pane=spec.by_pane,
     )
     return _begun(replace(prepared, claim=fresh))
 
@@ -274,7 +277,9 @@ def _run(
 ) -> Outcome:
     listeners.on_sign(StartStep.PLANNING)
     program, checkpoint = prepared.program, prepared.paths.checkpoint
-    parts = program.parts
+    if prepared.spec.by_pane and not is_begun(checkpoint):
+        write_panes(checkpoint, fit_for_panes(program.operators))
+    parts = with_panes(program.parts, read_panes(checkpoint), program.operators)
     if forms := read_forms(checkpoint):
         newest = spark_log.newest_commit(checkpoint)
         parts = with_forms(parts, forms, program.operators, 0 if newest is None else newest + 1)

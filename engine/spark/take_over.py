@@ -46,8 +46,10 @@ from engine.delivery.faults import reach
 from engine.delivery.manifests import find_manifest
 from engine.errors import NoStateError, NothingToSaveError, StateNotKeptError, UpgradeRefusedError
 from engine.plan.nodes import Retelling
+from engine.plan.panes import with_panes
 from engine.spark.left_sinks import refuse_left_sinks
 from engine.spark.migrate import migrate
+from engine.spark.pane_upgrades import open_in_panes, panes_after
 from engine.spark.printers.expressions import to_sql
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
@@ -72,10 +74,13 @@ def take_over(
     clock: Callable[[], datetime],
     finish: Callable[[Program], None],
     start_from: Mapping[str, StartPosition],
+    *,
+    by_pane: bool = False,
 ) -> Claim:
     """Make the state that is held the query's own. An epoch that a sink may have taken for good is finished by the old
     query first: `finish` runs a program until it has committed it. Any other that was begun is the new query's.
-    `start_from` must name tables only that the old query has not read, or that are read anew.
+    `start_from` must name tables only that the old query has not read, or that are read anew. Windows that begin with
+    nothing are kept `by_pane` where they can be, all others as they are kept.
     Refused, with the old state as it was, when something would be lost that the upgrade does not accept."""
     refuse_another_history(paths, upgrade)
     before = compile_running(query_of_state(paths.root), udfs=_files(query), connections=connections)
@@ -93,15 +98,24 @@ def take_over(
     save_before(paths, upgrade, clock)
     with scratch(paths) as folder:
         skeleton = folder / "checkpoint"
-        build_skeleton(spark, program, held.parallelism, skeleton)
+        panes = panes_after(before, program, plan.kept, by_pane=by_pane)
+        paned = replace(program, parts=with_panes(program.parts, panes, program.operators))
+        build_skeleton(spark, paned, held.parallelism, skeleton)
         reach(StatePoint.AFTER_SKELETON)
         sources = SourceChoice(plan.sources, plan.dropped_sources)
         by_number = {operator.number: operator for operator in program.operators}
-        open_windows = migrate(spark, paths.checkpoint, skeleton, by_number, plan.migrated)
+        # what is kept by pane goes on as it lies there, whatever becomes of its aggregates
+        moved = {number: migration for number, migration in plan.migrated.items() if number not in panes}
+        left = {number: migration for number, migration in plan.migrated.items() if number in panes}
+        open_windows = {
+            **open_in_panes(paths.checkpoint, by_number, left),
+            **migrate(spark, paths.checkpoint, skeleton, by_number, moved),
+        }
         kept = {number: old for number, old in plan.kept.items() if number not in plan.migrated}
         withheld = carried(read_withheld(paths.checkpoint), kept, plan.migrated, open_windows)
         forms = carried_forms(read_forms(paths.checkpoint), kept, plan.reformed, retellings)
-        carry_over(paths, skeleton, kept, query, sources=sources, withheld=withheld, forms=forms)
+        lying = {number: old for number, old in plan.kept.items() if number not in moved}
+        carry_over(paths, skeleton, lying, query, sources=sources, withheld=withheld, forms=forms, panes=panes)
     bring_home(paths.checkpoint)
     lineage = read_lineage(paths.lineage)
     return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)

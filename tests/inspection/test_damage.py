@@ -141,6 +141,7 @@ DAMAGE: tuple[tuple[str, str, Harm, Kind], ...] = (
     ("one that makes no sense", "windows", noted("withheld.json", '{"0": {"1": [[1, "a"]]}}'), Kind.WITHHELD),
     ("a cut note of what was kept", "windows", noted("forms.json", '{"0": ["8a'), Kind.FORMS),
     ("one that is no list", "windows", noted("forms.json", '{"0": "8a"}'), Kind.FORMS),
+    ("a list of panes of another version", "windows", noted("panes.json", '{"format": 2}'), Kind.PANES),
     ("an unfinished swap", "windows", lambda state: (state / "incoming").mkdir(), Kind.SWAP),
     ("no pipeline", "windows", deleted("pipeline.json"), Kind.QUERY),
     ("a cut pipeline", "windows", cut("pipeline.json"), Kind.QUERY),

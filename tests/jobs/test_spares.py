@@ -167,7 +167,14 @@ def test_a_run_of_another_kind_gets_a_process_of_its_own(reserve: Reserve, chang
 
 @pytest.mark.parametrize(
     "settings",
-    [{"max_epoch_rows": "5"}, {"fuse": "on"}, {"fuse": "off"}, {"linger": "1 second"}, {"count_state": "on"}],
+    [
+        {"max_epoch_rows": "5"},
+        {"fuse": "on"},
+        {"fuse": "off"},
+        {"linger": "1 second"},
+        {"count_state": "on"},
+        {"by_pane": "on"},
+    ],
 )
 def test_what_is_no_matter_of_the_session_may_be_set(reserve: Reserve, settings: dict[str, str]) -> None:
     assert fits(reserve.assignment(settings=settings))

@@ -157,7 +157,8 @@ class Partials(Node):
 class WindowAggregate(Node):
     """One row per window and key, once, when the watermark has passed the window's end. The columns are the
     keys, the window as a struct of start and end, and the aggregates. Its event time is just before the end. `pin` is
-    what a hint of the script calls it, which is no part of what it is."""
+    what a hint of the script calls it, which is no part of what it is. Nor is `by_pane`: of one whose state is kept by
+    pane (`plan/panes.py`) a text for each aggregate."""
 
     input: Node
     window: Window
@@ -165,6 +166,7 @@ class WindowAggregate(Node):
     keys: tuple[Named, ...]
     aggregates: tuple[NamedAggregate, ...]
     pin: str | None = field(default=None, compare=False)
+    by_pane: tuple[str, ...] | None = field(default=None, compare=False)
 
     @property
     def schema(self) -> Schema:

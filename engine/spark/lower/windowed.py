@@ -27,6 +27,7 @@ from engine.plan.nodes import (
     WindowAggregate,
 )
 from engine.spark.jvm.local_files.counts import total_of_counts
+from engine.spark.lower.paned import lower_panes
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.aggregates import aggregate_to_sql, distinct_to_sql
 from engine.spark.printers.expressions import to_sql
@@ -50,6 +51,8 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             )
         case Tumble() | Hop():
             open_rows = _without_late(rows, node.window, late, _count_of(node))
+            if node.by_pane is not None:
+                return lower_panes(node, open_rows)
             windowed = _prepared(node, open_rows).withColumn(_WINDOW, _time_window(node.window))
             if isinstance(node.window, Hop):
                 # some of a row's windows may be closed while others are open

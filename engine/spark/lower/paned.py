@@ -1,0 +1,72 @@
+"""Lowering of windows that are kept by pane."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from engine import types
+from engine.plan.expr import Column, Expr
+from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
+from engine.plan.nodes import MERGED_ROWS, Hop, Partials, WindowAggregate
+from engine.plan.panes import pane_of
+from engine.schema import Field, Schema
+from engine.spark.printers.expressions import hash_to_sql, to_sql
+from engine.spark.spark_types import spark_schema
+from engine.spark.watermarked_buckets import run_by_watermark
+from engine.updating.accumulators import Measure
+from engine.updating.pane_spec import PaneSpec
+from engine.updating.panes import PaneOperator
+
+_TICK = timedelta(microseconds=1)
+
+
+def lower_panes(node: WindowAggregate, open_rows: DataFrame) -> DataFrame:
+    """The rows of windows that are over, of rows that have an open window."""
+    columns = [F.expr(to_sql(expr)).alias(name) for name, expr in _columns_read(node).items()]
+    keys = [Column(f"k{index}", key.expr.type) for index, key in enumerate(node.keys)]
+    prepared = open_rows.select(*columns, EVENT_TIME, WATERMARK).withColumn(ROW_ID, F.expr(hash_to_sql(keys)))
+    spec = pane_spec(node)
+    return run_by_watermark(prepared, PaneOperator(spec), spark_schema(spec.schema)).toDF(
+        *node.schema.names, EVENT_TIME
+    )
+
+
+def pane_spec(node: WindowAggregate) -> PaneSpec:
+    """What the operator computes."""
+    assert isinstance(node.window, Hop)
+    assert node.by_pane is not None
+    calls = [named.aggregate for named in node.aggregates]
+    kinds = [tuple(argument.type for argument in call.arguments) for call in calls]
+    fields = [*node.schema, Field(EVENT_TIME, types.TIMESTAMP)]
+    return PaneSpec(
+        schema=Schema(tuple(Field(f"c{index}", field.type, field.nullable) for index, field in enumerate(fields))),
+        key_count=len(node.keys),
+        measures=tuple(Measure(call.function, kind, call.type) for call, kind in zip(calls, kinds, strict=True)),
+        slide=node.window.slide // _TICK,
+        width=node.window.width // _TICK,
+        pane=pane_of(node.window) // _TICK,
+        form=node.by_pane,
+        is_merged=isinstance(node.input, Partials),
+    )
+
+
+def _columns_read(node: WindowAggregate) -> dict[str, Expr]:
+    """What the operator reads of each row: keys, and of each aggregate its arguments; of merged rows what was merged
+    for it, and how many they are."""
+    columns = {f"k{index}": key.expr for index, key in enumerate(node.keys)}
+    if not isinstance(node.input, Partials):
+        return columns | {
+            f"a{index}_{place}": argument
+            for index, named in enumerate(node.aggregates)
+            for place, argument in enumerate(named.aggregate.arguments)
+        }
+    merged = {field.name: Column(field.name, field.type, field.nullable) for field in node.input.schema}
+    columns["n"] = merged[MERGED_ROWS.name]
+    return columns | {
+        f"a{index}_0": merged[node.input.column_of(named.aggregate)]
+        for index, named in enumerate(node.aggregates)
+        if named.aggregate.arguments
+    }

@@ -1,0 +1,232 @@
+"""Aggregation over windows that are made of their panes when they close.
+
+    count(*) by hop(2 s, 10 s), key
+    rows in       a 12:00:01, a 12:00:01, b 12:00:03
+    kept          (12:00:00, a) 2, (12:00:02, b) 1              a row for each pane and key, not for each window and key
+    watermark 12:00:04: the windows that end at 12:00:02 and 12:00:04 are over
+    rows out      [11:59:52, 12:00:02) a 2, [11:59:54, 12:00:04) a 2, [11:59:54, 12:00:04) b 1
+    watermark 12:00:10: the pane 12:00:00 is in no open window any more, and goes
+
+A row may come late for some of its windows and not for others. Then its pane is kept a second time, with a cut: it is
+in no window that ends by that. Nothing is looked up when rows come: what an epoch brings is a chunk more, and chunks of
+like size are added up. See docs/decisions/windows-can-be-kept-by-pane.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
+from engine.schema import arrow_schema, to_arrow
+from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged
+from engine.updating.arrow_tables import whole
+from engine.updating.bucket_state import NEVER, BucketState, StepResult
+from engine.updating.chunks import Chunks
+from engine.updating.groups import Groups, Longs, group_rows, longs, ranges, valid
+from engine.updating.pane_spec import PaneSpec
+from engine.updating.serialization import deal, from_bytes, to_bytes
+from engine.updating.state_columns import CUT, PANE
+
+TABLE = "panes"
+_KEYS = (ROW_ID, PANE, CUT)
+_GROWTH = 2
+"""Each chunk is at least so many times as large as the next: a row is added up a logarithmic number of times."""
+
+
+def summed(spec: PaneSpec, rows: pa.Table) -> pa.Table:
+    """Rows as they come, summed up by pane and key."""
+    rows = rows.combine_chunks()
+    ids, times = longs(rows[ROW_ID]), longs(rows[EVENT_TIME])
+    panes = times - times % spec.pane
+    cuts = _cuts(spec, panes, longs(rows[WATERMARK]))
+    groups = group_rows(ids, panes, cuts)
+    columns = _keys_of(spec, rows, {ROW_ID: ids, PANE: panes, CUT: cuts}, groups)
+    weights = longs(rows["n"]) if spec.is_merged else np.ones(len(ids), np.int64)
+    for index, measure in enumerate(spec.measures):
+        arguments = [whole(rows[name]) for name in rows.column_names if name.startswith(f"a{index}_")]
+        accumulator = accumulator_for(measure)
+        if spec.is_merged and arguments:
+            sums = accumulator.merge(_columns_of_partials(measure, arguments[0]), groups)
+        else:
+            sums = accumulator.start(arguments, weights, groups)
+        columns |= {f"m{index}.{place}": column for place, column in enumerate(sums)}
+    return pa.table(columns)
+
+
+def _columns_of_partials(measure: Measure, partials: pa.Array) -> list[pa.Array]:
+    """What is kept of rows that were merged. Of how many numbers a sum is made does not matter, but whether of any."""
+    if measure.function != "sum":
+        return columns_of_merged(measure, [partials])
+    return columns_of_merged(measure, [partials, pa.array(valid(partials).astype(np.int64))])
+
+
+def _cuts(spec: PaneSpec, panes: Longs, watermarks: Longs) -> Longs:
+    """For each row the end of the last of its windows that it is late for; NEVER where it is late for none."""
+    last = watermarks - (watermarks - spec.width) % spec.slide
+    is_late = last >= _first_start(spec, panes) + spec.width
+    return np.where(is_late, last, NEVER)
+
+
+def _first_start(spec: PaneSpec, after: Longs) -> Longs:
+    """The start of the first window that ends after these instants."""
+    starts: Longs = ((after - spec.width) // spec.slide + 1) * spec.slide
+    return starts
+
+
+def step(spec: PaneSpec, state: BucketState, parts: Sequence[pa.Table], watermark: int) -> StepResult:
+    """One epoch of one bucket, from what tasks summed up: what is kept then, and the rows of the windows that are over
+    by the watermark. Of the state `swept` is up to where windows are closed, `newest` when the next one is over."""
+    state = in_form(spec, state)
+    tables = _added(spec, list(state.tables[TABLE].tables) if TABLE in state.tables else [], parts)
+    closed = max(state.swept, watermark)
+    leaving, staying, next_end = [], [], END_OF_ALL
+    for table in tables:
+        panes = longs(table[PANE])
+        given_out = np.maximum(panes, np.maximum(longs(table[CUT]), state.swept))
+        is_over = _first_start(spec, given_out) + spec.width <= closed
+        if is_over.any():
+            leaving.append(table.filter(pa.array(is_over)))
+        is_open = panes // spec.slide * spec.slide + spec.width > closed
+        if is_open.any():
+            staying.append(table if is_open.all() else table.filter(pa.array(is_open)).combine_chunks())
+            ends = _first_start(spec, np.maximum(given_out[is_open], closed)) + spec.width
+            next_end = min(next_end, int(ends.min()))
+    out = _windows(spec, pa.concat_tables(leaving), state.swept, closed) if leaving else _nothing(spec)
+    kept = replace(state, tables={TABLE: Chunks(_KEYS, tuple(staying))}, newest=next_end, swept=closed)
+    return StepResult(kept, out)
+
+
+END_OF_ALL = 1 << 62
+"""After every instant: when a bucket that keeps nothing has to step again."""
+
+
+def _added(spec: PaneSpec, tables: list[pa.Table], parts: Sequence[pa.Table]) -> list[pa.Table]:
+    """The chunks that are kept with what has come, chunks of like size added up."""
+    if parts:
+        tables.append(parts[0].combine_chunks() if len(parts) == 1 else _merged(spec, parts))
+    while len(tables) > 1 and tables[-2].num_rows < _GROWTH * tables[-1].num_rows:
+        newer, older = tables.pop(), tables.pop()
+        tables.append(_merged(spec, [older, newer]))
+    return tables
+
+
+def _merged(spec: PaneSpec, tables: Sequence[pa.Table]) -> pa.Table:
+    """One row for each key, pane and cut, in their order."""
+    rows = pa.concat_tables(tables).combine_chunks()
+    keys = {name: longs(rows[name]) for name in _KEYS}
+    groups = group_rows(*keys.values())
+    if groups.count == rows.num_rows:
+        return rows.take(pa.array(groups.order))
+    return pa.table(_added_up(spec, rows, keys, groups))
+
+
+def _windows(spec: PaneSpec, rows: pa.Table, before: int, closed: int) -> pa.Table:
+    """The rows of the windows that end after `before`, and by `closed`."""
+    rows = rows.combine_chunks()
+    panes = longs(rows[PANE])
+    first = _first_start(spec, np.maximum(panes, np.maximum(longs(rows[CUT]), before))) // spec.slide
+    last = np.minimum(panes // spec.slide, (closed - spec.width) // spec.slide)
+    counts = np.maximum(last - first + 1, 0)
+    places, starts = np.repeat(np.arange(len(panes)), counts), ranges(first, counts) * spec.slide
+    in_windows = rows.drop_columns([PANE, CUT]).take(pa.array(places))
+    groups = group_rows(longs(in_windows[ROW_ID]), starts)
+    added_up = _added_up(spec, in_windows, {}, groups)
+    starts = starts[groups.first_rows]
+    columns = [*(added_up[name] for name in spec.keys), _as_windows(starts, starts + spec.width)]
+    for index, measure in enumerate(spec.measures):
+        sums = [whole(column) for name, column in added_up.items() if name.startswith(f"m{index}.")]
+        columns.append(accumulator_for(measure).finish(sums))
+    columns.append(pa.array(starts + spec.width - 1, _INSTANT))
+    schema = arrow_schema(spec.schema)
+    cast = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(cast, schema=schema)
+
+
+_INSTANT = pa.timestamp("us", tz="UTC")
+
+
+def _as_windows(starts: Longs, ends: Longs) -> pa.Array:
+    return pa.StructArray.from_arrays([pa.array(starts, _INSTANT), pa.array(ends, _INSTANT)], ["start", "end"])
+
+
+def _nothing(spec: PaneSpec) -> pa.Table:
+    return arrow_schema(spec.schema).empty_table()
+
+
+def _keys_of(spec: PaneSpec, rows: pa.Table, numbers: Mapping[str, Longs], groups: Groups) -> dict[str, pa.Array]:
+    first_rows = pa.array(groups.first_rows)
+    columns = {name: pa.array(values[groups.first_rows]) for name, values in numbers.items()}
+    return columns | {name: whole(rows[name]).take(first_rows) for name in spec.keys}
+
+
+def _added_up(spec: PaneSpec, rows: pa.Table, numbers: Mapping[str, Longs], groups: Groups) -> dict[str, pa.Array]:
+    """The columns for each group of rows that are summed up already, with the numbers of its first."""
+    columns = _keys_of(spec, rows, numbers, groups)
+    for index, measure in enumerate(spec.measures):
+        names = _columns_of(rows, index)
+        merged = accumulator_for(measure).merge([whole(rows[name]) for name in names], groups)
+        columns |= dict(zip(names, merged, strict=True))
+    return columns
+
+
+def _columns_of(rows: pa.Table, index: int) -> list[str]:
+    return [name for name in rows.column_names if name.startswith(f"m{index}.")]
+
+
+def in_form(spec: PaneSpec, state: BucketState) -> BucketState:
+    """What is kept of a bucket, of which another query may have kept other aggregates. A new one begins with nothing:
+    in which windows that is not to be seen, is noted elsewhere (`plan/withheld.py`)."""
+    if state.form is None or state.form == spec.form:
+        return replace(state, form=spec.form)
+    places = [spec.place_in(state.form, index) for index in range(len(spec.measures))]
+    chunks = [_rows_in_form(spec, table, places) for table in state.tables[TABLE].tables] if state.tables else []
+    return replace(state, tables={TABLE: Chunks(_KEYS, tuple(chunks))}, form=spec.form)
+
+
+def _rows_in_form(spec: PaneSpec, rows: pa.Table, places: Sequence[int | None]) -> pa.Table:
+    columns = {name: rows[name] for name in (*_KEYS, *spec.keys)}
+    for index, place in enumerate(places):
+        if place is None:
+            summed_up = _of_nothing(spec, index, rows.num_rows)
+        else:
+            summed_up = [rows[name] for name in _columns_of(rows, place)]
+        columns |= {f"m{index}.{part}": column for part, column in enumerate(summed_up)}
+    return pa.table(columns).combine_chunks()
+
+
+def _of_nothing(spec: PaneSpec, index: int, rows: int) -> Sequence[pa.Array]:
+    """What is kept of an aggregate of no rows, so many times."""
+    measure = spec.measures[index]
+    arguments = [pa.nulls(rows, to_arrow(kind)) for kind in measure.arguments]
+    return accumulator_for(measure).start(arguments, np.zeros(rows, np.int64), group_rows(np.arange(rows)))
+
+
+def starts_of(rows: pa.Table, slide: int, width: int) -> Longs:
+    """The starts of all windows that these panes are in, in order."""
+    panes = longs(rows[PANE])
+    first, last = (panes - width) // slide + 1, panes // slide
+    return np.unique(ranges(first, last - first + 1)) * slide
+
+
+@dataclass(frozen=True, slots=True)
+class PaneOperator:
+    """The aggregation as an operator of buckets that step by the watermark."""
+
+    spec: PaneSpec
+
+    def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
+        """Summed up, by bucket."""
+        table = summed(self.spec, rows)
+        for bucket, parts in deal({TABLE: table}, {TABLE: longs(table[ROW_ID])}):
+            yield bucket, to_bytes(parts)
+
+    def step(self, state: BucketState, payloads: Sequence[bytes], watermark: int) -> StepResult:
+        """One epoch of one bucket."""
+        return step(self.spec, state, [table for payload in payloads for table in from_bytes(payload)], watermark)
