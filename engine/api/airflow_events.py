@@ -16,10 +16,10 @@ from urllib.parse import urlencode
 import httpx
 from pydantic import BaseModel, SecretStr
 
-from engine.api.stored_options import HIDDEN
 from engine.connectors.addresses import Resolve, check_url, resolve
 from engine.connectors.secret_values import fill_in
 from engine.errors import PushRefusedError, PushUnclearError, PushUnreachableError, TargetUnavailableError
+from engine.jobs.probes import HIDDEN
 from engine.jobs.pushes import Push
 
 _TIMEOUT = httpx.Timeout(15.0, connect=5.0)
