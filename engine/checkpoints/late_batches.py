@@ -79,8 +79,10 @@ def untold(paths: StatePaths) -> Sequence[LateBatch]:
     return batches
 
 
-def forget(paths: StatePaths, batches: Iterable[LateBatch]) -> None:
+def forget(paths: StatePaths, batches: Sequence[LateBatch]) -> None:
     """They were told, in the histories that they name. What is of the same epoch of another history stays."""
+    if not batches:
+        return  # a state that is damaged is for the work to find
     history = read_lineage(paths.lineage) if paths.lineage.exists() else None
     for batch in batches:
         kept = _read(_file(paths, batch.epoch), batch.epoch)
