@@ -26,6 +26,9 @@ INTERVAL = 0.05
 _LOOKS_TO_A_WEIGHING = 20
 """Memory is weighed once a second: that takes the kernel some milliseconds for each gigabyte."""
 
+_KINDS = {"planner": "python", "workers": "python", "daemon": "python"}
+"""Spark's Python processes say what they are there for."""
+
 Key = tuple[int, int]
 """A process: its number and when it started, since numbers come again."""
 
@@ -135,7 +138,8 @@ def _read(number: int, root: int) -> tuple[Key, Process] | None:
         return None
     fields = tail.split()
     own, waited = (sum(map(int, fields[first : first + 2])) / _TICKS for first in (11, 13))
-    kind = "root" if number == root else head.partition("(")[2]
+    name = head.partition("(")[2]
+    kind = "root" if number == root else _KINDS.get(name, name)
     return (number, int(fields[19])), Process(int(fields[1]), kind, own, waited)
 
 

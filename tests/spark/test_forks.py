@@ -85,6 +85,15 @@ def has_ended(number: int) -> bool:
     return not is_alive(number)
 
 
+def test_it_says_what_it_is_there_for(forks: ForkServer) -> None:
+    program, number = waiting(forks)
+
+    assert Path(f"/proc/{number}/comm").read_text() == "forked_program\n"
+
+    program.kill()
+    program.communicate()
+
+
 def is_alive(number: int) -> bool:
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

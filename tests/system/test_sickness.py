@@ -50,7 +50,7 @@ def planner_of(served: Served) -> int:
     return next(
         pid
         for pid in processes.marked(f"{job['id']}/{job['run_id']}")
-        if b"python_streaming_source_runner" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        if Path(f"/proc/{pid}/comm").read_text() == "planner\n"
     )
 
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 
 MAY_I, YOU_MAY, IT_IS_THERE = b"?", b"!", b"+"
 """Asked before the fork, answered by the client, and said after it."""
@@ -32,6 +33,12 @@ NEEDED = (
     "pyspark.sql.worker.create_data_source",
     "pyspark.sql.worker.plan_data_source_read",
 )
+NAMES = {
+    "engine.spark.daemon": "workers",
+    "pyspark.sql.streaming.python_streaming_source_runner": "planner",
+}
+"""What `ps` and `top` call a process that becomes a module; others are called as the last part of their module. By its
+arguments it is what it was forked from."""
 _MODULE = "-m"
 _PATIENCE = 5.0
 """For a client that has connected and says nothing."""
@@ -63,6 +70,9 @@ class Request:
         asked = [path for path in self.environment.get("PYTHONPATH", "").split(os.pathsep) if path]
         sys.path[:] = [self.folder, *asked, *(path for path in sys.path[1:] if path not in asked)]
         sys.argv = list(self.arguments[1:])
+        with suppress(OSError):
+            name = NAMES.get(self.arguments[1], self.arguments[1].rpartition(".")[2])
+            Path("/proc/self/comm").write_text(name[:15])
         random.seed()
         runpy.run_module(self.arguments[1], run_name="__main__", alter_sys=True)
 
