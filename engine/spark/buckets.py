@@ -206,13 +206,11 @@ class BucketProcessor(StatefulProcessor):
 
     def take_steps(self) -> Iterator[Row]:
         """The steps of all buckets that rows were gathered for."""
-        from engine.updating.head import StoredBucket  # noqa: PLC0415 - only tasks need it
-
         gathered, self._gathered = self._gathered, {}
         group: dict[int, StoredBucket] = {}
         held = 0
         for label, head in zip(gathered, self._store.heads(list(gathered)) if gathered else (), strict=True):
-            group[label] = stored = StoredBucket() if head is None else self._read(label, *head)
+            group[label] = stored = read_bucket(self._store, label, head)
             held += sum(table.nbytes for table in stored.large.values())
             if held > _BYTES_AT_ONCE:
                 yield from self._step(group, gathered)
@@ -223,34 +221,44 @@ class BucketProcessor(StatefulProcessor):
         """There is nothing to close."""
 
     def _step(self, group: Mapping[int, StoredBucket], gathered: Mapping[int, Sequence[bytes]]) -> Iterator[Row]:
-        from engine.updating.head import write_head  # noqa: PLC0415 - see above
-        from engine.updating.serialization import from_bytes, to_bytes  # noqa: PLC0415
+        from engine.updating.serialization import to_bytes  # noqa: PLC0415 - only tasks need it
 
         if not group:
             return
         numbers = {label: LABELS.index(label) for label in group}
         states = {numbers[label]: stored.state for label, stored in group.items()}
         result = self._operator.steps(states, {numbers[label]: gathered[label] for label in group})
-        changed = [label for label, number in numbers.items() if result.states[number] is not states[number]]
-        writes = {label: write_head(group[label], result.states[numbers[label]]) for label in changed}
-        self._store.write(writes)
-        for write in writes.values():
-            for chunk, (_, content) in write.new_chunks.items():
-                # of the bytes, since a table may be a part of one of all buckets, which would stay with it
-                recent_chunks().keep(chunk.digest, from_bytes(content)[0])
-            for chunk in write.gone_chunks:
-                recent_chunks().forget(chunk.digest)
+        write_buckets(self._store, group, {label: result.states[number] for label, number in numbers.items()})
         if result.out.num_rows:
             yield Row(payload=to_bytes([result.out]))
 
-    def _read(self, label: int, listing: str, small: bytes) -> StoredBucket:
-        from engine.updating.head import read_head  # noqa: PLC0415 - see above
-        from engine.updating.serialization import from_bytes  # noqa: PLC0415
 
-        def load(chunk: LargeChunk) -> pa.Table:
-            return recent_chunks().get(chunk.digest, lambda: from_bytes(self._store.chunks(label, [chunk])[0])[0])
+def read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None) -> StoredBucket:
+    """What is kept of a bucket, by its head."""
+    from engine.updating.head import StoredBucket, read_head  # noqa: PLC0415 - only tasks need it
+    from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
 
-        return read_head(listing, small, load)
+    def load(chunk: LargeChunk) -> pa.Table:
+        return recent_chunks().get(chunk.digest, lambda: from_bytes(store.chunks(label, [chunk])[0])[0])
+
+    return StoredBucket() if head is None else read_head(*head, load)
+
+
+def write_buckets(store: BucketStore, before: Mapping[int, StoredBucket], after: Mapping[int, BucketState]) -> None:
+    """Keep what has changed of some buckets, by their labels."""
+    from engine.updating.head import write_head  # noqa: PLC0415 - only tasks need it
+    from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
+
+    writes = {
+        label: write_head(before[label], state) for label, state in after.items() if state is not before[label].state
+    }
+    store.write(writes)
+    for write in writes.values():
+        for chunk, (_, content) in write.new_chunks.items():
+            # of the bytes, since a table may be a part of one of all buckets, which would stay with it
+            recent_chunks().keep(chunk.digest, from_bytes(content)[0])
+        for chunk in write.gone_chunks:
+            recent_chunks().forget(chunk.digest)
 
 
 class _StepsTogether(TransformWithStateInPandasUdfUtils):

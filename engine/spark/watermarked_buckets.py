@@ -26,14 +26,21 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import StructType
 
-from engine.spark.buckets import PACKED, Packing, hold_open, packer, recent_chunks, unpack
+from engine.spark.bucket_store import BucketStore
+from engine.spark.buckets import (
+    PACKED,
+    Packing,
+    hold_open,
+    packer,
+    read_bucket,
+    recent_chunks,
+    unpack,
+    write_buckets,
+)
 from engine.spark.map_in_arrow import map_in_arrow
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from engine.updating.bucket_state import BucketState, StepResult
-    from engine.updating.head import LargeChunk, StoredBucket
 
 _MICROS = 1000
 
@@ -68,65 +75,37 @@ class WatermarkedProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
-        self._head = handle.getValueState("head", "list string, small binary")
-        self._large = handle.getMapState("chunks", "number int", "chunk binary")
+        self._store = BucketStore(handle)
         recent_chunks().begin_round()
         hold_open(handle)
         self._handle = handle
 
-    def handleInputRows(self, key: object, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: tuple[int], rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """One step of one bucket."""
-        yield from self._step([row.payload for row in rows], timerValues, None)
+        yield from self._step(key[0], [row.payload for row in rows], timerValues, None)
 
     def handleExpiredTimer(  # noqa: N802 - Spark's name
         self,
-        key: object,
+        key: tuple[int],
         timerValues: TimerValues,  # noqa: N803 - Spark's name
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803 - Spark's name
     ) -> Iterator[Row]:
         """One step of a bucket without rows."""
-        yield from self._step([], timerValues, expiredTimerInfo.getExpiryTimeInMs())
+        yield from self._step(key[0], [], timerValues, expiredTimerInfo.getExpiryTimeInMs())
 
-    def _step(self, payloads: Sequence[bytes], times: TimerValues, expired: int | None) -> Iterator[Row]:
+    def _step(self, label: int, payloads: Sequence[bytes], times: TimerValues, expired: int | None) -> Iterator[Row]:
         from engine.updating.serialization import to_bytes  # noqa: PLC0415 - only tasks need it
 
-        stored = self._read()
+        (head,) = self._store.heads([label])
+        stored = read_bucket(self._store, label, head)
         result = self._watermarked.step(stored.state, payloads, times.getCurrentWatermarkInMs() * _MICROS)
-        self._write(stored, result.state)
+        write_buckets(self._store, {label: stored}, {label: result.state})
         self._set_timer(_timer_of(stored.state.newest), _timer_of(result.state.newest), expired)
         if result.out.num_rows:
             yield Row(payload=to_bytes([result.out]))
 
     def close(self) -> None:
         """There is nothing to close."""
-
-    def _read(self) -> StoredBucket:
-        from engine.updating.head import StoredBucket, read_head  # noqa: PLC0415 - see above
-
-        head = self._head.get()
-        return StoredBucket() if head is None else read_head(head[0], bytes(head[1]), self._load)
-
-    def _load(self, chunk: LargeChunk) -> pa.Table:
-        from engine.updating.serialization import from_bytes  # noqa: PLC0415 - see above
-
-        def load() -> pa.Table:
-            row = self._large.getValue((chunk.number,))
-            assert row is not None, chunk
-            return from_bytes(bytes(row[0]))[0]
-
-        return recent_chunks().get(chunk.digest, load)
-
-    def _write(self, stored: StoredBucket, state: BucketState) -> None:
-        from engine.updating.head import write_head  # noqa: PLC0415 - see above
-
-        write = write_head(stored, state)
-        for chunk, (table, content) in write.new_chunks.items():
-            self._large.updateValue((chunk.number,), (content,))
-            recent_chunks().keep(chunk.digest, table)
-        for chunk in write.gone_chunks:
-            self._large.removeKey((chunk.number,))
-            recent_chunks().forget(chunk.digest)
-        self._head.update((write.listing, write.small))
 
     def _set_timer(self, before: int | None, after: int | None, expired: int | None) -> None:
         """One timer at most; Spark takes one out itself that is over."""
