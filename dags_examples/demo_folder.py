@@ -32,6 +32,10 @@ class Folder:
         """What the pipeline and the batch tasks write."""
         return self.root / "data"
 
+    def of_the_run(self) -> Path:
+        """What the newest run of the DAG has written: each has a folder of its own, called by when it began."""
+        return max(self.data.iterdir())
+
     @property
     def log(self) -> Path:
         """Everything that Airflow has to say."""

@@ -247,7 +247,7 @@ def _line_of(pipeline: Pipeline, newest: tuple[Checkpoint, ...]) -> str:
 
 
 def _summarize(folder: Folder, account: Account, ended_well: bool) -> int:
-    findings = list(check_reports(folder.data)) if ended_well else []
+    findings = list(check_reports(folder.of_the_run())) if ended_well else []
     account.tell("The DAG has ended well" if ended_well else f"The DAG has failed; see {folder.log}", _mark(ended_well))
     for finding in findings:
         account.tell(finding.text, _mark(finding.holds))

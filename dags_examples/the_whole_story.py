@@ -27,19 +27,21 @@ from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 
 HOME = os.environ.get("AIRFLOW_HOME", str(Path.home() / "airflow"))
 FOLDER = os.environ.get("ARROYO_EXAMPLE_FOLDER", f"{HOME}/arroyo_example")
-PIPELINE = "orders_by_hour"
+RUN = "{{ dag_run.run_after.strftime('%Y%m%dT%H%M%S%f') }}"
+"""Each run has a pipeline and files of its own, so that it can be played again."""
+PIPELINE = f"orders_by_hour_{RUN}"
 FIRST, SECOND, THIRD = "2026-01-01T00", "2026-01-01T01", "2026-01-01T02"
 
 SQL = """
 CREATE TABLE orders (at TIMESTAMP NOT NULL, shop BIGINT, cents BIGINT, WATERMARK FOR at) WITH (
-    connector = 'filesystem', type = 'source', format = 'json', path = '{{{{ params.folder }}}}/orders',
+    connector = 'filesystem', type = 'source', format = 'json', path = '{{{{ params.folder }}}}/{run}/orders',
     source.watch = 'true', late_rows = 'late_orders'
 );
 CREATE TABLE by_hour WITH (
-    connector = 'single_file', type = 'sink', format = 'json', path = '{{{{ params.folder }}}}/by_hour.json'
+    connector = 'single_file', type = 'sink', format = 'json', path = '{{{{ params.folder }}}}/{run}/by_hour.json'
 );
 CREATE TABLE late_orders (event_time TIMESTAMP, shop BIGINT, cents BIGINT) WITH (
-    connector = 'single_file', type = 'sink', format = 'json', path = '{{{{ params.folder }}}}/late_orders.json'
+    connector = 'single_file', type = 'sink', format = 'json', path = '{{{{ params.folder }}}}/{run}/late_orders.json'
 );
 INSERT INTO by_hour
 SELECT window.start AS hour, shop, orders, cents{column}
@@ -48,8 +50,8 @@ FROM (
     FROM orders GROUP BY 1, 2
 );
 """
-BEFORE = SQL.format(column="", aggregate="")
-AFTER = SQL.format(column=", largest", aggregate=", max(cents) AS largest")
+BEFORE = SQL.format(run=RUN, column="", aggregate="")
+AFTER = SQL.format(run=RUN, column=", largest", aggregate=", max(cents) AS largest")
 
 hours = Asset("hours_of_orders")
 
@@ -101,12 +103,12 @@ with DAG(
         path.write_text(json.dumps([sums[shop] for shop in sorted(sums)]))
         return {"hour": hour, "orders": sum(row["orders"] for row in sums.values()), "of them late": len(late)}
 
-    folder = "{{ params.folder }}"
+    folder = f"{{{{ params.folder }}}}/{RUN}"
     bucket: dict[str, Any] = {
         "pipeline": PIPELINE,
         "partitions": hours,
         "every": timedelta(hours=1),
-        "consumer": "story-{{ ts_nodash }}",
+        "consumer": f"story-{RUN}",
         "table": "by_hour",
         "start": f"{FIRST}:00:00Z",
         "until": f"{SECOND}:00:00Z",
