@@ -210,7 +210,7 @@ def _profile(id_or_name: str | None, profiles: Mapping[str, StoredConnection], k
         return profiles[id_or_name].name
     if id_or_name.lower() in known:
         return known[id_or_name.lower()].name
-    raise OptionValueError(f"there is no connection {id_or_name!r}", hint="`arroyo connections list` shows them, and GET /connection_profiles")
+    raise OptionValueError(f"there is no connection {id_or_name!r}", hint="`arroyo connections list` shows them")
 
 
 def _merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def find_connection(connection: Connection, id_or_name: str) -> StoredConnection
     for stored in connections(connection):
         if stored.id == id_or_name or stored.name.lower() == id_or_name.lower():
             return stored
-    raise StoredNotFoundError(f"there is no connection {id_or_name!r}", hint="`arroyo connections list` shows them, and GET /connection_profiles")
+    raise StoredNotFoundError(f"there is no connection {id_or_name!r}", hint="`arroyo connections list` shows them")
 
 
 def find_table(connection: Connection, id_or_name: str) -> StoredTable:
@@ -115,7 +115,7 @@ def find_table(connection: Connection, id_or_name: str) -> StoredTable:
     for stored in tables(connection):
         if stored.id == id_or_name or stored.name.lower() == id_or_name.lower():
             return stored
-    raise StoredNotFoundError(f"there is no table {id_or_name!r}", hint="`arroyo tables list` shows them, and GET /connection_tables")
+    raise StoredNotFoundError(f"there is no table {id_or_name!r}", hint="`arroyo tables list` shows them")
 
 
 def remove_connection(connection: Connection, stored: StoredConnection) -> None:
