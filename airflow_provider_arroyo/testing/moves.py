@@ -25,7 +25,7 @@ class FakeMoves:
         known = self.departures.get(pipeline.id)
         match method, action:
             case "GET", []:
-                return {"data": [] if known is None else [known], "has_more": False}
+                return {"data": [] if known is None else [known], "has_more": False, "hasMore": False}
             case "POST", []:
                 passport = {"pipeline_id": pipeline.id, "name": pipeline.name, "runs": pipeline.stop == "none"}
                 fresh = {"step": "leaving", **body, "passport": passport, "key": None, "task": None}

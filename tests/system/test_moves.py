@@ -129,7 +129,7 @@ def test_what_is_refused_there_stops_nothing_here_and_a_move_is_taken_back(
 
     assert "there is a pipeline 'orders' already" in capsys.readouterr().err
     assert here.job()["run_id"] == 1
-    assert here.client.get("/pipelines/orders/departure") == {"data": [], "has_more": False}
+    assert here.client.get("/pipelines/orders/departure") == {"data": [], "has_more": False, "hasMore": False}
     there.client.send("DELETE", "/pipelines/orders", None)
     arm(there, TransferPoint.AFTER_ARRIVAL)
     assert move(here, there, tmp_path / "place") == 3
