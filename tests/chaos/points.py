@@ -15,8 +15,9 @@ from tests.chaos.targets import KINDS, Place
 
 EVENTS = 1000
 SETTINGS = LoopSettings(0, 0, EVENTS, seed=1, epoch_rows=200)
-FENCED = list(Point)[list(Point).index(Point.BEFORE_FENCE) : list(Point).index(Point.AFTER_LEDGER)]
-"""Where a target that fences off older runs does not let one go on to the logs, in which it would be overtaken."""
+FENCED = list(Point)[list(Point).index(Point.WHILE_WRITING) : list(Point).index(Point.AFTER_LEDGER)]
+"""Where a target that fences off older runs does not let one go on to the logs, in which it would be overtaken. The
+fence itself is made before the epoch, beside all else that the run does."""
 PAUSED_IN = {"rolling": ""}
 """In which epoch: the second, or whichever is the first to come to a point."""
 

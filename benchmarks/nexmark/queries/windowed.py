@@ -135,8 +135,10 @@ WINDOWED = (
         "session(INTERVAL '10 seconds') AS w FROM bid GROUP BY bidder, 3)",
         _q11,
         {
-            "flink": "SELECT window_start, window_end, bidder, COUNT(*) FROM TABLE(SESSION(TABLE bid PARTITION BY "
-            "bidder, DESCRIPTOR(`datetime`), INTERVAL '10' SECOND)) GROUP BY bidder, window_start, window_end",
+            # rows just the gap apart are one session in Flink; times are of whole milliseconds
+            "flink": "SELECT window_start, window_end + INTERVAL '0.001' SECOND, bidder, COUNT(*) FROM TABLE(SESSION("
+            "TABLE bid PARTITION BY bidder, DESCRIPTOR(`datetime`), INTERVAL '9.999' SECOND)) "
+            "GROUP BY bidder, window_start, window_end",
             "duckdb": "WITH marked AS (SELECT bidder, datetime, CASE WHEN datetime - lag(datetime) OVER (PARTITION BY "
             "bidder ORDER BY datetime) < INTERVAL '10 seconds' THEN 0 ELSE 1 END AS new FROM bid), numbered AS (SELECT "
             "*, sum(new) OVER (PARTITION BY bidder ORDER BY datetime ROWS UNBOUNDED PRECEDING) AS number FROM marked) "

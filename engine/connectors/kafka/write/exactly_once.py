@@ -24,7 +24,7 @@ from engine.connectors.kafka.write.oversized import size_limit_of
 from engine.connectors.kafka.write.producer import probe_topic, producer_config
 from engine.connectors.kafka.write.records import RecordMaker
 from engine.connectors.kafka.write.staging import LARGE, StagingWriter, staged_records
-from engine.connectors.kafka.write.transaction import TransactionPart, write_part
+from engine.connectors.kafka.write.transaction import TransactionPart, Writer, fence_for_next, write_part
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import permit_write
 from engine.delivery.manifests import EpochManifest, PublishedFile, decide_manifest, forget_before
@@ -43,6 +43,7 @@ class ExactlyOnceSink:
         self._job = context.job
         self._clock = clock
         self._client = producer_config(options)
+        self._writer = Writer(self._client, self._directory, options.transaction_timeout)
         self._size_limit = size_limit_of(table, self._client)
 
     def open(self, epoch: Epoch, task: int) -> StagingWriter:
@@ -65,11 +66,12 @@ class ExactlyOnceSink:
             oversized = [file for file in manifest.files if file.name == LARGE]
             parts = {int(file.name): file for file in manifest.files if file.name != LARGE}
             self._keep_oversized(epoch, oversized)
-            self._write(epoch, parts)
+            written = self._write(epoch, parts)
             reach(Point.AFTER_WRITE, epoch.number)
             refused = sum(file.rows for file in oversized)
             permit.record(sum(file.rows for file in parts.values()), refused=refused)
             forget_before(self._directory, permit)
+            fence_for_next(self._writer, written, epoch)
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
 
@@ -90,7 +92,8 @@ class ExactlyOnceSink:
             records = (records for path in paths for records in staged_records(path))
             self._size_limit.keep_oversized(self._directory, epoch, records)
 
-    def _write(self, epoch: Epoch, files: Mapping[int, PublishedFile]) -> None:
+    def _write(self, epoch: Epoch, files: Mapping[int, PublishedFile]) -> Sequence[TransactionPart]:
+        """Write the parts that have rows; which ones these are."""
         name = name_of(self._options.transactional_id_prefix, self._job, self._table.name, epoch)
         memory = recall(self._directory, name, self._options.topic, epoch)
         now = self._clock()
@@ -99,7 +102,7 @@ class ExactlyOnceSink:
             # the rows are none, the entry is new: that is what keeps the broker from forgetting the ledger
             numbers |= set(memory.taken)
         if not numbers:
-            return
+            return ()
         if not memory.taken:
             check_broker(self._client, self._options.transactional_id_prefix, self._options.topic)
         parts = [self._part(memory, number, files.get(number)) for number in sorted(numbers)]
@@ -107,6 +110,7 @@ class ExactlyOnceSink:
         updated = memory.with_taken(numbers, now)
         if updated != memory:
             remember(self._directory, updated)
+        return parts
 
     def _part(self, memory: LedgerMemory, number: int, file: PublishedFile | None) -> TransactionPart:
         return TransactionPart(
@@ -119,7 +123,7 @@ class ExactlyOnceSink:
 
     def _write_parts(self, parts: Sequence[TransactionPart], epoch: Epoch) -> None:
         def write(part: TransactionPart) -> None:
-            write_part(self._client, part, self._directory, epoch, self._options.transaction_timeout)
+            write_part(self._writer, part, epoch)
             reach(Point.WHILE_PUBLISHING, epoch.number)
 
         # the client's own threads do most of the work, outside of Python's lock

@@ -37,6 +37,10 @@ class KafkaLedger:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection."""
         self._consumer.close()
 
     @property

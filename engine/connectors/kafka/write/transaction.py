@@ -10,7 +10,8 @@ would be there twice.
 
 Every attempt has a producer of its own. Its `init_transactions` aborts what an older one has open and gives it a new
 epoch, without which a commit request that was delayed on its way could commit a later transaction. Whatever an attempt
-does not learn, the next one learns from the ledger.
+does not learn, the next one learns from the ledger. The first two steps of an epoch's first attempt are taken while the
+epoch is on its way (`fenced_ahead.py`).
 See `docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
 
@@ -27,6 +28,7 @@ from confluent_kafka import KafkaException
 
 from engine.connectors.kafka.client import ClientConfig
 from engine.connectors.kafka.write.failures import is_worth_another_try, write_failure
+from engine.connectors.kafka.write.fenced_ahead import MadeAhead
 from engine.connectors.kafka.write.ledger import SECONDS, KafkaLedger
 from engine.connectors.kafka.write.producer import ProducerSession
 from engine.connectors.kafka.write.staging import staged_records
@@ -54,17 +56,52 @@ class TransactionPart:
     must_have_ledger: bool
 
 
-def write_part(client: ClientConfig, part: TransactionPart, directory: Path, epoch: Epoch, timeout: timedelta) -> None:
+@dataclass(frozen=True, slots=True)
+class FencedProducer:
+    """A producer that has fenced off all older ones of its name, and what the ledger said behind that."""
+
+    session: ProducerSession
+    ledger: KafkaLedger
+    entries: Sequence[LedgerEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """How to write into a topic for one run: as which client, for which sink, and how long a transaction may take."""
+
+    client: ClientConfig
+    directory: Path
+    timeout: timedelta
+
+
+_AHEAD = MadeAhead[FencedProducer]()
+
+
+def fence_for_next(writer: Writer, parts: Sequence[TransactionPart], epoch: Epoch) -> None:
+    """Have a producer for each part ready by the time that the epoch after this one comes."""
+    for part in parts:
+
+        def fenced(part: TransactionPart = part) -> FencedProducer:
+            check_fence(writer.directory, epoch)
+            return _fenced(writer, part, epoch.number + 1)
+
+        _AHEAD.make(_key(writer, part, epoch), fenced)
+
+
+def write_part(writer: Writer, part: TransactionPart, epoch: Epoch) -> None:
     """See to it that Kafka has the part, once. Raises an error of ours, which says whether another run may succeed."""
-    attempt = 1
+    directory = writer.directory
+    ahead = _AHEAD.take(_key(writer, part, epoch))
+    # whatever is wrong with one that was made before, one that is made now says it
+    attempt = 1 if ahead is None else 0
     while True:
         # a run that has been replaced must not fence off the one that has replaced it
         check_fence(directory, epoch)
         try:
-            _attempt(client, part, directory, epoch, timeout)
+            _attempt(ahead if attempt == 0 and ahead else _fenced(writer, part, epoch.number), writer, part, epoch)
         except KafkaException as wrong:
             check_fence(directory, epoch)
-            if attempt == ATTEMPTS or not is_worth_another_try(wrong):
+            if attempt == ATTEMPTS or (attempt > 0 and not is_worth_another_try(wrong)):
                 raise write_failure(wrong, part.topic) from wrong
             attempt += 1
         except OutputChangedError:
@@ -77,15 +114,30 @@ def write_part(client: ClientConfig, part: TransactionPart, directory: Path, epo
             return
 
 
-def _attempt(client: ClientConfig, part: TransactionPart, directory: Path, epoch: Epoch, timeout: timedelta) -> None:
-    reach(Point.BEFORE_FENCE, epoch.number)
-    limit = timeout // timedelta(milliseconds=1)
-    session = ProducerSession({**client, "transactional.id": part.name, "transaction.timeout.ms": limit})
-    producer = session.producer
-    session.retry(producer.init_transactions, SECONDS)
-    reach(Point.AFTER_FENCE, epoch.number)
-    with KafkaLedger(client, part.name, part.topic) as ledger:
-        if not _is_to_be_written(ledger.read(), part, directory, epoch):
+def _key(writer: Writer, part: TransactionPart, epoch: Epoch) -> object:
+    """What a producer must have been made for."""
+    return (writer.directory, epoch.generation, part.name, part.topic, tuple(sorted(writer.client.items())))
+
+
+def _fenced(writer: Writer, part: TransactionPart, number: int) -> FencedProducer:
+    """A new producer, and the ledger behind its fence, for an epoch of that number."""
+    reach(Point.BEFORE_FENCE, number)
+    limit = writer.timeout // timedelta(milliseconds=1)
+    session = ProducerSession({**writer.client, "transactional.id": part.name, "transaction.timeout.ms": limit})
+    session.retry(session.producer.init_transactions, SECONDS)
+    reach(Point.AFTER_FENCE, number)
+    ledger = KafkaLedger(writer.client, part.name, part.topic)
+    try:
+        return FencedProducer(session, ledger, ledger.read())
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _attempt(fenced: FencedProducer, writer: Writer, part: TransactionPart, epoch: Epoch) -> None:
+    session, producer = fenced.session, fenced.session.producer
+    with fenced.ledger as ledger:
+        if not _is_to_be_written(fenced.entries, part, writer.directory, epoch):
             return
         start = time.monotonic()
         producer.begin_transaction()
@@ -95,7 +147,7 @@ def _attempt(client: ClientConfig, part: TransactionPart, directory: Path, epoch
             producer.send_offsets_to_transaction([ledger.offset_of(entry)], ledger.group, SECONDS)
             reach(Point.BEFORE_DECISION, epoch.number)
             # it also flushes, and fails if a record did; while the answer may come it is asked for
-            remaining = (timeout - _MARGIN).total_seconds() - (time.monotonic() - start)
+            remaining = (writer.timeout - _MARGIN).total_seconds() - (time.monotonic() - start)
             session.retry(producer.commit_transaction, max(1.0, remaining))
         except BaseException:
             # readers need not wait for the timeout; a transaction that cannot be aborted now is by the next fence

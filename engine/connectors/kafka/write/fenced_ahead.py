@@ -1,0 +1,65 @@
+"""Producers that have fenced off all others before the epoch that they are for: it takes the client half a second.
+
+    epoch 6 is committed       a thread starts a producer, which fences off the one of epoch 6, and reads the ledger
+    epoch 7 comes              takes that producer: its records go out at once
+
+The order of `transaction.py` stays: fence, read the ledger, write. Nobody can have written in between, since whoever
+does so fences this producer off, and its transaction fails. Then, and when there is none in time, or it is older than
+brokers keep a silent connection, the epoch has its producer made as ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+LOG = logging.getLogger(__name__)
+
+MOST_AGE = timedelta(minutes=5)
+"""Brokers close connections that are silent for ten minutes."""
+
+
+@dataclass(slots=True)
+class _Made(Generic[T]):
+    """What a thread makes, and since when it is there."""
+
+    is_over: threading.Event = field(default_factory=threading.Event)
+    value: T | None = None
+    since: float = 0.0
+
+    def make(self, maker: Callable[[], T], clock: Callable[[], float]) -> None:
+        try:
+            self.value = maker()
+        except Exception as error:  # noqa: BLE001 - the epoch meets it again, and says it
+            LOG.debug("no producer is ready for the next epoch: %s", error)
+        self.since = clock()
+        self.is_over.set()
+
+
+@dataclass(slots=True)
+class MadeAhead(Generic[T]):
+    """One value for each key, made on a thread. Each is given out once."""
+
+    clock: Callable[[], float] = time.monotonic
+    _by_key: dict[object, _Made[T]] = field(default_factory=dict)
+
+    def make(self, key: object, maker: Callable[[], T]) -> None:
+        """Begin to make one. One of the same key that nobody has taken is dropped."""
+        made = _Made[T]()
+        self._by_key[key] = made
+        # nobody waits for it when the process ends
+        threading.Thread(target=made.make, args=(maker, self.clock), name="fence ahead", daemon=True).start()
+
+    def take(self, key: object) -> T | None:
+        """The one of that key, once it is made; None where there is none, it failed, or it is too old."""
+        made = self._by_key.pop(key, None)
+        if made is None:
+            return None
+        made.is_over.wait()
+        return None if self.clock() - made.since > MOST_AGE.total_seconds() else made.value

@@ -1,0 +1,102 @@
+"""Producers that are made while the epoch that they are for is on its way."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine.connectors.kafka.write import transaction as kafka_transaction
+from engine.connectors.kafka.write.fenced_ahead import MOST_AGE, MadeAhead
+from engine.connectors.kafka.write.producer import ProducerSession
+from tests.kafka.broker import Broker
+from tests.kafka.sink_pipeline import EPOCHS, expected, make_topic, numbers, run, settled, target
+
+
+@pytest.mark.unit
+def test_what_was_made_is_given_out_once_and_only_to_whom_it_was_made_for() -> None:
+    ahead = MadeAhead[str]()
+    ahead.make("orders", lambda: "made")
+
+    assert [ahead.take("clicks"), ahead.take("orders"), ahead.take("orders")] == [None, "made", None]
+
+
+@pytest.mark.unit
+def test_what_is_still_being_made_is_waited_for() -> None:
+    ahead, go_on = MadeAhead[str](), threading.Event()
+
+    def make() -> str:
+        go_on.wait()
+        return "made"
+
+    ahead.make("orders", make)
+    threading.Thread(target=go_on.set).start()
+
+    assert ahead.take("orders") == "made"
+
+
+@pytest.mark.unit
+def test_what_could_not_be_made_is_none() -> None:
+    ahead = MadeAhead[str]()
+    ahead.make("orders", lambda: str(1 // 0))
+
+    assert ahead.take("orders") is None
+
+
+@pytest.mark.unit
+def test_what_is_older_than_brokers_keep_connections_is_none() -> None:
+    times = iter([0.0, MOST_AGE.total_seconds() + 1])
+    ahead = MadeAhead[str](lambda: next(times))
+    ahead.make("orders", lambda: "made")
+
+    assert ahead.take("orders") is None
+
+
+def test_every_epoch_but_the_first_finds_its_producer_made(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, makers = make_topic(broker, partitions=2), list[str]()
+
+    def session(client: dict[str, str | int | float | bool]) -> ProducerSession:
+        makers.append(threading.current_thread().name)
+        return ProducerSession(client)
+
+    monkeypatch.setattr(kafka_transaction, "ProducerSession", session)
+    run(target(broker.address, topic), tmp_path)
+
+    # the last was made for an epoch that did not come, and may be on its way yet
+    assert makers[1:EPOCHS] == ["fence ahead"] * (EPOCHS - 1)
+    assert makers[0] != "fence ahead"
+    assert numbers(settled(broker, topic)) == expected(EPOCHS)
+
+
+def test_a_producer_that_was_fenced_off_since_is_replaced(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = make_topic(broker, partitions=2)
+    ahead = MadeAhead[kafka_transaction.FencedProducer]()
+    monkeypatch.setattr(kafka_transaction, "_AHEAD", ahead)
+    run(target(broker.address, topic), tmp_path, until=2)
+    attempts = list[int]()
+    fenced = kafka_transaction._fenced
+
+    def counted(
+        writer: kafka_transaction.Writer, part: kafka_transaction.TransactionPart, number: int
+    ) -> kafka_transaction.FencedProducer:
+        attempts.append(number)
+        return fenced(writer, part, number)
+
+    monkeypatch.setattr(kafka_transaction, "_fenced", counted)
+    [other] = ahead._by_key.values()
+    other.is_over.wait()
+    assert other.value is not None
+    # another producer of the name, as a run would have that nobody has told
+    name = str(other.value.ledger._name)
+    rival = ProducerSession(broker.client_options(transactional_id=name))
+    rival.producer.init_transactions(30)
+
+    run(target(broker.address, topic), tmp_path, until=3)
+
+    assert attempts[0] == 2
+    assert numbers(settled(broker, topic)) == expected(3)
