@@ -88,6 +88,7 @@ LONG = (
     "spark/test_updating_queries.py::test_the_changes_of_a_query_come_to_the_batch_answer",
     "streams/test_backfill.py::test_once_it_has_ended_it_does_nothing_more",
     "streams/test_closing_windows.py::test_a_stop_in_between_changes_nothing",
+    "streams/test_finishing.py",
     "streams/test_fused.py::test_a_run_goes_on_with_the_state_of_one_that_was_run_the_other_way",
     "streams/test_fused.py::test_rows_figures_and_the_shape_of_the_state_are_the_same",
     "streams/test_fused.py::test_tasks_that_do_all_of_a_plan_write_the_same_also_across_a_kill",

@@ -5,6 +5,7 @@ orders writes the topic counts, orders-again read its input anew under `again` a
     holding     orders-again stops                                 at clicks 28, watermark 12:04
     passing     orders runs until it has passed that               clicks 30, watermark 12:05
     stopping    orders stops                                       at clicks 30, watermark 12:05
+    finishing   only if an epoch up to 31 was planned there: orders runs it, stays there, and stops again
     meeting     orders-again reads up to there, and no further     again-counts has all that follows from 30 clicks
     met         it stops, and its state is saved                   sp_1
     switching   orders goes on from sp_1 with its query            counts has what follows from click 31 on
@@ -93,6 +94,8 @@ class HandOvers:
                 self._pass(pair)
             case "stopping":
                 self._stop(pair)
+            case "finishing":
+                self._finish(pair)
             case "meeting":
                 self._meet(pair)
             case "met":
@@ -162,11 +165,21 @@ class HandOvers:
         at, other = self._standings(pair)
         if at is None or other is None:
             return
-        is_over = other.is_settled and self.context.meetings.is_at_one(other) and not _is_cut(at, other)
-        if not is_over or not self.context.meetings.is_behind(pair.spec, at, other):
+        meetings, state = self.context.meetings, self.context.directory.state(pair.row.origin_id)
+        if _is_cut(at, other) or not meetings.is_behind(pair.spec, at, other):
             self._to(pair, "passing", origin=_running(pair.origin))
-            return
-        self._to(pair, "meeting", copy=_running(pair.copy), ends=other)
+        elif (other.is_settled and meetings.is_at_one(other)) or meetings.has_come(pair.spec, state, other):
+            self._to(pair, "meeting", copy=_running(pair.copy), ends=other)
+        else:  # stopped at another moment it might be so again, and again
+            self._to(pair, "finishing", origin=_running(pair.origin), finishes=other)
+
+    def _finish(self, pair: _Pair) -> None:
+        """The original runs what it had planned, and nothing more: wherever it stops now, nothing else is planned."""
+        state, (_, other) = self.context.directory.state(pair.row.origin_id), self._standings(pair)
+        if pair.origin.status.state is not _RUNS:
+            self._tell_failure(pair, pair.origin)
+        elif other is not None and other.is_settled and self.context.meetings.has_come(pair.spec, state, other):
+            self._to(pair, "stopping", origin=_stopping(pair.origin, self.context))
 
     def _meet(self, pair: _Pair) -> None:
         at, other = self._standings(pair)
@@ -311,14 +324,21 @@ class HandOvers:
         origin: Pipeline | None = None,
         copy: Pipeline | None = None,
         ends: Standing | None = None,
+        finishes: Standing | None = None,
     ) -> None:
-        """Go to another step, and let one of the two stop or run for it; the copy as far as `ends`, where that is said
-        to it only if nobody has taken the hand-over back."""
+        """Go to another step, and let one of the two stop or run for it; the copy as far as `ends`, the original until
+        it has done what is planned in `finishes`, where that is said to them only if nobody has taken the hand-over
+        back."""
+        meetings, directory = self.context.meetings, self.context.directory
         with self.context.database.writing() as connection:
             if not _is_current(connection, pair.row):
                 return
+            if step in ("passing", "meeting"):
+                meetings.release(directory.state(pair.row.origin_id))
             if ends is not None:
-                self.context.meetings.ask(self.context.directory.state(pair.row.copy_id), ends)
+                meetings.ask(directory.state(pair.row.copy_id), ends)
+            if finishes is not None:
+                meetings.ask_to_finish(pair.spec, directory.state(pair.row.origin_id), finishes)
             for record, changed in ((pair.origin, origin), (pair.copy, copy)):
                 if changed is not None and changed != record.pipeline:
                     pipelines.update(connection, changed, hands_over=True)
@@ -386,6 +406,7 @@ _EVENTS: dict[HandOverStep, str] = {
     "holding": "hand-over from {origin} to {copy}: {copy} stops for it",
     "passing": "hand-over from {origin} to {copy}: {origin} passes the place where {copy} has stopped",
     "stopping": "hand-over from {origin} to {copy}: {origin} stops for it",
+    "finishing": "hand-over from {origin} to {copy}: {origin} runs what was planned when it stopped, and stays",
     "meeting": "hand-over from {origin} to {copy}: {copy} reads up to where {origin} has stopped",
     "met": "hand-over from {origin} to {copy}: both stand at one place",
     "switching": "hand-over: {origin} goes on with the query and the state of {copy}",
@@ -405,17 +426,17 @@ class _Pair:
 
 
 def let_go(connection: Connection, context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecord) -> None:
-    """Have the two of a hand-over of which nothing comes go on as they were. A run of the copy that was told where to
-    meet would read no further, so that it starts again."""
+    """Have the two of a hand-over of which nothing comes go on as they were. A run that was told where to stay would
+    read no further, so that it starts again."""
     if row.step not in reprocessings.MEETING:
         return
-    context.meetings.release(context.directory.state(row.copy_id))
-    freed = _running(copy)
-    if row.step in ("meeting", "met") and copy.status.state not in (State.FAILED, State.FINISHED):
-        freed = desired.ask_restart(freed, copy.status, force=False)
-    for record, changed in ((origin, _running(origin)), (copy, freed)):
-        if changed != record.pipeline:
-            pipelines.update(connection, changed, hands_over=True)
+    for record, steps in ((origin, ("stopping", "finishing")), (copy, ("meeting", "met"))):
+        context.meetings.release(context.directory.state(record.pipeline.id))
+        freed = _running(record)
+        if row.step in steps and record.status.state not in (State.FAILED, State.FINISHED):
+            freed = desired.ask_restart(freed, record.status, force=False)
+        if freed != record.pipeline:
+            pipelines.update(connection, freed, hands_over=True)
 
 
 def _why_not(context: Context, pair: _Pair) -> str | None:

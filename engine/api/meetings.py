@@ -33,6 +33,13 @@ class Meetings(Protocol):
     def ask(self, state: Path, other: Standing) -> None:
         """Have the next runs of a state come to where another one is, and stay there."""
 
+    def ask_to_finish(self, spec: Spec, state: Path, at: Standing) -> None:
+        """Have the next runs of a state finish what is planned, with all that reads a table at one place, and stay
+        there."""
+
+    def has_come(self, spec: Spec, state: Path, at: Standing) -> bool:
+        """Whether it is where the runs of its state are to come, and plans nothing more; False where none are."""
+
     def release(self, state: Path) -> None:
         """Let the next runs of a state read on."""
 
@@ -77,7 +84,19 @@ class StateMeetings:
         """Have the next runs of a state come to where another one is."""
         from engine.spark import hand_over  # noqa: PLC0415
 
-        hand_over.ask(state, other.ends)
+        hand_over.ask(state, {end.table: end for end in other.ends})
+
+    def ask_to_finish(self, spec: Spec, state: Path, at: Standing) -> None:
+        """Have the next runs of a state finish what is planned, and stay there."""
+        from engine.spark import hand_over  # noqa: PLC0415
+
+        hand_over.ask(state, hand_over.furthest(self._sources(spec), at.planned))
+
+    def has_come(self, spec: Spec, state: Path, at: Standing) -> bool:
+        """Whether it is where the runs of its state are to come."""
+        from engine.spark import hand_over  # noqa: PLC0415
+
+        return hand_over.has_come(self._sources(spec), state, at)
 
     def release(self, state: Path) -> None:
         """Let the next runs of a state read on."""

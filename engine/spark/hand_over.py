@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -89,10 +89,10 @@ def has_read(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence
 
 
 def is_behind(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence[Offset]) -> bool:
-    """Whether whoever stands at `at` can come to `ends`: it has read nothing behind them, and closed no window that is
-    open there."""
-    of_table = by_table(ends)
-    return of_table is not None and all(
+    """Whether whoever stands at `at` can come to where the furthest of `ends` are: it has read nothing behind them, and
+    closed no window that is open there."""
+    of_table = furthest(sources, ends)
+    return all(
         offset.table in of_table
         and _has_passed(sources[offset.table], offset, of_table[offset.table])
         and _is_not_later(offset.watermark, of_table[offset.table].watermark)
@@ -121,9 +121,31 @@ def by_table(ends: Sequence[Offset]) -> Mapping[str, Offset] | None:
     return found
 
 
-def ask(state: Path, ends: Sequence[Offset]) -> None:
+def furthest(sources: Mapping[str, Source], ends: Sequence[Offset]) -> Mapping[str, Offset]:
+    """Where all places of a plan that read a table can come to: behind what any of them has read, with the latest
+    watermark."""
+    found: dict[str, Offset] = {}
+    for end in ends:
+        first = found.setdefault(end.table, end)
+        found[end.table] = replace(
+            first,
+            positions=_furthest(sources[end.table], first.positions, end.positions),
+            marks={name: _later(first.marks.get(name), end.marks.get(name)) for name in {**first.marks, **end.marks}},
+            watermark=_later(first.watermark, end.watermark),
+        )
+    return found
+
+
+def ask(state: Path, ends: Mapping[str, Offset]) -> None:
     """Have the next runs of a state come there, and stay there."""
-    write_json(StatePaths(state).meeting, {end.table: end.to_json() for end in ends})
+    write_json(StatePaths(state).meeting, {table: end.to_json() for table, end in ends.items()})
+
+
+def has_come(sources: Mapping[str, Source], state: Path, at: Standing) -> bool:
+    """Whether whoever runs with a state has come to where that was asked to come, and has planned nothing that reads or
+    closes anything more; False where nobody has asked."""
+    asked = list(read_meeting(StatePaths(state)).values())
+    return bool(asked) and have_met(sources, at.ends, asked) and have_met(sources, at.planned, asked)
 
 
 def release(state: Path) -> None:
@@ -144,6 +166,15 @@ def read_meeting(paths: StatePaths) -> Mapping[str, Offset]:
 def _has_passed(source: Source, end: Offset, at: Offset) -> bool:
     positions: Mapping[str, Position] = at.positions
     return meeting.has_passed(end.positions, source, positions)
+
+
+def _furthest(source: Source, first: Mapping[str, Position], second: Mapping[str, Position]) -> Mapping[str, Position]:
+    ahead = {name for name in first if name in second and meeting.has_reached(source, first[name], second[name])}
+    return {**first, **{name: at for name, at in second.items() if name not in ahead}}
+
+
+def _later(mark: int | None, other: int | None) -> int | None:
+    return mark if other is None or (mark is not None and mark >= other) else other
 
 
 def _is_not_later(mark: int | None, other: int | None) -> bool:

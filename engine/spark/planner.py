@@ -205,14 +205,15 @@ class Planner:
         ends = {**start.positions, **new, **meeting.within(other.positions, self.source, ends)}
         moved = [name for name, end in ends.items() if end != start.positions.get(name, end)]
         stands_there = not moved and meeting.has_met(other.positions, self.source, start.positions)
-        fits = stands_there and (start.marks, start.watermark) != (other.marks, other.watermark)
+        marks = {**start.marks, **other.marks} if stands_there else start.marks
+        fits = stands_there and (start.marks, start.watermark) != (marks, other.watermark)
         is_first, self.is_first = self.is_first, False
         if not (moved or new or fits or (is_first and start.watermark is not None)):
             return start
         return replace(
             start,
             positions=ends,
-            marks={**start.marks, **other.marks} if stands_there else start.marks,
+            marks=marks,
             watermark=other.watermark if stands_there else start.watermark,
             moved={name: max(1, self.spec.tasks // len(moved)) for name in moved},
             planned=int(self.clock().timestamp() * 1_000_000),

@@ -6,6 +6,9 @@
     holding     runs               is to stop
     passing     runs               has stopped: the original comes to where it has stopped, or further
     stopping    is to stop         has stopped
+    finishing   runs what was      has stopped
+                planned when it
+                stopped, and stays
     meeting     has stopped        reads up to where the original has stopped, and stays there
     met         has stopped        is to stop there, and its state is saved
     switching   goes on from that  has stopped
@@ -43,10 +46,10 @@ REPROCESSINGS = Table(
     Column("asked_by", Text),
 )
 HandOverStep: TypeAlias = Literal[
-    "apart", "waiting", "holding", "passing", "stopping", "meeting", "met", "switching", "over", "given_up"
+    "apart", "waiting", "holding", "passing", "stopping", "finishing", "meeting", "met", "switching", "over", "given_up"
 ]
 """How far a pipeline is in taking the place of the one whose input it reads again."""
-MEETING: frozenset[HandOverStep] = frozenset({"holding", "passing", "stopping", "meeting", "met"})
+MEETING: frozenset[HandOverStep] = frozenset({"holding", "passing", "stopping", "finishing", "meeting", "met"})
 """The steps in which one of the two does not run, and both are changed by nobody else."""
 UNDER_WAY: frozenset[HandOverStep] = MEETING | {"waiting", "switching"}
 

@@ -32,14 +32,19 @@ BODY = {"into": "again", "since": "2026-01-01"}
 
 @dataclass(frozen=True)
 class Stand:
-    """Where one of the two is, as a number of rows."""
+    """Where one of the two is, as a number of rows; `planned` may be further."""
 
     at: int
     ends: int = 0
-    is_settled: bool = True
+    planned: int | None = None
+    is_at_one: bool = True
     reads_history: bool = False
     since: datetime | None = None
     closed: datetime | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        return self.planned is None
 
     def has_closed(self, instant: datetime) -> bool:
         return self.closed is not None and self.closed > instant
@@ -52,6 +57,8 @@ class FakeMeetings:
     orders: Path = Path()
     at: dict[str, Stand] = field(default_factory=lambda: {"orders": Stand(50), "again": Stand(60)})
     asked: int | None = None
+    to_finish: int | None = None
+    """Where the original is to come and stay."""
 
     def _name(self, state: Path) -> str:
         return "orders" if state == self.orders else "again"
@@ -70,15 +77,25 @@ class FakeMeetings:
         return at.at == other.at
 
     def is_at_one(self, at: Stand) -> bool:
-        return True
+        return at.is_at_one
 
     def ask(self, state: Path, other: Stand) -> None:
         assert self._name(state) == "again"
         self.asked = other.at
 
+    def ask_to_finish(self, spec: Spec, state: Path, at: Stand) -> None:
+        assert self._name(state) == "orders"
+        self.to_finish = at.planned or at.at
+
+    def has_come(self, spec: Spec, state: Path, at: Stand) -> bool:
+        assert self._name(state) == "orders"
+        return at.at == self.to_finish and at.planned in (None, at.at)
+
     def release(self, state: Path) -> None:
-        assert self._name(state) == "again"
-        self.asked = None
+        if self._name(state) == "orders":
+            self.to_finish = None
+        else:
+            self.asked = None
 
 
 @dataclass
@@ -88,6 +105,8 @@ class Two:
     plane: Plane
     meetings: FakeMeetings
     runners: TwoRunners
+    has_planned: bool = False
+    """Whether the original stops with an epoch planned."""
 
     def ids(self) -> tuple[str, str]:
         return tuple(str(self.plane.get(f"/pipelines/{name}")["id"]) for name in ("orders", "orders-again"))  # type: ignore[return-value]
@@ -102,14 +121,20 @@ class Two:
         self.plane.settle()
         return self.step()
 
-    def ends(self, name: str, at: int) -> None:
+    def ends(self, name: str, at: int, planned: int | None = None, *, is_at_one: bool = True) -> None:
         """The driver of one of them obeys, and has come so far."""
         run = [run for run in self.plane.runner.launched if run.name == name][-1]
-        self.meetings.at["orders" if name == "orders" else "again"] = Stand(at)
+        stand = Stand(at, planned=planned, is_at_one=is_at_one)
+        self.meetings.at["orders" if name == "orders" else "again"] = stand
         self.plane.call("goodbye", {"outcome": "stopped", "error": None}, run)
         self.runners.ended.add((run.job_id, run.generation))
         self.plane.settle()
         assert self.plane.state(name) == "Stopped"
+
+    def ends_run(self, run: Run) -> None:
+        self.plane.call("goodbye", {"outcome": "stopped", "error": None}, run)
+        self.runners.ended.add((run.job_id, run.generation))
+        self.plane.settle()
 
     def fails(self, name: str, then: str = "Failed", cause: str = "mistake") -> None:
         run = [run for run in self.plane.runner.launched if run.name == name][-1]
@@ -135,6 +160,12 @@ class Two:
         assert self.look() == "passing", "the original has not come so far"
         self.meetings.at["orders"] = Stand(75)
         assert self.look() == "stopping"
+        if self.has_planned:
+            self.ends("orders", 78, 80)
+            assert self.look() == "finishing"
+            self.starts("orders")
+            self.meetings.at["orders"] = Stand(80)
+            assert self.look() == "stopping"
         self.ends("orders", 80)
 
     def to_the_meeting(self) -> None:
@@ -240,6 +271,7 @@ def test_a_control_plane_that_dies_at_every_point_hands_over_once(two: Two, monk
 
     monkeypatch.setattr(hand_over_steps, "reach", die_once)
     monkeypatch.setattr(Two, "look", look_again)
+    two.has_planned = True
     asked(two).to_the_switch()
     plane = two.plane
 
@@ -250,11 +282,68 @@ def test_a_control_plane_that_dies_at_every_point_hands_over_once(two: Two, monk
     plane.call("heartbeat", {"state": "running", "reports": [report(3, 1)]})
     assert two.look() == "over"
 
-    steps = ("holding", "passing", "stopping", "meeting", "met", "switching", "over")
+    steps = ("holding", "passing", "stopping", "finishing", "meeting", "met", "switching", "over")
     assert set(died) == {"before_switch:", *(f"after_step:{step}" for step in steps)}
     assert plane.get("/pipelines/orders")["version"] == 2
     assert [restore.of_pipeline for restore in plane.runner.restored] == [two.ids()[1]]
     assert (plane.state("orders"), plane.state("orders-again")) == ("Running", "Stopped")
+
+
+def finishing(two: Two, *, is_at_one: bool = True) -> Two:
+    """The original was stopped between the plan of an epoch and its beginning, or with its table read unequally far."""
+    asked(two)
+    assert two.look() == "holding"
+    two.ends("orders-again", 70)
+    assert two.look() == "passing"
+    two.meetings.at["orders"] = Stand(75)
+    assert two.look() == "stopping"
+    two.ends("orders", 80, 84 if is_at_one else None, is_at_one=is_at_one)
+    assert two.look() == "finishing"
+    assert two.meetings.to_finish == (84 if is_at_one else 80)
+    two.starts("orders")
+    return two
+
+
+@pytest.mark.parametrize("is_at_one", [True, False])
+def test_an_original_that_stops_with_an_epoch_planned_runs_that_and_stays_there(two: Two, is_at_one: bool) -> None:
+    end = 84 if is_at_one else 80
+    finishing(two, is_at_one=is_at_one)
+    for stand in (Stand(80, planned=84), Stand(end, planned=end)):
+        two.meetings.at["orders"] = stand
+        assert two.look() == "finishing", "an epoch of it is under way"
+    two.meetings.at["orders"] = Stand(end)
+    assert two.look() == "stopping"
+    two.ends("orders", end, end)  # that it is there was to be said once more when it was told to stop
+
+    assert two.look() == "meeting"
+
+    assert (two.meetings.asked, two.meetings.to_finish) == (end, None)
+
+
+@pytest.mark.parametrize("step", ["finishing", "stopping"])
+@pytest.mark.parametrize("is_taken_back", [True, False])
+def test_an_original_that_was_told_where_to_stay_starts_again_to_read_on(
+    two: Two, is_taken_back: bool, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finishing(two)
+    two.meetings.at["orders"] = Stand(84)
+    if step == "stopping":
+        assert two.look() == "stopping"
+    run = two.plane.runner.launched[-1]
+
+    if is_taken_back:
+        assert two.plane.http.request("DELETE", HAND_OVER).json()["step"] == "apart"
+    else:
+        monkeypatch.setattr(hand_over_steps, "LONGEST_MEETING", timedelta(0))
+        two.plane.now += timedelta(seconds=1)
+        assert two.look() == "given_up"
+    two.plane.settle()
+
+    assert two.meetings.to_finish is None
+    two.ends_run(run)
+    assert [item.name for item in two.plane.runner.launched[-2:]].count("orders") == 1
+    newest = [item for item in two.plane.runner.launched if item.name == "orders"][-1]
+    assert newest.generation == run.generation + 1
 
 
 def test_nothing_of_the_two_is_changed_while_they_come_to_one_place_and_all_goes_on_when_that_is_taken_back(
@@ -344,22 +433,6 @@ def test_a_copy_is_not_told_where_to_meet_once_that_is_taken_back(two: Two, monk
     monkeypatch.setattr(two.meetings, "is_at_one", take_back)
     assert two.look() == "apart"
     assert two.meetings.asked is None
-
-
-def test_an_original_that_ended_within_an_epoch_finishes_it_first(two: Two) -> None:
-    asked(two)
-    assert two.look() == "holding"
-    two.ends("orders-again", 70)
-    assert two.look() == "passing"
-    two.meetings.at["orders"] = Stand(75)
-    assert two.look() == "stopping"
-    two.ends("orders", 80)
-    two.meetings.at["orders"] = Stand(80, is_settled=False)
-
-    assert two.look() == "passing"
-    two.starts("orders")
-    two.meetings.at["orders"] = Stand(90)
-    assert two.look() == "stopping"
 
 
 def test_an_original_that_fails_with_the_other_state_goes_back_to_its_own(two: Two) -> None:

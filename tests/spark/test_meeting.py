@@ -73,7 +73,43 @@ def test_what_only_the_original_has_seen_begins_and_what_only_the_copy_has_seen_
     assert source.begins == [False]
     read = plan.next(begun)
     assert read.positions == {"a": 30, "b": 120, "c": 4}
-    assert plan.next(read).watermark == 500
+    closed = plan.next(read)
+    assert closed.watermark == 500
+    assert plan.next(closed) is closed
+
+
+def test_a_table_that_is_read_in_two_places_comes_to_where_the_further_one_is(tmp_path: Path) -> None:
+    source, one, two = Counted({"a": 90, "b": 90, "c": 90}), at({"a": 30, "b": 3}, 400), at({"a": 28, "b": 12}, 500)
+    two = replace(two, positions={**two.positions, "c": 7})
+
+    there = hand_over.furthest({"t": source}, [one, two])["t"]
+
+    assert (there.positions, there.watermark) == ({"a": 30, "b": 12, "c": 7}, 500)
+    assert there.marks == {"a": 500, "b": 500}
+    for start in (one, two):
+        plan = planner(source, tmp_path, there)
+        epochs = [plan.next(start)]
+        while (following := plan.next(epochs[-1])) is not epochs[-1]:
+            epochs.append(following)
+        assert (epochs[-1].positions, epochs[-1].watermark) == (there.positions, 500)
+        assert len(epochs) <= 3
+
+
+def test_who_was_asked_to_come_somewhere_has_come_once_nothing_more_is_planned(tmp_path: Path) -> None:
+    sources = {"t": Counted({})}
+    there, before = at({"a": 30}, 500), at({"a": 28}, 400)
+
+    def has_come(end: Offset, planned: Offset) -> bool:
+        standing = hand_over.Standing(7, (end,), (planned,), is_settled=end is planned)
+        return hand_over.has_come(sources, tmp_path, standing)
+
+    assert not has_come(there, there)
+    hand_over.ask(tmp_path, {"t": there})
+    assert has_come(there, there)
+    assert has_come(there, replace(there, sequence=8))
+    assert not has_come(before, there)
+    assert not has_come(there, at({"a": 31}, 500))
+    assert not has_come(there, at({"a": 30}, 501))
 
 
 def test_who_is_ahead_or_has_closed_more_is_not_behind() -> None:
@@ -85,7 +121,9 @@ def test_who_is_ahead_or_has_closed_more_is_not_behind() -> None:
     assert not hand_over.is_behind(source, [at({"a": 31, "b": 3}, 400)], there)
     assert not hand_over.is_behind(source, [at({"a": 30, "b": 3}, 501)], there)
     assert not hand_over.is_behind(source, [at({"a": 30, "c": 3}, 400)], there)
-    assert not hand_over.is_behind(source, [at({"a": 1}, 1)], [*there, at({"a": 29, "b": 12}, 500)])
+    assert hand_over.is_behind(source, [at({"a": 30}, 400)], [at({"a": 29}, 400), at({"a": 30}, 300)])
+    assert not hand_over.is_behind(source, [at({"a": 31}, 400)], [at({"a": 29}, 400), at({"a": 30}, 300)])
+    assert hand_over.by_table([*there, at({"a": 29, "b": 12}, 500)]) is None
 
 
 def test_those_have_met_who_have_read_the_same_and_closed_the_same() -> None:
@@ -120,7 +158,7 @@ def test_a_window_with_rows_that_the_copy_has_left_out_is_open_until_every_table
 def test_where_to_meet_is_said_in_the_state_and_taken_back(tmp_path: Path) -> None:
     there = at({"a": 30}, 500)
 
-    hand_over.ask(tmp_path, [there])
+    hand_over.ask(tmp_path, {"t": there})
     assert hand_over.read_meeting(StatePaths(tmp_path)) == {"t": there}
     StatePaths(tmp_path).meeting.write_text('{"t": 7}')
     with pytest.raises(UnreadableStateError):

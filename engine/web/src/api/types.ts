@@ -631,7 +631,7 @@ export interface HandOver {
   /** The one that has read its input again. */
   copy_name: string;
   /** How far it has come; `apart` where nobody has asked for it. */
-  step: "apart" | "waiting" | "holding" | "passing" | "stopping" | "meeting" | "met" | "switching" | "over" | "given_up";
+  step: "apart" | "waiting" | "holding" | "passing" | "stopping" | "finishing" | "meeting" | "met" | "switching" | "over" | "given_up";
   /** When it came there, or when the two began to stand still for each other. */
   since: number;
   /** What it waits for, or why it was given up. */
