@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
+from engine.api.answers import Page
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import ContextDep
@@ -16,11 +18,13 @@ from engine.api.savepoint_rules import RetentionRules, retention_words, shown_re
 from engine.api.scheduled_savepoints import next_after
 from engine.errors import RequestError
 from engine.instants import to_micros
+from engine.jobs.retention import Retention
 from engine.jobs.savepoint_schedule import Schedule, read_timetable, words_of
 from engine.store import pipelines, savepoint_rules
 from engine.store.savepoint_rules import StoredSchedule
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/savepoint-schedule", tags=["savepoints"], responses=refusals(404))
+ALL = APIRouter(prefix="/savepoint-schedules", tags=["savepoints"])
 
 
 class ScheduleRules(Body):
@@ -40,13 +44,16 @@ class ScheduleRules(Body):
         default=False,
         description="Whether each is restored into a scratch directory afterwards, and every row of its state read.",
     )
+    paused: bool = Field(
+        default=False, description="Whether none is taken for now. What is due meanwhile is not caught up afterwards."
+    )
     retention: RetentionRules | None = Field(
         default=None, description="What of the pipeline's savepoints is kept; without it, that stays as it is."
     )
 
     def schedule(self) -> Schedule:
         """The schedule itself."""
-        return Schedule(self.cron, self.time_zone, tuple(self.blackout), self.drill)
+        return Schedule(self.cron, self.time_zone, tuple(self.blackout), self.drill, self.paused)
 
 
 class ScheduleOutcome(BaseModel):
@@ -65,9 +72,17 @@ class SavepointSchedule(BaseModel):
     time_zone: str | None = Field(default=None, description="Whose clocks are meant.")
     blackout: list[str] = Field(default=[], description="Windows in which none is taken.")
     drill: bool = Field(default=False, description="Whether each is restored and read afterwards.")
-    next_at: int | None = Field(default=None, description="The instant that is due next.")
+    paused: bool = Field(default=False, description="Whether none is taken for now.")
+    next_at: int | None = Field(default=None, description="The instant that is due next; null while it is paused.")
     last: ScheduleOutcome | None = Field(default=None, description="What came of the last one that was due.")
     retention: RetentionRules = Field(description="What of the pipeline's savepoints is kept.")
+
+
+class ListedSchedule(SavepointSchedule):
+    """When the savepoints of one of the pipelines are taken by themselves."""
+
+    pipeline_id: str = Field(description="The pipeline.")
+    pipeline: str = Field(description="What it is called.")
 
 
 @ROUTER.get("")
@@ -91,7 +106,7 @@ def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, 
         record = pipelines.get(connection, pipeline)
         request.check(record)
         before = savepoint_rules.schedule(connection, record.id)
-        stored = _over(before, schedule) or StoredSchedule(schedule, next_after(timetable, context.clock()))
+        stored = _over(before, schedule, next_after(timetable, context.clock()))
         if stored != before:
             savepoint_rules.set_schedule(connection, record.id, stored)
             note(connection, context, request, record.job_id, f"savepoints are taken at {words_of(schedule)}")
@@ -100,6 +115,24 @@ def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, 
             told = f"savepoints are kept by another policy: {retention_words(policy)}"
             note(connection, context, request, record.job_id, told)
         return record_answer(connection, context, request, 200, _shown(connection, record.id))
+
+
+@ALL.get("")
+def list_all(context: ContextDep) -> Page[ListedSchedule]:
+    """List the pipelines whose savepoints are taken by themselves, by name."""
+    with context.database.reading() as connection:
+        schedules = savepoint_rules.all_schedules(connection)
+        policies = savepoint_rules.all_retentions(connection)
+        names = pipelines.names(connection)
+    data = [
+        ListedSchedule(
+            pipeline_id=pipeline_id,
+            pipeline=names[pipeline_id],
+            **_shown_schedule(schedules[pipeline_id], policies.get(pipeline_id)).model_dump(),
+        )
+        for pipeline_id in sorted(schedules.keys() & names.keys(), key=lambda pipeline_id: names[pipeline_id])
+    ]
+    return Page(data=data)
 
 
 @ROUTER.delete("", response_model=SavepointSchedule, responses=refusals(409, 412))
@@ -116,16 +149,24 @@ def remove_schedule(pipeline: str, request: ChangeRequestDep, context: ContextDe
         return record_answer(connection, context, request, 200, _shown(connection, record.id))
 
 
-def _over(before: StoredSchedule | None, schedule: Schedule) -> StoredSchedule | None:
-    """A schedule of the same instants goes on where it is: what is due stays due. None for another one."""
+def _over(before: StoredSchedule | None, schedule: Schedule, next_at: datetime) -> StoredSchedule:
+    """A schedule of the same instants goes on where it is: what is due stays due, unless it was paused meanwhile.
+    Another one begins with its next instant."""
     if before is None or (before.schedule.cron, before.schedule.time_zone) != (schedule.cron, schedule.time_zone):
-        return None
-    return StoredSchedule(schedule, before.due_at, before.last_at, before.last)
+        return StoredSchedule(schedule, next_at)
+    goes_on = before.schedule.paused and not schedule.paused
+    return StoredSchedule(schedule, next_at if goes_on else before.due_at, before.last_at, before.last)
 
 
 def _shown(connection: Connection, pipeline_id: str) -> SavepointSchedule:
-    stored = savepoint_rules.schedule(connection, pipeline_id)
-    retention = shown_retention(savepoint_rules.retention(connection, pipeline_id))
+    return _shown_schedule(
+        savepoint_rules.schedule(connection, pipeline_id), savepoint_rules.retention(connection, pipeline_id)
+    )
+
+
+def _shown_schedule(stored: StoredSchedule | None, policy: Retention | None) -> SavepointSchedule:
+    """A schedule with a policy, as an answer says it."""
+    retention = shown_retention(policy)
     if stored is None:
         return SavepointSchedule(retention=retention)
     last = None
@@ -141,7 +182,8 @@ def _shown(connection: Connection, pipeline_id: str) -> SavepointSchedule:
         time_zone=stored.schedule.time_zone,
         blackout=list(stored.schedule.blackout),
         drill=stored.schedule.drill,
-        next_at=to_micros(stored.due_at),
+        paused=stored.schedule.paused,
+        next_at=None if stored.schedule.paused else to_micros(stored.due_at),
         last=last,
         retention=retention,
     )

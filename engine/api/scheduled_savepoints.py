@@ -45,7 +45,7 @@ def carry_out(context: Context, pipeline_id: str) -> None:
         return
     if stored.last is not None and stored.last.is_open:
         _go_on(context, pipeline_id)
-    if stored.due_at <= context.clock():
+    if stored.is_due(context.clock()):
         _begin(context, pipeline_id)
 
 
@@ -60,9 +60,10 @@ def _begin(context: Context, pipeline_id: str) -> None:
     """Do what is due now: exactly one of several looks finds it due."""
     with context.database.writing() as connection:
         stored = savepoint_rules.schedule(connection, pipeline_id)
-        if stored is None:
+        now = context.clock()
+        if stored is None or not stored.is_due(now):
             return
-        record, now = read_record(connection, pipeline_id), context.clock()
+        record = read_record(connection, pipeline_id)
         timetable = read_timetable(stored.schedule)
         match decide(timetable, stored.due_at, now, _hindrance(connection, record, stored)):
             case Take() as due:

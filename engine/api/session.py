@@ -32,6 +32,9 @@ class Session(BaseModel):
     through: str | None = Field(
         default=None, description="Who else has let in and passes everything on, such as Airflow; null for nobody."
     )
+    may_change: bool = Field(
+        default=True, description="Whether whoever is let in may change something, and not only look."
+    )
 
 
 class Visitor(BaseModel):

@@ -54,6 +54,8 @@ def add_options(parser: ArgumentParser) -> None:
         metavar="WINDOW",
         help="Take none in this window, such as 'mon-fri 09:00-17:00'; give it again for further ones (schedule)",
     )
+    parser.add_argument("--pause", action="store_true", help="Have the control plane take none for now (schedule)")
+    parser.add_argument("--resume", action="store_true", help="Have it go on after a pause (schedule)")
     parser.add_argument("--never", action="store_true", help="Have the control plane take none (schedule)")
     parser.add_argument("--keep-all", action="store_true", help="Have the control plane delete nothing (retention)")
 
@@ -161,6 +163,11 @@ def _schedule(args: Namespace) -> int:
     client, path, rules = connect(args), path_of(args, "savepoint-schedule"), _rules(args)
     if args.cron is not None and args.never:
         raise RequestError("--never leaves no --cron", hint="leave one of them out")
+    if args.pause or args.resume:
+        if args.pause == args.resume or args.cron or args.never or args.blackout or args.drill or rules:
+            raise RequestError("--pause and --resume change nothing else", hint="give one of them by itself")
+        show(args, client.send("PUT", path, _as_it_is(client.get(path), args.pause)), _describe_schedule)
+        return 0
     if args.cron is None and (rules or args.blackout or args.drill):
         raise RequestError("a schedule needs its instants", hint="give --cron '30 2 * * *' and all else that is wanted")
     if args.never:
@@ -178,6 +185,14 @@ def _schedule(args: Namespace) -> int:
     return 0
 
 
+def _as_it_is(schedule: Json, is_paused: bool) -> dict[str, Json]:
+    """The body that asks for the same schedule, paused or not."""
+    known = _as_object(schedule)
+    if known.get("cron") is None:
+        raise RequestError("the pipeline has no schedule", hint="give one with --cron '30 2 * * *'")
+    return {**{name: known.get(name) for name in ("cron", "time_zone", "blackout", "drill")}, "paused": is_paused}
+
+
 def _describe_schedule(schedule: Mapping[str, Json]) -> str:
     kept = _describe_rules(_as_object(schedule.get("retention")))
     if schedule.get("cron") is None:
@@ -189,7 +204,7 @@ def _describe_schedule(schedule: Mapping[str, Json]) -> str:
         ("time zone", schedule.get("time_zone")),
         ("blackout", ", ".join(map(str, blackout)) if isinstance(blackout, list) and blackout else None),
         ("drill", "yes" if schedule.get("drill") else "no"),
-        ("next", instant(schedule.get("next_at"))),
+        ("next", "none, it is paused" if schedule.get("paused") else instant(schedule.get("next_at"))),
         ("last", " ".join(str(word) for word in said if word is not None) or None),
     ]
     return f"{facts(rows)}\n{kept}"
@@ -281,6 +296,8 @@ ACTIONS: Mapping[str, SavepointAction] = {
     "delete": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _delete),
     "prune": SavepointAction(("PIPELINE",), (*_RULES, "dry_run"), _prune),
     "retention": SavepointAction(("PIPELINE",), (*_RULES, "keep_all"), _retention),
-    "schedule": SavepointAction(("PIPELINE",), (*_RULES, "cron", "blackout", "drill", "never"), _schedule),
+    "schedule": SavepointAction(
+        ("PIPELINE",), (*_RULES, "cron", "blackout", "drill", "pause", "resume", "never"), _schedule
+    ),
 }
 """Beside `take`, in the order in which the help names them."""

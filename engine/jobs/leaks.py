@@ -70,16 +70,17 @@ def leaked_paths(
 ) -> Iterator[LeakedPath]:
     """What may go below a data directory. `open_runs` has every pipeline there is, with its run if one is open; read
     it before, so that a pipeline that is made meanwhile has nothing here that is old enough."""
-    for folder in _folders(directory.root / "state", open_runs):
+    for folder in folders_of_pipelines(directory.root / "state", open_runs):
         yield from _scratch(StatePaths(folder).logs, open_runs[folder.name], is_alive)
-    for folder in _folders(directory.root / "runs"):
+    for folder in folders_of_pipelines(directory.root / "runs"):
         if folder.name in open_runs:
             yield from _run_files(folder, open_runs[folder.name], now, limits)
         elif not processes.is_locked(folder / "lock") and _is_older(folder, now - limits.files_for):
             yield LeakedPath(folder, "files of no pipeline", "its pipeline is not there", size_of(folder))
 
 
-def _folders(parent: Path, among: Mapping[str, object] | None = None) -> Iterator[Path]:
+def folders_of_pipelines(parent: Path, among: Mapping[str, object] | None = None) -> Iterator[Path]:
+    """The directories that have the id of a pipeline, of any or of some."""
     for folder in _entries(parent):
         if is_id(folder.name, "pl") and (among is None or folder.name in among) and not folder.is_symlink():
             yield folder

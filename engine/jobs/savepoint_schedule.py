@@ -35,6 +35,8 @@ class Schedule:
     blackout: tuple[str, ...] = ()
     drill: bool = False
     """Whether each is restored in a scratch directory afterwards, and read."""
+    paused: bool = False
+    """Whether none is taken until it goes on; what is due meanwhile is not caught up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,4 +163,5 @@ def _unreadable(text: str) -> RetentionError:
 def words_of(schedule: Schedule) -> str:
     """A schedule in one line."""
     windows: Sequence[str] = [f"not in {window}" for window in schedule.blackout]
-    return ", ".join((f"{schedule.cron} in {schedule.time_zone}", *windows, *(["with a drill"] * schedule.drill)))
+    more = [*["with a drill"] * schedule.drill, *["paused"] * schedule.paused]
+    return ", ".join((f"{schedule.cron} in {schedule.time_zone}", *windows, *more))

@@ -56,6 +56,12 @@ def find(connection: Connection, name: str) -> Pipeline | None:
     return None if row is None else from_row(row)
 
 
+def names(connection: Connection) -> Mapping[str, str]:
+    """What each pipeline is called, by its id."""
+    rows = connection.execute(select(PIPELINES.c.id, PIPELINES.c.name))
+    return {row.id: row.name for row in rows}
+
+
 def get(connection: Connection, id_or_name: str) -> Pipeline:
     """The pipeline with that id, or else of that name."""
     same = or_(PIPELINES.c.id == id_or_name, PIPELINES.c.name == id_or_name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.jobs.retention import Retention
 from engine.jobs.savepoint_schedule import Schedule
-from engine.store.columns import Instant
+from engine.store.columns import Instant, RowValues
 from engine.store.database import METADATA
 
 RULES = Table(
@@ -53,6 +53,10 @@ class StoredSchedule:
     last_at: datetime | None = None
     last: Outcome | None = None
 
+    def is_due(self, now: datetime) -> bool:
+        """Whether there is something to do; never while the schedule is paused."""
+        return not self.schedule.paused and self.due_at <= now
+
 
 _OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
 
@@ -78,8 +82,23 @@ def with_retention(connection: Connection) -> Sequence[str]:
 def schedule(connection: Connection, pipeline_id: str) -> StoredSchedule | None:
     """When the savepoints of a pipeline are taken by themselves; None where none is."""
     query = select(RULES).where(RULES.c.pipeline_id == pipeline_id, RULES.c.schedule.is_not(None))
-    if (row := connection.execute(query).mappings().one_or_none()) is None:
-        return None
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _stored(row)
+
+
+def all_schedules(connection: Connection) -> Mapping[str, StoredSchedule]:
+    """The schedules of all pipelines that have one, by their ids."""
+    query = select(RULES).where(RULES.c.schedule.is_not(None))
+    return {row["pipeline_id"]: _stored(row) for row in connection.execute(query).mappings()}
+
+
+def all_retentions(connection: Connection) -> Mapping[str, Retention]:
+    """The policies of all pipelines that have one, by their ids."""
+    query = select(RULES.c.pipeline_id, RULES.c.retention).where(RULES.c.retention.is_not(None))
+    return {name: _RETENTION.validate_json(text) for name, text in connection.execute(query)}
+
+
+def _stored(row: RowValues) -> StoredSchedule:
     outcome = None if row["last_outcome"] is None else _OUTCOME.validate_json(row["last_outcome"])
     return StoredSchedule(_SCHEDULE.validate_json(row["schedule"]), row["due_at"], row["last_at"], outcome)
 

@@ -370,3 +370,69 @@ def test_a_schedule_without_instants_is_refused_by_the_verb(capsys: pytest.Captu
     assert main(["savepoint", "schedule", "orders", "--drill"]) == 2
     assert "a schedule needs its instants" in capsys.readouterr().err
     assert main(["savepoint", "schedule", "orders", "--never", "--cron", "0 3 * * *"]) == 2
+
+
+def test_while_a_schedule_is_paused_none_is_taken_and_what_was_due_is_not_caught_up(plane: Plane) -> None:
+    plane.run()
+    put(plane)
+    let_hours_pass(plane, 1, looks=3)
+    first = ids(plane)
+
+    paused = put(plane, paused=True)
+    assert (paused["paused"], paused["next_at"], paused["last"]["state"]) == (True, None, "taken")
+    let_hours_pass(plane, 5.5, looks=3)
+    assert ids(plane) == first
+    resumed = put(plane)
+    let_hours_pass(plane, 0.1)
+
+    assert (resumed["paused"], resumed["next_at"], resumed["last"]["state"]) == (False, micros(7), "taken")
+    assert ids(plane) == first
+    let_hours_pass(plane, 0.5)
+    assert len(ids(plane)) == 2
+
+
+def test_the_schedules_of_all_pipelines_are_in_one_list_by_name(plane: Plane) -> None:
+    for name in ("orders", "clicks", "without"):
+        plane.run(name)
+    put(plane, blackout=["09:00-17:00"], retention={"keep_last": 3})
+    answer = plane.http.put("/api/v1/pipelines/clicks/savepoint-schedule", json={**HOURLY, "paused": True})
+    assert answer.is_success, answer.text
+
+    listed = plane.get("/savepoint-schedules")["data"]
+
+    assert [(each["pipeline"], each["paused"], each["next_at"]) for each in listed] == [
+        ("clicks", True, None),
+        ("orders", False, micros(1)),
+    ]
+    orders = plane.get("/pipelines/orders")
+    assert listed[1] == {"pipeline": "orders", "pipeline_id": orders["id"], **plane.get(SCHEDULE)}
+
+
+def test_the_verb_pauses_a_schedule_and_lets_it_go_on_as_it_was(
+    server: StandInServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ARROYO_URL", server.url)
+    monkeypatch.setenv("ARROYO_TOKEN", "t")
+    schedule = {"cron": "0 3 * * *", "time_zone": "UTC", "blackout": ["09:00-17:00"], "drill": True}
+    shown = {**schedule, "paused": True, "next_at": None, "last": None, "retention": {"keep_last": 3}}
+    server.answer = json.dumps(shown).encode()
+
+    assert main(["savepoint", "schedule", "orders", "--pause"]) == 0
+    assert main(["savepoint", "schedule", "orders", "--resume"]) == 0
+
+    sent = [(method, json.loads(body)) for method, _, _, body in server.requests if method != "GET"]
+    assert sent == [("PUT", {**schedule, "paused": True}), ("PUT", {**schedule, "paused": False})]
+    assert "none, it is paused" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("more", [["--resume"], ["--cron", "0 3 * * *"], ["--never"], ["--drill"]])
+def test_a_pause_changes_nothing_else_of_a_schedule(
+    server: StandInServer, monkeypatch: pytest.MonkeyPatch, more: list[str]
+) -> None:
+    monkeypatch.setenv("ARROYO_URL", server.url)
+    monkeypatch.setenv("ARROYO_TOKEN", "t")
+
+    assert main(["savepoint", "schedule", "orders", "--pause", *more]) == 2
+    assert main(["savepoint", "schedule", "orders", "--pause"]) == 2  # there is none
+
+    assert [method for method, *_ in server.requests] == ["GET"]

@@ -46,10 +46,10 @@ def test_a_token_is_exchanged_for_a_cookie_that_lets_in(browser: TestClient) -> 
     assert refusal(browser.get("/api/v1/pipelines")) == (401, "auth.denied")
     assert session(browser) is None
 
-    assert enter(browser).json() == {"who": "admin", "version": "1.2.3", "through": None}
+    assert enter(browser).json() == {"who": "admin", "version": "1.2.3", "through": None, "may_change": True}
 
     assert browser.get("/api/v1/pipelines").status_code == 200
-    assert session(browser) == {"who": "admin", "version": "1.2.3", "through": None}
+    assert session(browser) == {"who": "admin", "version": "1.2.3", "through": None, "may_change": True}
 
 
 def test_scripts_and_other_sites_do_not_get_at_the_cookie(browser: TestClient) -> None:

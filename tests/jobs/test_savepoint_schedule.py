@@ -101,3 +101,4 @@ def test_a_schedule_is_one_line() -> None:
     assert words_of(Schedule("0 3 * * *", "UTC", (BY_DAY,), drill=True)) == (
         f"0 3 * * * in UTC, not in {BY_DAY}, with a drill"
     )
+    assert words_of(Schedule("0 3 * * *", paused=True)) == "0 3 * * * in UTC, paused"

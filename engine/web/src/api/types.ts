@@ -870,6 +870,30 @@ export interface ListedPipeline {
   memory_bytes: number | null;
 }
 
+/** When the savepoints of one of the pipelines are taken by themselves. */
+export interface ListedSchedule {
+  /** The cron expression. */
+  cron?: string | null;
+  /** Whose clocks are meant. */
+  time_zone?: string | null;
+  /** Windows in which none is taken. */
+  blackout?: string[];
+  /** Whether each is restored and read afterwards. */
+  drill?: boolean;
+  /** Whether none is taken for now. */
+  paused?: boolean;
+  /** The instant that is due next; null while it is paused. */
+  next_at?: number | null;
+  /** What came of the last one that was due. */
+  last?: ScheduleOutcome | null;
+  /** What of the pipeline's savepoints is kept. */
+  retention: RetentionRules;
+  /** The pipeline. */
+  pipeline_id: string;
+  /** What it is called. */
+  pipeline: string;
+}
+
 /** Lines that drivers have printed. */
 export interface Log {
   data: string[];
@@ -919,6 +943,14 @@ export interface OperatorMetricGroup {
   node_id: number;
   /** Its rates; none where they are not known. */
   metric_groups: MetricGroup[];
+}
+
+/** What is there beside the pipelines. */
+export interface OtherStorage {
+  /** What it is. */
+  kind: string;
+  /** The size of its files. */
+  bytes: number;
 }
 
 /** Rows of a preview sink. */
@@ -1002,6 +1034,14 @@ export interface PageJob {
 
 export interface PageListedPipeline {
   data: ListedPipeline[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
+export interface PageListedSchedule {
+  data: ListedSchedule[];
   /** Whether the list goes on. */
   has_more?: boolean;
   /** The same, as clients of Arroyo's API spell it. */
@@ -1327,6 +1367,24 @@ export interface PipelinePost {
   state_url?: string | null;
   /** Must be empty: there are no tags. */
   tags?: Record<string, string> | null;
+}
+
+/** What one pipeline takes on the disk. A file that several names stand for counts once. */
+export interface PipelineStorage {
+  /** The pipeline. */
+  pipeline_id: string;
+  /** What it is called. */
+  pipeline: string;
+  /** Its state, with what savepoints share with it. */
+  state_bytes: number;
+  /** What only its savepoints have: so much is free without them. */
+  savepoint_bytes: number;
+  /** How many savepoints are there. */
+  savepoints: number;
+  /** What its runs have printed, and their scratch space. */
+  log_bytes: number;
+  /** What of its savepoints is kept; without any rule, all of them are. */
+  retention: RetentionRules;
 }
 
 /** Another query for a pipeline; what may be given up of its state is said as in a deployment. */
@@ -1777,7 +1835,9 @@ export interface SavepointSchedule {
   blackout?: string[];
   /** Whether each is restored and read afterwards. */
   drill?: boolean;
-  /** The instant that is due next. */
+  /** Whether none is taken for now. */
+  paused?: boolean;
+  /** The instant that is due next; null while it is paused. */
   next_at?: number | null;
   /** What came of the last one that was due. */
   last?: ScheduleOutcome | null;
@@ -1819,6 +1879,8 @@ export interface ScheduleRules {
   blackout?: string[];
   /** Whether each is restored into a scratch directory afterwards, and every row of its state read. */
   drill?: boolean;
+  /** Whether none is taken for now. What is due meanwhile is not caught up afterwards. */
+  paused?: boolean;
   /** What of the pipeline's savepoints is kept; without it, that stays as it is. */
   retention?: RetentionRules | null;
 }
@@ -1857,6 +1919,8 @@ export interface Session {
   version: string;
   /** Who else has let in and passes everything on, such as Airflow; null for nobody. */
   through?: string | null;
+  /** Whether whoever is let in may change something, and not only look. */
+  may_change?: boolean;
 }
 
 /** What lets a browser in: one of both. */
@@ -2045,6 +2109,20 @@ export interface StateSummary {
   sinks: StateSink[];
   /** Why a field is not known. */
   unknown: Record<string, string>;
+}
+
+/** The disk of a control plane. */
+export interface Storage {
+  /** The directory in which everything is. */
+  data_dir: string;
+  /** The room that is left where it is. */
+  free_bytes: number;
+  /** What each pipeline takes, the largest first. */
+  pipelines: PipelineStorage[];
+  /** What is there beside the pipelines, the largest first. */
+  others: OtherStorage[];
+  /** What the next sweep removes, since nobody needs it. */
+  leaks: Leak[];
 }
 
 /** A file of functions that every script may call. */
