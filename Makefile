@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-latency \
+.PHONY: help setup check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-page bench-latency \
 	bench-startup bench-state bench-scale format constraints clean
 
 help: ## What can be made
@@ -102,6 +102,9 @@ bench-nexmark: $(READY) ## Nexmark through the engine and its peers: QUERIES=q0,
 
 bench-api: $(READY) ## The control plane under load: 1,000 pipelines, 20 drivers, 500 held requests: SECONDS=60
 	$(BIN)/python -m benchmarks.api $(or $(SECONDS),60)
+
+bench-page: $(READY) ## The page over 1,000 pipelines and 60 changes a second: paint, main thread, memory: SECONDS=300
+	$(BIN)/python -m benchmarks.page $(or $(SECONDS),300)
 
 bench-latency: $(READY) ## From an event that is produced to its row before a reader: RATE=1000 SECONDS=30
 	$(BIN)/python -m benchmarks.latency $(or $(RATE),1000) $(or $(SECONDS),30)

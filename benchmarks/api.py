@@ -159,14 +159,14 @@ def minute(epoch: int) -> int:
     return to_micros(BEGIN + timedelta(minutes=epoch))
 
 
-def fill(directory: DataDirectory) -> tuple[list[Driver], list[str]]:
+def fill(directory: DataDirectory, running: int = DRIVERS) -> tuple[list[Driver], list[str]]:
     """Write a thousand pipelines down, some of which run."""
     database = open_database(directory)
     drivers, names = [], []
     with database.writing() as connection:
         for number in range(PIPELINES):
             at = now() - timedelta(days=1) + timedelta(seconds=number)
-            has_run = number < DRIVERS
+            has_run = number < running
             pipeline = Pipeline(
                 id=ids.make("pl"),
                 name=f"pipeline-{number}",
