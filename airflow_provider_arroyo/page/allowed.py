@@ -38,6 +38,8 @@ _LOOKS = (
     "pipelines/*/savepoints/**",
     "pipelines/*/savepoint-retention",
     "pipelines/*/savepoint-schedule",
+    "savepoint-schedules",
+    "storage",
 )
 # `pipelines/*/watermark` is not among them: it writes a certificate down for whoever names a DAG run.
 _CHANGES = (

@@ -78,9 +78,9 @@ async def session(request: Request, conn_id: ConnectionId, user: GetUserDep) -> 
     access.check_same_site(request, Right.LOOK)
     team = await run_in_threadpool(access.check, user, Right.LOOK, conn_id)
     version = await version_of(await run_in_threadpool(connections.endpoint_of, conn_id, team))
-    return JSONResponse(
-        {"session": {"who": user.get_name(), "version": version, "through": "Airflow"}}, headers=PROBLEM
-    )
+    may_change = await run_in_threadpool(access.may, user, Right.CHANGE, conn_id, team)
+    session = {"who": user.get_name(), "version": version, "through": "Airflow", "may_change": may_change}
+    return JSONResponse({"session": session}, headers=PROBLEM)
 
 
 @ROUTER.api_route("/{conn_id}/api/v1/{path:path}", methods=_METHODS)

@@ -74,7 +74,7 @@ def test_who_has_logged_in_to_airflow_sees_the_page_and_its_pipelines(server: Fa
     assert [pipeline["name"] for pipeline in listed.json()["data"]] == ["clicks"]
     assert plane.requests[-1].path == "/api/v1/session"
     assert plane.matching_requests("GET", "pipelines")[0].query == {"limit": "10"}
-    assert session == {"who": "ann", "version": "0.1.0", "through": "Airflow"}
+    assert session == {"who": "ann", "version": "0.1.0", "through": "Airflow", "may_change": True}
 
 
 def test_a_change_reaches_the_control_plane_with_its_body(server: FastAPI, plane: FakeControlPlane) -> None:
@@ -129,6 +129,7 @@ def test_who_may_only_see_the_connection_looks_and_changes_nothing(
     reader = visitor(server, "user")
 
     assert reader.get(f"{API}/pipelines").status_code == 200
+    assert reader.get(f"{API}/session").json()["session"]["may_change"] is False
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         answer = reader.request(method, f"{API}/pipelines/clicks", json={}, headers=PAGE)
         assert (method, answer.status_code, answer.json()["code"]) == (method, 403, "airflow.forbidden")
@@ -473,3 +474,16 @@ def test_a_stream_ends_after_a_while_so_that_who_listens_is_asked_again(
 
     assert answer.text == "id: a-1\nevent: ready\ndata: {}\n\n"
     assert events.left.wait(60)
+
+
+def test_what_the_settings_show_is_passed_on_and_what_they_may_not_do_is_not() -> None:
+    assert right_for("GET", "savepoint-schedules") is right_for("GET", "storage") is Right.LOOK
+    assert right_for("PUT", "pipelines/clicks/savepoint-schedule") is Right.CHANGE
+    for method, path in (
+        ("POST", "sweep"),
+        ("GET", "tokens"),
+        ("POST", "tokens"),
+        ("DELETE", "tokens/ann"),
+        ("POST", "storage"),
+    ):
+        assert right_for(method, path) is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,17 @@ def test_the_tests_of_the_page_pass(node: str) -> None:
 
     assert played.returncode == 0, played.stdout + played.stderr
     assert "no tests" not in played.stdout.lower()
+
+
+def test_the_page_is_small_to_load_and_in_the_wheel(tmp_path: Path) -> None:
+    files = built(WEB / "built")
+    with zipfile.ZipFile(tmp_path / "part-of-the-wheel", "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name, content in files.items():
+            wheel.writestr(name, content)
+
+    assert len(files) > 5
+    assert sum(len(gzip.compress(content)) for content in files.values()) < 600_000
+    assert (tmp_path / "part-of-the-wheel").stat().st_size < 1024**2
 
 
 def test_versions_are_exact_and_no_file_names_a_host() -> None:

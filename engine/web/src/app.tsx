@@ -7,6 +7,7 @@ import { ProblemBox } from "./parts/problem";
 import { Jobs } from "./pages/jobs";
 import { Login } from "./pages/login";
 import { useRoute } from "./router";
+import { SessionContext } from "./session";
 
 const Connections = later(() => import("./pages/connections").then((module) => module.Connections));
 const Settings = later(() => import("./pages/settings").then((module) => module.Settings));
@@ -68,22 +69,26 @@ export function App() {
   }
 
   return (
-    <Shell session={entry} route={route} leave={() => void leave()}>
-      {route.page === "pipeline" ? (
-        <Pipeline key={route.name} name={route.name} shownPart={route.part} />
-      ) : route.page === "editor" ? (
-        route.pipeline !== null && route.isFork ? (
-          <Fork key={`fork of ${route.pipeline}`} pipeline={route.pipeline} />
+    <SessionContext.Provider value={entry}>
+      <Shell session={entry} route={route} leave={() => void leave()}>
+        {route.page === "pipeline" ? (
+          <Pipeline key={route.name} name={route.name} shownPart={route.part} />
+        ) : route.page === "editor" && entry.may_change === false ? (
+          <p class="empty">You may look here, and change nothing.</p>
+        ) : route.page === "editor" ? (
+          route.pipeline !== null && route.isFork ? (
+            <Fork key={`fork of ${route.pipeline}`} pipeline={route.pipeline} />
+          ) : (
+            <Editor key={route.pipeline} pipeline={route.pipeline} />
+          )
+        ) : route.page === "connections" ? (
+          <Connections />
+        ) : route.page === "settings" ? (
+          <Settings session={entry} />
         ) : (
-          <Editor key={route.pipeline} pipeline={route.pipeline} />
-        )
-      ) : route.page === "connections" ? (
-        <Connections />
-      ) : route.page === "settings" ? (
-        <Settings session={entry} />
-      ) : (
-        <Jobs />
-      )}
-    </Shell>
+          <Jobs />
+        )}
+      </Shell>
+    </SessionContext.Provider>
   );
 }

@@ -3,6 +3,7 @@ import { ask, part } from "../api/client";
 import type { ConnectionProfile, ConnectionTable, Connector, StoredUdf } from "../api/types";
 import { type Kind, NewOne } from "../connections/new-one";
 import { ProblemBox } from "../parts/problem";
+import { useMayChange } from "../session";
 import { useTitle } from "../title";
 
 interface Kept {
@@ -27,6 +28,7 @@ export function Connections() {
   const [kept, setKept] = useState<Kept | null>(null);
   const [making, setMaking] = useState<Kind | null>(null);
   const [error, setError] = useState<Error | null>(null);
+  const mayChange = useMayChange();
 
   async function load(): Promise<void> {
     const all = <T,>(path: string) => ask<{ data: T[] }>("GET", path).then(({ data }) => data);
@@ -64,12 +66,16 @@ export function Connections() {
       <div class="tools">
         <h1>Connections</h1>
         <span class="grow" />
-        <button disabled={!kept} onClick={() => setMaking("connection")}>
-          New connection
-        </button>
-        <button disabled={!kept} onClick={() => setMaking("table")}>
-          New table
-        </button>
+        {mayChange && (
+          <>
+            <button disabled={!kept} onClick={() => setMaking("connection")}>
+              New connection
+            </button>
+            <button disabled={!kept} onClick={() => setMaking("table")}>
+              New table
+            </button>
+          </>
+        )}
       </div>
       {error && <ProblemBox error={error} />}
       {kept && making && (
@@ -94,6 +100,7 @@ export function Connections() {
 
 export function KeptList({ title, none, rows, remove }: { title: string; none: string; rows: Row[] | undefined; remove: (path: string) => Promise<void> }) {
   const [sure, setSure] = useState<string | null>(null);
+  const mayChange = useMayChange();
   return (
     <section class="panel" aria-label={title} aria-busy={!rows}>
       <h2>{title}</h2>
@@ -105,7 +112,7 @@ export function KeptList({ title, none, rows, remove }: { title: string; none: s
               <strong>{name}</strong> <span>{about}</span>
               {users.length > 0 && <span class="hint">{` used by ${users.join(", ")}`}</span>}
             </span>
-            {path && (
+            {path && mayChange && (
               <button
                 class="danger"
                 disabled={users.length > 0}

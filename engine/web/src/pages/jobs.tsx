@@ -10,6 +10,7 @@ import { ProblemBox } from "../parts/problem";
 import { Sparkline } from "../parts/sparkline";
 import { StateMark } from "../parts/state";
 import { editorPath, go, pipelinePath } from "../router";
+import { useMayChange } from "../session";
 import type { Tone } from "../states";
 import { useTitle } from "../title";
 
@@ -78,6 +79,7 @@ export function Jobs() {
 }
 
 function Welcome() {
+  if (!useMayChange()) return <p class="empty">There is no pipeline yet.</p>;
   return (
     <div class="empty">
       <p>There is no pipeline yet.</p>

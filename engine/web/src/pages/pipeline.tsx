@@ -13,6 +13,7 @@ import { Logs } from "../pipeline/logs";
 import { Output } from "../pipeline/output";
 import { Overview } from "../pipeline/overview";
 import { editorPath, forkPath, go, pipelinePath } from "../router";
+import { useMayChange } from "../session";
 import { useTitle } from "../title";
 
 const EVERY = 1_000;
@@ -37,6 +38,7 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
   useTitle(name);
   const { data, error, again } = usePolled((signal) => load(name, signal), { every: EVERY, idle: IDLE, of: name }, [name]);
   const [action, setAction] = useState<Action | null>(null);
+  const mayChange = useMayChange();
   if (data === null) return error ? <ProblemBox error={error} /> : <p class="empty">Asking the control plane.</p>;
   const { pipeline, job, savepoints } = data;
   const pace = { every: EVERY, idle: IDLE, of: pipeline.id };
@@ -56,18 +58,20 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         <StateMark state={pipeline.state} />
         {job?.step && <span class="hint">{job.step}</span>}
         <span class="grow" />
-        <div class="buttons" role="group" aria-label="What can be done">
-          {actionsOf(pipeline, savepoints).map((each) => (
-            <button key={each.name} class={each.isDangerous ? "danger" : ""} onClick={() => setAction(each)}>
-              {each.name}
-            </button>
-          ))}
-          {savepoints.some(({ state }) => state === "completed") && (
-            <a class="button" href={forkPath(name)}>
-              Fork
-            </a>
-          )}
-        </div>
+        {mayChange && (
+          <div class="buttons" role="group" aria-label="What can be done">
+            {actionsOf(pipeline, savepoints).map((each) => (
+              <button key={each.name} class={each.isDangerous ? "danger" : ""} onClick={() => setAction(each)}>
+                {each.name}
+              </button>
+            ))}
+            {savepoints.some(({ state }) => state === "completed") && (
+              <a class="button" href={forkPath(name)}>
+                Fork
+              </a>
+            )}
+          </div>
+        )}
       </header>
       {error && <ProblemBox error={error} />}
       {job?.failure_message && <Failure job={job} notUndone={pipeline.not_undone ?? null} />}
@@ -88,9 +92,11 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         <section class="panel">
           <div class="row">
             <h2>Query of version {pipeline.version}</h2>
-            <span>
-              <a href={editorPath(name)}>Edit</a> · <a href={forkPath(name)}>Fork</a>
-            </span>
+            {mayChange && (
+              <span>
+                <a href={editorPath(name)}>Edit</a> · <a href={forkPath(name)}>Fork</a>
+              </span>
+            )}
           </div>
           <pre class="sql" tabIndex={0}>
             {pipeline.query}

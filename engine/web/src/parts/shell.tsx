@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { changes } from "../api/changes";
 import type { Session } from "../api/types";
 import { type Route, editorPath } from "../router";
 import { type Theme, chooseTheme, theme } from "../theme";
+import { keepFocus } from "./focus";
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 const SIGNS: Record<Theme, string> = { system: "◐", light: "☀", dark: "☾" };
@@ -18,6 +19,8 @@ interface Props {
 /** What is around every page. */
 export function Shell({ session, route, leave, children }: Props) {
   const [chosen, setChosen] = useState(theme);
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => keepFocus(main.current!), []);
   useChanges();
   return (
     <div class="shell">
@@ -32,9 +35,11 @@ export function Shell({ session, route, leave, children }: Props) {
           <a href="#/" aria-current={route.page === "jobs" || route.page === "pipeline" ? "page" : undefined}>
             Jobs
           </a>
-          <a href={editorPath()} aria-current={route.page === "editor" ? "page" : undefined}>
-            Editor
-          </a>
+          {session.may_change !== false && (
+            <a href={editorPath()} aria-current={route.page === "editor" ? "page" : undefined}>
+              Editor
+            </a>
+          )}
           <a href="#/connections" aria-current={route.page === "connections" ? "page" : undefined}>
             Connections
           </a>
@@ -69,7 +74,7 @@ export function Shell({ session, route, leave, children }: Props) {
           </button>
         )}
       </header>
-      <main id="main" tabIndex={-1}>
+      <main ref={main} id="main" tabIndex={-1}>
         {children}
       </main>
     </div>

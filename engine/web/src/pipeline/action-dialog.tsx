@@ -1,7 +1,8 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Refused } from "../api/client";
 import type { Effects, UpgradePlan } from "../api/types";
 import { duration } from "../format";
+import { Dialog } from "../parts/dialog";
 import { ProblemBox } from "../parts/problem";
 import { type Action, type Values, spell } from "./actions";
 import { type Consent, NOTHING_SAID } from "./consent";
@@ -18,7 +19,6 @@ interface Props {
 
 /** Asks what an action would do, shows it, and does it when somebody says so. */
 export function ActionDialog({ action, close, done }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [values, setValues] = useState<Values>(() => Object.fromEntries(action.fields.map(({ name, value }) => [name, value])));
   const [consent, setConsent] = useState<Consent>(NOTHING_SAID);
   const [effects, setEffects] = useState<Effects | null>(null);
@@ -26,10 +26,6 @@ export function ActionDialog({ action, close, done }: Props) {
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setBusy] = useState(false);
   const before = useScript(action, plan !== null);
-
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
 
   useEffect(() => {
     let isOld = false;
@@ -70,14 +66,7 @@ export function ActionDialog({ action, close, done }: Props) {
   }
 
   return (
-    <dialog ref={dialog} class={plan ? "action wide" : "action"} aria-labelledby="action-title" onCancel={(event) => isBusy && event.preventDefault()} onClose={close}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (effects !== null && !isBusy) void doIt();
-        }}
-      >
-        <h2 id="action-title">{action.title}</h2>
+    <Dialog title={action.title} isBusy={isBusy} isWide={plan !== null} close={close} submit={() => void (effects !== null && doIt())}>
         <p class="hint">{action.about}</p>
         {action.fields.map((field) => {
           const value = values[field.name] ?? "";
@@ -116,15 +105,14 @@ export function ActionDialog({ action, close, done }: Props) {
           {!effects && !error && <p class="hint">Asking what it would do.</p>}
         </div>
         <p class="buttons">
-          <button type="button" disabled={isBusy} onClick={() => dialog.current?.close()}>
+          <button type="button" disabled={isBusy} onClick={close}>
             Cancel
           </button>
           <button class={action.isDangerous ? "primary danger" : "primary"} disabled={effects === null || isBusy || error instanceof Refused}>
             {action.confirm}
           </button>
         </p>
-      </form>
-    </dialog>
+    </Dialog>
   );
 }
 

@@ -1,6 +1,10 @@
-import { useMemo, useState } from "preact/hooks";
+import { type RefObject } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useNarrow } from "../narrow";
 import { type DrawnNode, NODE, type Plan, detailOf, kindOf, layOut } from "./graph";
+
+/** How far a plan is made smaller to fit; beyond that it is scrolled, since nobody could read it. */
+const SMALLEST = 0.8;
 
 export interface Figures {
   text: string;
@@ -20,12 +24,15 @@ export function PlanGraph({ plan, figures, isUpright = false }: Props) {
   const isNarrow = useNarrow() || isUpright;
   const drawing = useMemo(() => layOut(plan, isNarrow), [plan, isNarrow]);
   const [chosen, setChosen] = useState<number | null>(null);
+  const canvas = useRef<HTMLDivElement>(null);
+  const room = useWidth(canvas, drawing.nodes.length > 0);
+  const zoom = room > 0 && drawing.width > room ? Math.max(SMALLEST, room / drawing.width) : 1;
   const node = drawing.nodes.find(({ node_id }) => node_id === chosen);
   if (drawing.nodes.length === 0) return <p class="hint">There is no plan to draw.</p>;
   return (
     <div class="plan">
-      <div class="canvas" tabIndex={0} role="group" aria-label="Plan, from the sources to the sinks">
-        <div class="sheet" style={{ width: `${drawing.width}px`, height: `${drawing.height}px` }}>
+      <div ref={canvas} class="canvas" tabIndex={0} role="group" aria-label="Plan, from the sources to the sinks">
+        <div class="sheet" style={{ width: `${drawing.width}px`, height: `${drawing.height}px`, zoom: String(zoom) }}>
           <svg width={drawing.width} height={drawing.height} aria-hidden="true">
             <defs>
               <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
@@ -72,6 +79,18 @@ function Node({ node, figures, isChosen, choose }: { node: DrawnNode; figures: F
       {figures && <span class="figures">{figures.text}</span>}
     </button>
   );
+}
+
+/** How wide a box is now. */
+function useWidth(box: RefObject<HTMLElement | null>, isThere: boolean): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    if (box.current === null) return;
+    const watch = new ResizeObserver(([entry]) => entry && setWidth(entry.contentRect.width));
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, [isThere]);
+  return width;
 }
 
 function Fact({ term, text }: { term: string; text: string }) {

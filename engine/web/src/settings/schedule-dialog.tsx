@@ -1,0 +1,92 @@
+import { useState } from "preact/hooks";
+import { ask, part } from "../api/client";
+import type { ListedSchedule } from "../api/types";
+import { Dialog } from "../parts/dialog";
+import { ProblemBox } from "../parts/problem";
+import { type ScheduleTexts, bodyOf, textsOf } from "./rules";
+
+interface Props {
+  /** The one that is changed; null for a new one. */
+  schedule: ListedSchedule | null;
+  pipelines: string[];
+  close: () => void;
+  kept: () => void;
+}
+
+/** Says when the savepoints of a pipeline are taken. */
+export function ScheduleDialog({ schedule, pipelines, close, kept }: Props) {
+  const [texts, setTexts] = useState<ScheduleTexts>(() => ({ ...textsOf(schedule), pipeline: pipelines[0] ?? "" }));
+  const [error, setError] = useState<Error | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const set = (changed: Partial<ScheduleTexts>) => setTexts({ ...texts, ...changed });
+
+  async function keep(): Promise<void> {
+    setBusy(true);
+    try {
+      await ask("PUT", `/pipelines/${part(schedule?.pipeline_id ?? texts.pipeline)}/savepoint-schedule`, { body: bodyOf(texts, schedule) });
+      kept();
+    } catch (problem) {
+      setError(problem as Error);
+      setBusy(false);
+    }
+  }
+
+  return (
+    <Dialog title={schedule ? `Schedule of ${schedule.pipeline}` : "New schedule"} isBusy={isBusy} close={close} submit={() => void keep()}>
+      {!schedule && (
+        <p class="field">
+          <label>
+            <span>Pipeline</span>
+            <select required value={texts.pipeline} onChange={(event) => set({ pipeline: event.currentTarget.value })}>
+              {pipelines.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+          {pipelines.length === 0 && <span class="hint">Every pipeline has a schedule, or there is none.</span>}
+        </p>
+      )}
+      <p class="field">
+        <label>
+          <span>When (cron)</span>
+          <input required maxLength={256} autocomplete="off" spellcheck={false} value={texts.cron} aria-describedby="cron-about" onInput={(event) => set({ cron: event.currentTarget.value })} />
+        </label>
+        <span id="cron-about" class="hint">
+          Minute, hour, day of the month, month, day of the week: <code>0 2 * * *</code> is 02:00 every day, <code>*/15 * * * *</code> every 15 minutes.
+        </span>
+      </p>
+      <p class="field">
+        <label>
+          <span>Time zone</span>
+          <input maxLength={64} autocomplete="off" spellcheck={false} value={texts.timeZone} onInput={(event) => set({ timeZone: event.currentTarget.value })} />
+        </label>
+      </p>
+      <p class="field">
+        <label>
+          <span>Not in these windows, one a line</span>
+          <textarea rows={2} spellcheck={false} placeholder="mon-fri 09:00-17:00" value={texts.blackout} onInput={(event) => set({ blackout: event.currentTarget.value })} />
+        </label>
+      </p>
+      <p class="field">
+        <label>
+          <span>Keep the newest (empty: all)</span>
+          <input inputMode="numeric" pattern="[1-9][0-9]{0,4}" value={texts.keepLast} onInput={(event) => set({ keepLast: event.currentTarget.value })} />
+        </label>
+      </p>
+      <p class="field">
+        <label>
+          <input type="checkbox" checked={texts.drill} onChange={(event) => set({ drill: event.currentTarget.checked })} /> Restore each one afterwards and read it, as a trial
+        </label>
+      </p>
+      {error && <ProblemBox error={error} />}
+      <p class="buttons">
+        <button type="button" disabled={isBusy} onClick={close}>
+          Cancel
+        </button>
+        <button class="primary" disabled={isBusy || texts.pipeline === ""}>
+          Keep the schedule
+        </button>
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,166 @@
+// @vitest-environment happy-dom
+import { type ComponentChild, render } from "preact";
+import { afterEach, expect, test, vi } from "vitest";
+import type { ListedSchedule, Session, Storage } from "../src/api/types";
+import { Settings } from "../src/pages/settings";
+import { keepFocus } from "../src/parts/focus";
+import { SureButton } from "../src/parts/sure-button";
+import { SessionContext } from "../src/session";
+import { bodyOf, keptWords, lastWords, pausedBody, scheduleWords, textsOf } from "../src/settings/rules";
+
+const SCHEDULE = { pipeline_id: "pl_1", pipeline: "orders", cron: "0 3 * * *", time_zone: "UTC", blackout: ["sat,sun 00:00-24:00"], drill: true, paused: false, next_at: 1_767_236_400_000_000, last: null, retention: { keep_last: 3, daily: 7, time_zone: "UTC" } } as ListedSchedule;
+const STORAGE: Storage = {
+  data_dir: "/data",
+  free_bytes: 2 ** 30,
+  pipelines: [{ pipeline_id: "pl_1", pipeline: "orders", state_bytes: 2048, savepoint_bytes: 10, savepoints: 2, log_bytes: 5, retention: { keep_last: 3 } as Storage["pipelines"][0]["retention"] }],
+  others: [{ kind: "records", bytes: 4096 }],
+  leaks: [
+    { kind: "scratch", path: "/data/1", count: 1, bytes: 1024, reason: "process 1 is no more" },
+    { kind: "scratch", path: "/data/2", count: 1, bytes: 1024, reason: "process 2 is no more" },
+  ],
+};
+const SESSION: Session = { who: "admin", version: "1.2.3", through: null, may_change: true };
+
+const place = document.body.appendChild(document.createElement("div"));
+afterEach(() => {
+  render(null, place);
+  vi.unstubAllGlobals();
+});
+
+const settled = () => new Promise((rest) => setTimeout(rest, 30));
+const button = (name: string) => [...place.querySelectorAll("button")].find((each) => (each.getAttribute("aria-label") ?? each.textContent) === name);
+
+/** Everything that was sent, as a method, a path and a body. */
+function listening(): [string, string, unknown][] {
+  const sent: [string, string, unknown][] = [];
+  vi.stubGlobal("fetch", async (path: string, { method, body }: RequestInit) => {
+    sent.push([method!, path.replace("api/v1", ""), body ? JSON.parse(String(body)) : null]);
+    if (path.endsWith("/storage")) return Response.json(STORAGE);
+    if (path.endsWith("/savepoint-schedules")) return Response.json({ data: [SCHEDULE] });
+    return Response.json({ data: [], dry_run: false, leaks: [], bytes: 2048 });
+  });
+  return sent;
+}
+
+async function shown(child: ComponentChild): Promise<string> {
+  render(child, place);
+  await settled();
+  return place.textContent!;
+}
+
+const settings = (session: Session) => (
+  <SessionContext.Provider value={session}>
+    <Settings session={session} />
+  </SessionContext.Provider>
+);
+
+test("the settings show when savepoints are taken, what takes the room, and what may go", async () => {
+  listening();
+
+  const text = await shown(settings(SESSION));
+
+  expect(text).toContain("0 3 * * * in UTC, not in sat,sun 00:00-24:00, each restored and read");
+  expect(text).toContain("Next 2026-01-01 03:00:00");
+  expect(text).toContain("kept: the last 3, one a day for 7 d");
+  expect(text).toMatch(/Room left there1\.0 GiB.*Records4\.0 KiB/);
+  expect(text).toContain("Scratch 2, 2.0 KiB");
+});
+
+test("a schedule is paused as it is, and its rules stay", async () => {
+  const sent = listening();
+  await shown(settings(SESSION));
+
+  button("Pause the schedule of orders")!.click();
+  await settled();
+
+  const [method, path, body] = sent.find(([method]) => method === "PUT")!;
+  expect([method, path]).toEqual(["PUT", "/pipelines/pl_1/savepoint-schedule"]);
+  expect(body).toEqual({ cron: "0 3 * * *", time_zone: "UTC", blackout: ["sat,sun 00:00-24:00"], drill: true, paused: true });
+});
+
+test("what is not passed on is not offered, and who may only look is offered nothing that changes something", async () => {
+  const sent = listening();
+  const passed = await shown(settings({ ...SESSION, through: "Airflow" }));
+  expect(passed).not.toMatch(/token/i);
+  expect(button("Sweep now what may go")).toBeUndefined();
+  expect(button("Pause the schedule of orders")).toBeDefined();
+
+  await shown(settings({ ...SESSION, through: "Airflow", may_change: false }));
+
+  expect([...place.querySelectorAll("button")].map(({ textContent }) => textContent)).toEqual(["Look again"]);
+  expect(sent.filter(([, path]) => path === "/tokens")).toEqual([]);
+});
+
+test("a sweep and a removal are said twice before they are done", async () => {
+  const sent = listening();
+  await shown(settings(SESSION));
+  button("Sweep now what may go")!.click();
+  await settled();
+  expect(sent.filter(([method]) => method === "POST")).toEqual([]);
+
+  button("Sweep now what may go for good")!.click();
+  await settled();
+
+  expect(sent.filter(([method]) => method === "POST")).toEqual([["POST", "/sweep", null]]);
+  expect(place.textContent).toContain("2.0 KiB of files are gone.");
+});
+
+test("rules that a form does not show stay as they are", () => {
+  const texts = textsOf(SCHEDULE);
+
+  expect(bodyOf(texts, SCHEDULE)).toEqual({ cron: "0 3 * * *", time_zone: "UTC", blackout: ["sat,sun 00:00-24:00"], drill: true, paused: false });
+  expect(bodyOf({ ...texts, keepLast: "5", blackout: " \n09:00-17:00\n" }, SCHEDULE)).toMatchObject({ blackout: ["09:00-17:00"], retention: { keep_last: 5, daily: 7, time_zone: "UTC" } });
+  expect(bodyOf({ ...texts, keepLast: "" }, { ...SCHEDULE, paused: true })).toMatchObject({ paused: true, retention: { keep_last: null, daily: 7 } });
+  expect(bodyOf({ ...textsOf(null), timeZone: "" }, null)).toEqual({ cron: "0 2 * * *", time_zone: "UTC", blackout: [], drill: false, paused: false });
+  expect(pausedBody(SCHEDULE, false)).not.toHaveProperty("retention");
+});
+
+test("rules are said in words", () => {
+  expect(keptWords({})).toBe("all are kept");
+  expect(keptWords({ weekly: 2, max_age_micros: 86_400_000_000 })).toBe("kept: one a week for 2 weeks, none older than 1 d");
+  expect(keptWords({ max_age_micros: 86_400_000_000 })).toBe("none older than 1 d is kept");
+  expect(scheduleWords({ ...SCHEDULE, blackout: [], drill: false })).toBe("0 3 * * * in UTC");
+  expect(lastWords(null)).toBe("none was due yet");
+  expect(lastWords({ at: 0, state: "left_out", savepoint: null, reason: "the pipeline is Stopped" })).toBe("left out: the pipeline is Stopped");
+});
+
+test("where what has the focus goes, what is near takes it, and nothing does what was left on purpose", async () => {
+  const box = document.body.appendChild(document.createElement("main"));
+  box.tabIndex = -1;
+  box.innerHTML = "<h1>x</h1><ul><li><button>a</button></li><li><button>b</button></li></ul><a href='#x'>c</a>";
+  const end = keepFocus(box);
+  const focused = async () => {
+    await settled();
+    return document.activeElement?.textContent;
+  };
+  box.querySelector("button")!.focus();
+  box.querySelector("li")!.remove();
+  expect(await focused()).toBe("b");
+
+  box.querySelector("ul")!.remove();
+  await settled();
+  expect(document.activeElement).toBe(box);
+
+  box.querySelector("a")!.focus();
+  box.querySelector("a")!.blur();
+  await settled();
+  box.querySelector("a")!.remove();
+  await settled();
+  expect(document.activeElement).not.toBe(box);
+  end();
+  box.remove();
+});
+
+test("who leaves a button has not been sure", async () => {
+  const action = vi.fn();
+  await shown(<SureButton text="Delete" about="x" action={action} />);
+  button("Delete x")!.click();
+  await settled();
+  button("Delete x for good")!.dispatchEvent(new Event("blur"));
+  await settled();
+  button("Delete x")!.click();
+  await settled();
+  expect(action).not.toHaveBeenCalled();
+  button("Delete x for good")!.click();
+  expect(action).toHaveBeenCalledOnce();
+});
