@@ -12,8 +12,8 @@ from engine.connectors import connector_of
 from engine.connectors.base import Table
 from engine.connectors.files.sink_options import FileSinkOptions
 from engine.errors import EngineError
-from engine.plan.meaning import written_by
 from engine.plan.nodes import is_updating
+from engine.plan.written import written_by
 
 _LOGIN = {
     "auth_type", "auth_protocol", "auth_mechanism", "auth_username", "auth_password", "auth_region", "ssl_ca",

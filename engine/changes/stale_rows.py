@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from engine.compile import Program
 from engine.plan.explain import aggregate_name, grouping
 from engine.plan.expr import Column, Named
-from engine.plan.meaning import Meaning, Meanings
+from engine.plan.meaning import OF_ROWS_BELOW, Meaning, Meanings
 from engine.plan.nodes import (
     Branch,
     Filter,
@@ -144,7 +144,7 @@ class _Changes:
     @property
     def tests(self) -> Mapping[str, str]:
         """What rows have passed since they left the operator below; what came to that, its own verdict says."""
-        return {text: test for text, test in self.meaning.rows.items() if not test.startswith("the rows below ")}
+        return {text: test for text, test in self.meaning.rows.items() if not test.startswith(OF_ROWS_BELOW)}
 
     def named(self, text: str) -> str:
         """A test as the script says it."""

@@ -45,13 +45,15 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
-from engine.plan.split import Parts
 from engine.plan.stable_text import stable_text
 from engine.plan.tree import Node, inputs_of
 from engine.plan.width_marks import apart
 
 Columns = Mapping[str, str]
 """What each column of a relation means, by its name."""
+
+OF_ROWS_BELOW = "the rows below "
+"""What is shown of a test that stands for all tests below an operator, before the operator's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ class Meanings:
         name = digest(origin)
         columns = {column: f"{name}.{text}" for column, text in self._columns_out(node).items()}
         time = f"{name}.end" if isinstance(node, WindowAggregate) else f"{name}.time"
-        rows = {f"{name} of {' '.join(below.row_digest for below in inputs)}": f"the rows below {name}"}
+        rows = {f"{name} of {' '.join(below.row_digest for below in inputs)}": f"{OF_ROWS_BELOW}{name}"}
         return Meaning(origin, rows, {EVENT_TIME: time, **columns})
 
     def inputs(self, node: Node) -> list[Meaning]:
@@ -271,17 +273,6 @@ class Meanings:
         if isinstance(node, WindowAggregate):
             columns[node.window_name] = "window"
         return columns | {named.name: aggregate_text(named.aggregate, below) for named in node.aggregates}
-
-
-def written_by(parts: Parts, digests: Mapping[str, str]) -> Mapping[str, str]:
-    """A text for what the rows of each sink mean, by table. `digests` are as in `Meanings`."""
-    meanings = Meanings(digests, parts.branches, turns=True)
-    texts: dict[str, list[str]] = {}
-    for write in parts.writes:
-        meaning = meanings.of(write.input)
-        columns = [meaning.columns[name] for name in write.input.schema.names]
-        texts.setdefault(write.table, []).append(digest(meaning.origin, meaning.row_digest, *columns))
-    return {table: digest(*sorted(rows)) for table, rows in texts.items()}
 
 
 def _of_scan(scan: Scan) -> Meaning:

@@ -291,7 +291,7 @@ HALVED = GROUP.replace("FROM clicks", "FROM clicks WHERE half(n) > 1")
     ("script", "old", "new", "operator", "sink"),
     [
         (HALVED, "x // 2", "x // 3", Change.REFUSED, Change.RESTART),
-        (UDAF, "// 2", "// 3", Change.REFUSED, Change.SAME),
+        (UDAF, "// 2", "// 3", Change.REFUSED, Change.RESTART),
         (GROUP.replace("sum(n)", "half(sum(n))"), "x // 2", "x // 3", Change.STATE_KEPT, Change.RESTART),
     ],
 )

@@ -1,0 +1,44 @@
+"""What the rows of each sink mean: so that what is computed otherwise is told from what only looks otherwise.
+
+Beside what `engine.plan.meaning` says of the rows, it matters in which order conditions and rankings stand (the best
+three of all, of which those of `page` '/' are left, are not the best three of `page` '/'), and which code is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from engine.plan.meaning import Meanings, digest, order_text, over_text
+from engine.plan.nodes import Branch, Over, Top, UpdatingTop
+from engine.plan.split import Parts
+from engine.plan.tree import Node, walk
+from engine.plan.used import functions_of
+
+
+def written_by(parts: Parts, digests: Mapping[str, str]) -> Mapping[str, str]:
+    """A text for what the rows of each sink mean, by table. `digests` are as in `Meanings`."""
+    meanings = Meanings(digests, parts.branches, turns=True)
+    texts: dict[str, list[str]] = {}
+    for write in parts.writes:
+        meaning = meanings.of(write.input)
+        columns = [meaning.columns[name] for name in write.input.schema.names]
+        steps = sorted({*_steps(meanings, write.input)})
+        texts.setdefault(write.table, []).append(digest(meaning.origin, meaning.row_digest, *columns, *steps))
+    return {table: digest(*sorted(rows)) for table, rows in texts.items()}
+
+
+def _steps(meanings: Meanings, node: Node) -> Iterator[str]:
+    """What rows go through that depends on which rows these are, and the code of all that is called."""
+    yield from meanings.code_of(functions_of(node))
+    for relation in walk(node):
+        match relation:
+            case Branch(index):
+                yield from _steps(meanings, meanings.branches[index])
+            case Over(source, _, functions):
+                below = meanings.of(source)
+                yield digest("over", *sorted(below.rows), *(over_text(call, below.columns) for call in functions))
+            case Top(source, _, order, limit, offset):
+                below = meanings.of(source)
+                yield digest("top", *sorted(below.rows), order_text(order, below.columns), f"{limit} after {offset}")
+            case UpdatingTop(source, function, _, order, _, limit):
+                yield digest("ranking", function, order_text(order, meanings.of(source).columns), str(limit))
