@@ -20,6 +20,7 @@ from engine.changes.migration import migration_of
 from engine.changes.verdict import Change, Migration, Reform, Verdict
 from engine.compile import Program
 from engine.plan.explain import grouping
+from engine.plan.meaning import OF_ROWS_BELOW
 from engine.plan.nodes import Scan, UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate, is_updating
 from engine.plan.operators import Operator, Part
 from engine.plan.retained_state import spell
@@ -156,8 +157,19 @@ def _may_keep(old: Operator, new: Operator, consent: Consent, moves: Moves) -> b
     names = {old.id, new.id}
     if names & consent.reset or isinstance(moves.get(new.number), str):
         return False
+    if old.rows != new.rows and _would_take_back(old, new):
+        return False
     has_same_rows = old.rows == new.rows and consent.reset.isdisjoint(old.sources)
     return has_same_rows or bool(names & consent.keep_state)
+
+
+def _would_take_back(old: Operator, new: Operator) -> bool:
+    """Whether rows that change may be taken back from the new operator which the old one has never had: what only now
+    comes through, or comes through as something else. Other rows below, if they go on, are taken back as they were."""
+    if not any(map(is_updating, inputs_of(new.node))):
+        return False
+    asked = {part.meaning for part in old.conditions if OF_ROWS_BELOW not in part.name}
+    return old.functions != new.functions or not asked <= {*_meanings(new.conditions)}
 
 
 def _missing_below(old: Operator, new: Operator, kept: Mapping[int, int]) -> bool:
@@ -212,7 +224,9 @@ def _of_both(
     anew = sorted(consent.reset.intersection(old.sources))
     if anew:
         reasons.append(f"its source {', '.join(anew)} begins anew, and rows may come again")
-    if (old.rows != new.rows or anew) and not isinstance(move, str):
+    if old.rows != new.rows and _would_take_back(old, new):
+        reasons.append("rows that change would be taken back from it which it has never had")
+    elif (old.rows != new.rows or anew) and not isinstance(move, str):
         ways.insert(0, f"--keep-state {old.id} lets the rows that it has kept stay")
     if _missing_below(old, new, kept):
         reasons.append("what is below it does not go on from where it was")
