@@ -55,6 +55,7 @@ LONG = (
     "checkpoints/test_upgrade_with_spark.py::test_what_cannot_be_kept_is_refused_and_the_old_query_goes_on",
     "checkpoints/test_upgraded_panes.py",
     "checkpoints/test_wider_hashes.py",
+    "checkpoints/test_wider_panes.py",
     "checkpoints/test_wider_types.py::test_windows_go_on_over_wider_numbers_and_keys",
     "checkpoints/test_with_spark.py::test_a_savepoint_of_a_running_query_restores_with_identical_remaining_output",
     "checkpoints/test_with_spark.py::test_rescaling_from_one_to_two_to_three_changes_nothing_in_the_output",

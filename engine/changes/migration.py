@@ -60,28 +60,25 @@ def migration_of(old: Operator, new: Operator, after: Program, *, held_back: boo
     if old.kind not in ("tumble", "hop") or new.kind != old.kind:
         is_wider = any(part.was is not None for part in old.columns)
         return f"{old.kind} cannot be moved to wider numbers yet" if is_wider else ""
-    keys, aggregates, readers = _parts(old)
-    new_keys, new_aggregates, new_readers = _parts(new)
+    keys, aggregates, _ = _parts(old)
+    new_keys, new_aggregates, _ = _parts(new)
     if keys != new_keys:
         return ""
-    if isinstance(old.node, WindowAggregate) and old.node.by_pane is not None:
-        return _migration_of_panes(old, new, after, held_back=held_back)
-    if not aggregates or not new_aggregates:
-        return "one without aggregates cannot be moved yet"
-    if not (old.is_read_in_order and new.is_read_in_order):
-        return "that can be done only where all aggregates of the window are read, in its order"
-    if readers or new_readers:
-        return "another operator that keeps state reads it"
-    old_calls, new_calls = _calls(old), _calls(new)
-    for call in (*old_calls, *new_calls):
-        if columns_of_aggregate(call) is None:
-            return f"{aggregate_name(call)} cannot be moved yet"
-    if not (are_kept_apart(old_calls) and are_kept_apart(new_calls)):
-        return "two of its aggregates are the same in a state"
     places = tuple(aggregates.index(part) if part in aggregates else None for part in new_aggregates)
     unknown = {place for place, old_place in enumerate(places) if old_place is None}
+    is_by_pane = isinstance(old.node, WindowAggregate) and old.node.by_pane is not None
+    stays = is_by_pane and new.number in fit_for_panes(after.operators)
+    if not stays and (complaint := _why_not_in_spark(old, new, is_by_pane=is_by_pane)) is not None:
+        return complaint
     if unknown and not held_back and (complaints := _Unknown(after, new, unknown).complaints()):
         return f"{'; '.join(complaints)}, unless --hold-back {old.id} leaves out the windows that are open"
+    held_back = held_back and bool(unknown)
+    if stays:
+        reform = _reform_of_panes(old, new, places)
+        if isinstance(reform, str):
+            return reform
+        return Migration(old.number, places, (), (), (), held_back=held_back, reform=reform)
+    old_calls, new_calls = _calls(old), _calls(new)
     origins = list(_origins(old_calls, new_calls, places))
     if None in origins:
         return "a mean of so wide a DECIMAL is kept in another way"
@@ -92,23 +89,37 @@ def migration_of(old: Operator, new: Operator, after: Program, *, held_back: boo
         columns_before=tuple(_names(old_calls)),
         columns_after=tuple(_names(new_calls)),
         has_wider_keys=_types_of_keys(old) != _types_of_keys(new),
-        held_back=held_back and bool(unknown),
+        held_back=held_back,
+        leave_panes=is_by_pane,
     )
 
 
-def _migration_of_panes(old: Operator, new: Operator, after: Program, *, held_back: bool) -> Migration | str:
-    """How windows go on that are kept by pane: with whatever aggregates can be kept so, in any order."""
-    if any(part.was is not None for part in old.columns):
-        return "its windows are kept by pane, and cannot be moved to wider numbers yet"
-    if new.number not in fit_for_panes(after.operators):
-        return "its windows are kept by pane, and it could not be kept so any more"
-    _, aggregates, _ = _parts(old)
+def _why_not_in_spark(old: Operator, new: Operator, *, is_by_pane: bool) -> str | None:
+    """In words, why windows that Spark is to keep cannot be made of those that it keeps, or of panes: of these all is
+    known."""
+    old_calls, new_calls = [] if is_by_pane else _calls(old), _calls(new)
+    if not new_calls or not (old_calls or is_by_pane):
+        return "one without aggregates cannot be moved yet"
+    if not (new.is_read_in_order and (is_by_pane or old.is_read_in_order)):
+        return "that can be done only where all aggregates of the window are read, in its order"
+    if any(readers for _, _, readers in (_parts(old), _parts(new))):
+        return "another operator that keeps state reads it"
+    for call in (*old_calls, *new_calls):
+        if columns_of_aggregate(call) is None:
+            return f"{aggregate_name(call)} cannot be moved yet"
+    if not (are_kept_apart(old_calls) and are_kept_apart(new_calls)):
+        return "two of its aggregates are the same in a state"
+    return None
+
+
+def _reform_of_panes(old: Operator, new: Operator, places: tuple[int | None, ...]) -> Reform | str:
+    """How the buckets of windows go on that are kept by pane, with whatever aggregates can be kept so."""
+    widened = _widened(old, new, (0,))
+    if isinstance(widened, str):
+        return widened
     _, new_aggregates, _ = _parts(new)
-    places = tuple(aggregates.index(part) if part in aggregates else None for part in new_aggregates)
-    unknown = {place for place, old_place in enumerate(places) if old_place is None}
-    if unknown and not held_back and (complaints := _Unknown(after, new, unknown).complaints()):
-        return f"{'; '.join(complaints)}, unless --hold-back {old.id} leaves out the windows that are open"
-    return Migration(old.number, places, (), (), (), held_back=held_back and bool(unknown))
+    formerly = _formerly(_strictly(old), new_aggregates, places)
+    return Reform(old.number, places, None, formerly, widened, (0,))
 
 
 def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:
@@ -132,12 +143,22 @@ def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:
         return f"only so many as {_MOST} aggregates can be changed"
     if unknown and (complaints := _Unknown(after, new, unknown).complaints()):
         return "; ".join(complaints)
-    strict = [part.was or part.meaning for part in old.columns[len(keys) : len(keys) + len(aggregates)]]
-    formerly = {
-        meaning: strict[place] for meaning, place in zip(new_aggregates, places, strict=True)
+    strict = _strictly(old)
+    return Reform(old.number, places, strict, _formerly(strict, new_aggregates, places), widened, groups)
+
+
+def _strictly(old: Operator) -> tuple[str, ...]:
+    """What the aggregates of an old operator mean by its own script."""
+    keys, aggregates, _ = _parts(old)
+    return tuple(part.was or part.meaning for part in old.columns[len(keys) : len(keys) + len(aggregates)])
+
+
+def _formerly(strict: Sequence[str], new: Sequence[str], places: Sequence[int | None]) -> Mapping[str, str]:
+    """By what a new aggregate means what it meant over narrower numbers."""
+    return {
+        meaning: strict[place] for meaning, place in zip(new, places, strict=True)
         if place is not None and strict[place] != meaning
     }  # fmt: skip
-    return Reform(old.number, places, tuple(strict), formerly, widened, groups)
 
 
 def _kept_rows(old: Operator, new: Operator) -> Reform | str:

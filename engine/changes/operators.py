@@ -238,6 +238,8 @@ def _migrated(old: Operator, new: Operator, move: Migration | Reform) -> Verdict
     """Of an operator that goes on with other columns: what becomes of which, and from when on a new one is right."""
     came, _ = _came_and_went(old.columns, new.columns)
     reasons = [_difference_of_columns(old.columns, new.columns), _difference_of_rows(old, new)]
+    if isinstance(move, Migration) and move.leave_panes:
+        reasons.append("its windows are not kept by pane any more")
     kept = ", ".join(part.name for part in new.columns if part.name not in came)
     is_window = isinstance(move, Migration)
     places = "in windows that are open" if is_window else "as before"

@@ -77,7 +77,9 @@ class Migration:
     aggregate of the new one the place of the same one in the old, None for a new one; `origins` the same for each
     column that Spark keeps: a place, how it is made of what is there, or with what a new column begins.
     `columns_before` and `columns_after` are what Spark calls these columns. One that `has_wider_keys` has its rows in
-    other partitions. Windows that are open are `held_back` as a whole, or show what is not known as NULL."""
+    other partitions. Windows that are open are `held_back` as a whole, or show what is not known as NULL. Of windows
+    that are kept by pane, and go on so, `reform` says how their buckets do; those that `leave_panes` are made of them
+    as Spark keeps windows."""
 
     operator: int
     aggregates: tuple[int | None, ...]
@@ -86,6 +88,8 @@ class Migration:
     columns_after: tuple[str, ...]
     has_wider_keys: bool = False
     held_back: bool = False
+    reform: Reform | None = None
+    leave_panes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

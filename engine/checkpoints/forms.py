@@ -57,7 +57,7 @@ def carried_forms(
     forms |= {number: _reformed(told.get(reform.operator), reform) for number, reform in reformed.items()}
     for number, retelling in retold.items():
         forms[number] = replace(forms.get(number) or Form(None), retelling=retelling)
-    return {number: form for number, form in forms.items() if form is not None}
+    return {number: form for number, form in forms.items() if form is not None and form != Form(None)}
 
 
 def untold(forms: Forms, epoch: int | None) -> Mapping[int, Retelling]:

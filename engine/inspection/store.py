@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -25,6 +26,7 @@ from engine.inspection.table import read_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from engine.updating.bucket_state import BucketState
     from engine.updating.chunks import Chunks
     from engine.updating.head import LargeChunk
 
@@ -55,19 +57,20 @@ class StoreContent:
 
     def tables_of_buckets(self) -> Iterator[tuple[str, pa.Table]]:
         """The tables of all buckets, with their names; raises NotAsWrittenError."""
-        for head in self.of_family(_HEADS).values():
-            yield from self._tables_of_bucket(head)
+        for state in self.states_of_buckets():
+            with _as_written():
+                rows = [(name, table) for name, chunks in state.tables.items() for table in _rows_of(name, chunks)]
+            yield from rows
 
-    def _tables_of_bucket(self, head: bytes) -> list[tuple[str, pa.Table]]:
+    def states_of_buckets(self) -> Iterator[BucketState]:
+        """What all buckets keep; raises NotAsWrittenError."""
         from engine.updating.head import read_head  # noqa: PLC0415 - windows need no Arrow
 
-        listing, small = binary_fields(head, 2)
-        try:
-            tables = read_head(listing.decode(), small, self._chunk).state.tables
-            rows = [(name, table) for name, chunks in tables.items() for table in _rows_of(name, chunks)]
-        except (ValueError, KeyError, TypeError, OSError, StopIteration) as error:
-            raise NotAsWrittenError("holds a bucket that cannot be read") from error
-        return rows
+        for head in self.of_family(_HEADS).values():
+            listing, small = binary_fields(head, 2)
+            with _as_written():
+                state = read_head(listing.decode(), small, self._chunk).state
+            yield state
 
     def _chunk(self, chunk: LargeChunk) -> pa.Table:
         from engine.updating.serialization import from_bytes  # noqa: PLC0415 - see above
@@ -77,6 +80,14 @@ class StoreContent:
             if blake2b(content, digest_size=16).hexdigest() == chunk.digest:
                 return from_bytes(content)[0]
         raise KeyError(chunk.digest)
+
+
+@contextmanager
+def _as_written() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, OSError, StopIteration) as error:
+        raise NotAsWrittenError("holds a bucket that cannot be read") from error
 
 
 def _rows_of(name: str, chunks: Chunks) -> Iterator[pa.Table]:

@@ -96,7 +96,8 @@ def describe(node: Node) -> str:
             return f"LateRows of {_window(window)}"
         case WindowAggregate(_, window, _, keys, aggregates):
             by = ", ".join([_window(window), *(show(key.expr) for key in keys)])
-            state = ", keeps state until the window closes" if node.is_incremental else ", within an epoch"
+            kept = "state" if node.by_pane is None else "panes"
+            state = f", keeps {kept} until the window closes" if node.is_incremental else ", within an epoch"
             return f"WindowAggregate {_aggregates(aggregates)} by {by}{state}"
         case WindowJoin(kind=kind, windows=windows):
             same = "the event time" if windows is None else f"the window {windows[0]} = {windows[1]}"

@@ -1,4 +1,4 @@
-"""Updating aggregates that were changed while they ran: what they have kept may still be of the aggregates before.
+"""Aggregates that were changed while they ran: what they have kept may still be of the aggregates before.
 
     the state     operator 0 began as count(*), min(n)
     the script    count(*), sum(n)
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeAlias
 
-from engine.plan.former_types import FormersText, formers_of
+from engine.plan.former_types import Formers, FormersText, formers_of
 from engine.plan.hashed import hashed_in, with_formers
 from engine.plan.meaning import digest
-from engine.plan.nodes import Retelling, UpdatingAggregate
+from engine.plan.nodes import ByPane, Retelling, UpdatingAggregate, WindowAggregate
 from engine.plan.operators import Operator, is_stateful
 from engine.plan.retelling import retold
 from engine.plan.split import Parts
@@ -71,12 +71,29 @@ def _with_forms(node: Node, forms: Forms, operators: Sequence[Operator], numbers
         return changed
     form = forms[number]
     formers = formers_of(form.formers)
+    if isinstance(changed, WindowAggregate):
+        return replace(changed, by_pane=_panes_in_form(changed, form, formers))
     if isinstance(changed, UpdatingAggregate) and form.retelling is not None:
         changed = replace(changed, retelling=form.retelling)
     if not isinstance(changed, UpdatingAggregate) or form.began_as is None:
         return with_formers(changed, formers)
     wanted = form_of(operators[number])
-    formerly = tuple(form.formerly.get(text, ()) for text in wanted) if form.formerly else ()
-    # an aggregate may be called the same whatever the types are of what it hashes
-    widths = (digest(stable_text((hashed_in(changed), formers))),) if formers else ()
-    return replace(changed, began_as=form.began_as, form=(*wanted, *widths), formerly=formerly, formers=formers)
+    form_now = (*wanted, *_widths(changed, formers))
+    return replace(changed, began_as=form.began_as, form=form_now, formerly=_formerly(form, wanted), formers=formers)
+
+
+def _panes_in_form(node: WindowAggregate, form: Form, formers: Formers) -> ByPane:
+    """How windows are kept by pane that were changed: their buckets say in which form they are."""
+    assert node.by_pane is not None
+    wanted = node.by_pane.form
+    return ByPane((*wanted, *_widths(node, formers)), _formerly(form, wanted), formers)
+
+
+def _formerly(form: Form, wanted: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """What each aggregate was called over narrower numbers, the newest first."""
+    return tuple(form.formerly.get(text, ()) for text in wanted) if form.formerly else ()
+
+
+def _widths(node: Node, formers: Formers) -> tuple[str, ...]:
+    """A text for the types of what is hashed: an aggregate may be called the same whatever they are."""
+    return (digest(stable_text((hashed_in(node), formers))),) if formers else ()

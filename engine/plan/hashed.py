@@ -14,15 +14,18 @@ from dataclasses import replace
 
 from engine.plan.expr import Column, Expr
 from engine.plan.former_types import Formers
-from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop
+from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate
 from engine.plan.tree import Node
 from engine.schema import Schema
 
 
 def hashed_in(node: Node) -> tuple[tuple[Expr, ...], ...]:
     """The values that an operator hashes: the keys of an aggregation, then what each aggregate takes; the columns of
-    both sides of a join, then what they are matched by; the columns of a ranking, its order, and its partition."""
+    both sides of a join, then what they are matched by; the columns of a ranking, its order, and its partition; the
+    keys of windows, which are hashed where they are kept by pane."""
     match node:
+        case WindowAggregate(keys=keys):
+            return (tuple(key.expr for key in keys),)
         case UpdatingAggregate(_, keys, aggregates):
             calls = [named.aggregate for named in aggregates]
             taken = [(*call.arguments, *(order.expr for order in call.order)) for call in calls]

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from itertools import count
-from math import gcd
 
 from engine import types
-from engine.plan.nodes import Aggregate, Hop, Window, WindowAggregate
+from engine.plan.nodes import Aggregate, ByPane, Hop, Window, WindowAggregate
 from engine.plan.operators import Operator, is_stateful
 from engine.plan.split import Parts
 from engine.plan.tree import Node, inputs_of, walk, with_inputs
@@ -26,14 +24,8 @@ from engine.types import Type
 LEAST_WINDOWS, MOST_WINDOWS = 3, 1_000
 """In how many windows a row must be, and may be. In one, the state is not smaller by pane, and a count by key needs a
 third more CPU; in five it needs a fifth less. When windows close, each pane is written into as many rows."""
-_TICK = timedelta(microseconds=1)
 _ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.Date
 """Types whose least and greatest value is the same in Arrow and in Spark."""
-
-
-def pane_of(window: Hop) -> timedelta:
-    """How long a pane is."""
-    return gcd(window.slide // _TICK, window.width // _TICK) * _TICK
 
 
 def fit_for_panes(operators: Sequence[Operator]) -> frozenset[int]:
@@ -63,6 +55,11 @@ def with_panes(parts: Parts, numbers: Collection[int], operators: Sequence[Opera
     return replace(parts, branches=tuple(_marked(branch, numbers, operators, counted) for branch in parts.branches))
 
 
+def as_it_begins(parts: Parts, operators: Sequence[Operator]) -> Parts:
+    """The plan, whose operators these are, as it runs where all of them begin with nothing and may be kept by pane."""
+    return with_panes(parts, fit_for_panes(operators), operators)
+
+
 def panes_in(parts: Parts) -> Collection[int]:
     """The numbers of the operators of a plan whose state is kept by pane."""
     nodes = (node for branch in parts.branches for node in walk(branch) if is_stateful(node))
@@ -79,7 +76,7 @@ def _marked(node: Node, numbers: Collection[int], operators: Sequence[Operator],
     assert isinstance(changed, WindowAggregate)
     first = len(changed.keys)
     texts = [part.meaning for part in operators[number].columns[first : first + len(changed.aggregates)]]
-    return replace(changed, by_pane=tuple(texts))
+    return replace(changed, by_pane=ByPane(tuple(texts)))
 
 
 def _is_fit_window(window: Window) -> bool:

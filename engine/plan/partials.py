@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from math import gcd
 from typing import TypeAlias
 
 from engine import types
@@ -50,7 +49,6 @@ from engine.plan.tree import Node
 from engine.schema import Schema
 
 Aggregation: TypeAlias = WindowAggregate | UpdatingAggregate
-_TICK = timedelta(microseconds=1)
 _LONGEST_GAP = timedelta(days=366_000)
 """The length of a burst and its gap must be a Spark interval, which has twelve digits of seconds."""
 _GROUPED = (
@@ -95,8 +93,8 @@ def _stretch(window: Window) -> Pane | Burst | None:
     match window:
         case Tumble(width):
             return Pane(width)
-        case Hop(slide, width):
-            return Pane(gcd(slide // _TICK, width // _TICK) * _TICK)
+        case Hop():
+            return Pane(window.pane)
         case Session(gap) if gap < _LONGEST_GAP:
             return Burst(gap)
     return None

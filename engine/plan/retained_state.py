@@ -16,6 +16,7 @@ from datetime import timedelta
 from engine.functions import AGGREGATES
 from engine.plan.nodes import (
     Aggregate,
+    ByPane,
     Carried,
     Hop,
     NamedAggregate,
@@ -41,6 +42,11 @@ def retained_states(parts: Parts) -> list[tuple[int, Node, str]]:
 def state_of(node: Node) -> str | None:
     """What a node keeps between epochs, and for how long; None for nothing."""
     match node:
+        case WindowAggregate(window=Hop() as window, by_pane=ByPane()):
+            return (
+                f"a row of each pane of {spell(window.pane)} and key, for {spell(window.width)} and until late rows are"
+                f" refused; each row is in {-(-window.width // window.slide)} windows, which are made of panes"
+            )
         case WindowAggregate(_, window, _, _, aggregates):
             return _state_of_window(window, [named.aggregate for named in aggregates])
         case UpdatingAggregate(source, _, aggregates, ttl):

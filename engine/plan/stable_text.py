@@ -38,6 +38,7 @@ TAGS: Mapping[type, str] = {
     nodes.Top: "Top(input, window, order, limit, offset)",
     nodes.Unnest: "Unnest(input, name, array)",
     nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates; pin, by_pane)",
+    nodes.ByPane: "ByPane(form, formerly, formers)",
     nodes.Partials: "Partials(input, condition, stretch, keys, columns, aggregates)",
     nodes.LateRows: "LateRows(input, window)",
     nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form, pin, formerly, formers, "

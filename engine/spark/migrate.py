@@ -5,10 +5,11 @@
     skeleton      state/1, until now empty, has them with count as it was and max as NULL; its id is another one
     open windows  00:00 and 00:10, since these are in the rows: there max is not known
 
-Where the keys are of wider numbers, Spark looks for their rows in other partitions, and each is put there.
+Where the keys are of wider numbers, Spark looks for their rows in other partitions, and each is put there. So it is
+with windows that were kept by pane, and are Spark's from now on: their rows are made first (`panes_to_windows.py`).
 
 To `carry_over` such an operator is one that begins, with rows. Nothing but the skeleton is written, so that a kill in
-the middle leaves the old state as it was. No row comes into Python.
+the middle leaves the old state as it was. No row of Spark's windows comes into Python.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from engine.errors import StateNotKeptError
 from engine.plan.nodes import WindowAggregate
 from engine.plan.operators import Operator
 from engine.plan.withheld import Range, ranges_of, step_of
-from engine.spark.jvm.local_files.state_rewriter import StateRewriter, state_rewriter
+from engine.spark.jvm.local_files.state_rewriter import StateRewriter, filler, state_rewriter
+from engine.spark.panes_to_windows import rows_of_windows
 from engine.spark.skeleton import as_snapshots
 
 
@@ -36,9 +38,11 @@ def migrate(
     skeleton: Path,
     operators: Mapping[int, Operator],
     migrated: Mapping[int, Migration],
+    panes: Mapping[int, WindowAggregate],
 ) -> Mapping[int, Sequence[Range]]:
     """Fill the operators of a skeleton that are `migrated` with the state in the checkpoint `old`; which of their
-    windows are open. `operators` are those of the new query. Raises StateNotKeptError where it is not as planned."""
+    windows are open. `operators` are those of the new query, `panes` those of the old one that are kept by pane. Raises
+    StateNotKeptError where it is not as planned."""
     epoch = spark_log.newest_commit(old)
     if epoch is None or not migrated:
         return {}
@@ -54,9 +58,17 @@ def migrate(
                     f"the state is laid out for {len(sources)} tasks, and the new query for {width}",
                     hint="change the parallelism of the old query first",
                 )
-            rewriter = state_rewriter(spark, old, migration.operator, skeleton, number)
-            _check(rewriter, old, skeleton, number, migration)
-            ids[number] = [[state_id] for state_id in _rewritten(rewriter, epoch + 1, sources, migration)]
+            if migration.leave_panes:
+                node, folder = panes[migration.operator], skeleton.with_name(f"windows of {number}")
+                rows = rows_of_windows(spark, old, migration.operator, node, migration.columns_before, folder)
+                rewriter = filler(spark, rows, 1 + len(node.keys), skeleton, number)
+                _check_columns(rewriter, migration, has_keys=rewriter.has_wider_keys)
+                fresh: Sequence[str] = rewriter.fill(width, migration.origins)
+            else:
+                rewriter = state_rewriter(spark, old, migration.operator, skeleton, number)
+                _check(rewriter, old, skeleton, number, migration)
+                fresh = _rewritten(rewriter, epoch + 1, sources, migration)
+            ids[number] = [[state_id] for state_id in fresh]
             open_windows[number] = _open_windows(rewriter, operators[number])
     write_text(skeleton / "commits" / "0", committed.with_state_ids(ids).text())
     return open_windows
@@ -81,12 +93,16 @@ def _ids_of(ids: Mapping[int, object], number: int) -> list[str]:
 def _check(rewriter: StateRewriter, old: Path, skeleton: Path, number: int, migration: Migration) -> None:
     """Refuse what Spark keeps in another way than was planned."""
     before, after = read_form(old, migration.operator), read_form(skeleton, number)
-    planned = (migration.columns_before, migration.columns_after)
     is_alike = (before.name, before.stores) == (after.name, after.stores)
     has_keys = rewriter.has_wider_keys if migration.has_wider_keys else rewriter.has_same_keys
-    if not is_alike or not has_keys or rewriter.columns != planned:
+    _check_columns(rewriter, migration, has_keys=is_alike and has_keys)
+
+
+def _check_columns(rewriter: StateRewriter, migration: Migration, *, has_keys: bool) -> None:
+    planned = (migration.columns_before, migration.columns_after)
+    if not has_keys or rewriter.columns != planned:
         raise StateNotKeptError(
-            f"the state of operator {migration.operator} ({before.name}) is not of the form that was planned: "
+            f"the state of operator {migration.operator} is not of the form that was planned: "
             f"it has {rewriter.columns} instead of {planned}",
             hint="let that operator begin empty, or leave the query as it is",
         )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from engine.changes.verdict import Migration
+from engine.changes.verdict import Migration, UpgradePlan
 from engine.checkpoints import spark_log
+from engine.checkpoints.forms import read_forms
 from engine.compile import Program
 from engine.inspection.partitions import files_of_partitions
 from engine.inspection.store import read_store
+from engine.plan.forms import with_forms
 from engine.plan.nodes import Hop, WindowAggregate
 from engine.plan.operators import Operator
 from engine.plan.panes import fit_for_panes, panes_in
@@ -20,12 +23,20 @@ from engine.updating.panes import starts_of
 _TICK = timedelta(microseconds=1)
 
 
-def panes_after(before: Program, after: Program, kept: Mapping[int, int], *, by_pane: bool) -> frozenset[int]:
-    """The operators of the new query that are kept by pane: those whose state is kept so, and of those that begin with
-    nothing all that can be, if that is wanted."""
+def panes_after(before: Program, after: Program, plan: UpgradePlan, *, by_pane: bool) -> frozenset[int]:
+    """The operators of the new query that are kept by pane: those whose state is kept so and goes on so, and of those
+    that begin with nothing all that can be, if that is wanted."""
     old = panes_in(before.parts)
-    going_on = {number for number, operator in kept.items() if operator in old}
-    return frozenset(going_on | (fit_for_panes(after.operators) - kept.keys() if by_pane else set()))
+    leaving = {number for number, migration in plan.migrated.items() if migration.leave_panes}
+    going_on = {number for number, operator in plan.kept.items() if operator in old} - leaving
+    return frozenset(going_on | (fit_for_panes(after.operators) - plan.kept.keys() if by_pane else set()))
+
+
+def nodes_by_pane(before: Program, checkpoint: Path) -> Mapping[int, WindowAggregate]:
+    """The operators of the old query that are kept by pane, as they have run."""
+    parts = with_forms(before.parts, read_forms(checkpoint), before.operators, 0)
+    nodes = {operator.number: operator.node for operator in replace(before, parts=parts).operators}
+    return {number: node for number, node in nodes.items() if isinstance(node, WindowAggregate) and node.by_pane}
 
 
 def open_in_panes(

@@ -49,7 +49,7 @@ from engine.plan.nodes import Retelling
 from engine.plan.panes import with_panes
 from engine.spark.left_sinks import refuse_left_sinks
 from engine.spark.migrate import migrate
-from engine.spark.pane_upgrades import open_in_panes, panes_after
+from engine.spark.pane_upgrades import nodes_by_pane, open_in_panes, panes_after
 from engine.spark.printers.expressions import to_sql
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
@@ -98,22 +98,23 @@ def take_over(
     save_before(paths, upgrade, clock)
     with scratch(paths) as folder:
         skeleton = folder / "checkpoint"
-        panes = panes_after(before, program, plan.kept, by_pane=by_pane)
+        panes = panes_after(before, program, plan, by_pane=by_pane)
         paned = replace(program, parts=with_panes(program.parts, panes, program.operators))
         build_skeleton(spark, paned, held.parallelism, skeleton)
         reach(StatePoint.AFTER_SKELETON)
         sources = SourceChoice(plan.sources, plan.dropped_sources)
         by_number = {operator.number: operator for operator in program.operators}
-        # what is kept by pane goes on as it lies there, whatever becomes of its aggregates
+        # what can be kept by pane still goes on as it lies there, whatever becomes of its aggregates
         moved = {number: migration for number, migration in plan.migrated.items() if number not in panes}
         left = {number: migration for number, migration in plan.migrated.items() if number in panes}
         open_windows = {
             **open_in_panes(paths.checkpoint, by_number, left),
-            **migrate(spark, paths.checkpoint, skeleton, by_number, moved),
+            **migrate(spark, paths.checkpoint, skeleton, by_number, moved, nodes_by_pane(before, paths.checkpoint)),
         }
         kept = {number: old for number, old in plan.kept.items() if number not in plan.migrated}
         withheld = carried(read_withheld(paths.checkpoint), kept, plan.migrated, open_windows)
-        forms = carried_forms(read_forms(paths.checkpoint), kept, plan.reformed, retellings)
+        reformed = {number: migration.reform for number, migration in left.items() if migration.reform is not None}
+        forms = carried_forms(read_forms(paths.checkpoint), kept, {**plan.reformed, **reformed}, retellings)
         lying = {number: old for number, old in plan.kept.items() if number not in moved}
         carry_over(paths, skeleton, lying, query, sources=sources, withheld=withheld, forms=forms, panes=panes)
     bring_home(paths.checkpoint)

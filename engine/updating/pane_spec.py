@@ -15,7 +15,7 @@ class PaneSpec:
     begins every `slide`, a `pane` is as long as all rows are in the same windows; all three in microseconds. The rows
     that come have the columns `_id`, `k0`..., and for each measure its arguments `a0_0`...; those that were merged
     before have how many they are in `n`, and in `a0_0`... what was merged. `form` is a text for what each measure
-    means."""
+    means, `formerly` are the texts that it had before its numbers became wider."""
 
     schema: Schema
     key_count: int
@@ -25,6 +25,7 @@ class PaneSpec:
     pane: int
     form: tuple[str, ...]
     is_merged: bool = False
+    formerly: tuple[tuple[str, ...], ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -33,4 +34,5 @@ class PaneSpec:
 
     def place_in(self, form: Sequence[str], index: int) -> int | None:
         """The place that a measure has in another form."""
-        return form.index(self.form[index]) if self.form[index] in form else None
+        texts = (self.form[index], *(self.formerly[index] if self.formerly else ()))
+        return next((form.index(text) for text in texts if text in form), None)

@@ -149,6 +149,13 @@ def _windows(spec: PaneSpec, rows: pa.Table, before: int, closed: int) -> pa.Tab
     return pa.Table.from_arrays(cast, schema=schema)
 
 
+def open_windows(spec: PaneSpec, state: BucketState) -> pa.Table:
+    """The rows of the windows that are not over, as they would be if nothing came any more."""
+    state = in_form(spec, state)
+    tables = state.tables[TABLE].tables if TABLE in state.tables else ()
+    return _windows(spec, pa.concat_tables(tables), state.swept, END_OF_ALL) if tables else _nothing(spec)
+
+
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 
@@ -181,8 +188,8 @@ def _columns_of(rows: pa.Table, index: int) -> list[str]:
 
 
 def in_form(spec: PaneSpec, state: BucketState) -> BucketState:
-    """What is kept of a bucket, of which another query may have kept other aggregates. A new one begins with nothing:
-    in which windows that is not to be seen, is noted elsewhere (`plan/withheld.py`)."""
+    """What is kept of a bucket, of which another query may have kept other aggregates, or narrower numbers. A new one
+    begins with nothing: in which windows that is not to be seen, is noted elsewhere (`plan/withheld.py`)."""
     if state.form is None or state.form == spec.form:
         return replace(state, form=spec.form)
     places = [spec.place_in(state.form, index) for index in range(len(spec.measures))]
@@ -191,12 +198,14 @@ def in_form(spec: PaneSpec, state: BucketState) -> BucketState:
 
 
 def _rows_in_form(spec: PaneSpec, rows: pa.Table, places: Sequence[int | None]) -> pa.Table:
-    columns = {name: rows[name] for name in (*_KEYS, *spec.keys)}
+    columns = {name: rows[name] for name in _KEYS}
+    keys = zip(spec.keys, spec.schema, strict=False)
+    columns |= {name: rows[name].cast(to_arrow(field.type)) for name, field in keys}
     for index, place in enumerate(places):
-        if place is None:
-            summed_up = _of_nothing(spec, index, rows.num_rows)
-        else:
-            summed_up = [rows[name] for name in _columns_of(rows, place)]
+        summed_up = _of_nothing(spec, index, rows.num_rows if place is None else 0)
+        if place is not None:
+            kept = [rows[name] for name in _columns_of(rows, place)]
+            summed_up = [column.cast(now.type) for column, now in zip(kept, summed_up, strict=True)]
         columns |= {f"m{index}.{part}": column for part, column in enumerate(summed_up)}
     return pa.table(columns).combine_chunks()
 

@@ -43,6 +43,13 @@ AGGREGATES = {
     "v": ("stddev_pop(number)", "DOUBLE"),
 }
 TUMBLE, HOP = "tumble(INTERVAL '10 minutes')", "hop(INTERVAL '5 minutes', INTERVAL '10 minutes')"
+LONG_HOP = "hop(INTERVAL '5 minutes', INTERVAL '20 minutes')"
+STARTS = {
+    TUMBLE: "[floor(m / 10) * 10]",
+    HOP: "[floor(m / 5) * 5 - 5, floor(m / 5) * 5]",
+    LONG_HOP: "[floor(m / 5) * 5 - 15, floor(m / 5) * 5 - 10, floor(m / 5) * 5 - 5, floor(m / 5) * 5]",
+}
+"""For each window the starts of those that a minute is in, as the oracle has it."""
 
 
 def script(story: Pipeline, names: Sequence[str], window: str = TUMBLE) -> str:
@@ -59,7 +66,6 @@ def script(story: Pipeline, names: Sequence[str], window: str = TUMBLE) -> str:
 
 def answers(names: Sequence[str], window: str = TUMBLE) -> dict[tuple[object, ...], dict[str, object]]:
     """The batch answer: by window and key what each aggregate is, and the first epoch that has rows of the window."""
-    starts = "[floor(m / 10) * 10]" if window == TUMBLE else "[floor(m / 5) * 5 - 5, floor(m / 5) * 5]"
     calls = ", ".join(f"{AGGREGATES[name][0]} AS {name}" for name in names)
     with duckdb.connect() as duck:
         duck.execute("CREATE TABLE events (epoch BIGINT, m DOUBLE, key TEXT, number BIGINT)")
@@ -68,7 +74,7 @@ def answers(names: Sequence[str], window: str = TUMBLE) -> dict[tuple[object, ..
             [(step, *event) for step in range(STEPS) for event in events_of(step)],
         )
         rows = duck.execute(
-            f"WITH w AS (SELECT unnest({starts}) AS start, * FROM events), "
+            f"WITH w AS (SELECT unnest({STARTS[window]}) AS start, * FROM events), "
             "firsts AS (SELECT start, min(epoch) AS first FROM w GROUP BY start) "
             f"SELECT start, key, any_value(first), {calls} FROM w JOIN firsts USING (start) GROUP BY start, key"
         ).fetchall()

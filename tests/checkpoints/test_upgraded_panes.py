@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -24,8 +25,8 @@ from engine.inspection.rows import is_kept_by_spark, operator_named, rows_of_buc
 from engine.instants import now
 from engine.spark.run_spec import RunSpec, StateUpgrade
 from tests.checkpoints.test_carry_over_with_spark import LAST, STEPS, Pipeline, events_of, pipeline
+from tests.checkpoints.test_migrated_states import AGGREGATES, LONG_HOP, answers, check, written
 from tests.checkpoints.test_migrated_states import script as script_of
-from tests.checkpoints.test_migrated_states import written
 from tests.checkpoints.test_upgrade_with_spark import last_of_old, upgrade
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from engine.plan.operators import Operator
 
 __all__ = ["pipeline"]
-HOP = "hop(INTERVAL '5 minutes', INTERVAL '20 minutes')"
+FIT = ["n", "c", "s", "lo", "hi"]
+"""Of the aggregates those that are kept by pane."""
 DAMAGED = ["{", "[]", '{"format": 2, "operators": [0]}', '{"format": 1, "operators": ["0"]}', '{"format": 1}']
 
 
@@ -58,7 +60,7 @@ def operators_of(story: Pipeline) -> Sequence[Operator]:
 
 
 def script(story: Pipeline, names: Sequence[str]) -> str:
-    return script_of(story, names, HOP)
+    return script_of(story, names, LONG_HOP)
 
 
 def windows() -> dict[tuple[object, ...], list[tuple[int, int]]]:
@@ -130,6 +132,28 @@ def test_open_windows_are_held_back_and_a_new_branch_begins_as_the_setting_says(
     assert read_form(story.paths.checkpoint, 1).name == "sessionWindowStateStoreSaveExec"
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_after_random_edits_all_that_is_not_withheld_is_the_batch_answer_by_pane_or_not(
+    pipeline: Pipeline, seed: int
+) -> None:
+    story, dice = InPanes.of(pipeline), random.Random(seed)
+    since = dict.fromkeys(names := dice.sample(FIT, 3), 0)
+    story.run(script(story, names), 1)
+    rows = check(story, since, LONG_HOP)
+
+    for last, possible in ((2, FIT), (3, [*AGGREGATES]), (4, [*AGGREGATES]), (None, FIT)):
+        names = dice.sample(possible, 4)
+        upgrade(story, script(story, names), stop_after=last)
+        # from the first aggregate on that cannot be kept so
+        has_left = not {*names} <= {*FIT} or (last is None)
+        assert read_panes(story.paths.checkpoint) == (set() if has_left else {0})
+        change = last_of_old(story) + 1
+        since = {name: since.get(name, change) for name in names}
+        rows = check(story, since, LONG_HOP, skip=rows)
+
+    assert sorted(key for key, _ in written(story)) == sorted(answers(names, LONG_HOP))
+
+
 SQL = """
 CREATE TABLE events (ts TIMESTAMP NOT NULL, key {key}, number {number}, WATERMARK FOR ts)
 WITH (connector = 'single_file', path = '/events', format = 'json', type = 'source');
@@ -145,12 +169,14 @@ INSERT INTO rows SELECT hop(INTERVAL '1 minute', INTERVAL '5 minutes') AS w, key
         ({}, Change.SAME, ""),
         ({"calls": "max(key), sum(number)"}, Change.STATE_MIGRATED, "+ max(key)"),
         ({"calls": "sum(number)"}, Change.STATE_MIGRATED, "- count(*)"),
-        ({"calls": "sum(number), avg(number)"}, Change.REFUSED, "it could not be kept so any more: --reset"),
-        ({"key": "BIGINT"}, Change.REFUSED, "cannot be moved to wider numbers yet"),
-        ({"number": "BIGINT"}, Change.REFUSED, "cannot be moved to wider numbers yet"),
+        ({"calls": "sum(number), avg(number)"}, Change.STATE_MIGRATED, "not kept by pane any more"),
+        ({"calls": "sum(number), median(number)"}, Change.REFUSED, "median(number) cannot be moved yet: --reset"),
+        ({"key": "BIGINT"}, Change.STATE_MIGRATED, "key INT becomes key BIGINT"),
+        ({"number": "BIGINT"}, Change.STATE_MIGRATED, "sum(CAST(number AS BIGINT)) becomes sum(number)"),
+        ({"key": "BIGINT", "calls": "count(*), stddev(number)"}, Change.STATE_MIGRATED, "not kept by pane any more"),
     ],
 )
-def test_what_panes_cannot_become_is_refused_before_anything_stops(
+def test_a_plan_says_what_becomes_of_panes_before_anything_stops(
     tmp_path: Path, changed: dict[str, str], verdict: Change, reason: str
 ) -> None:
     parts = {"key": "INT", "number": "INT", "calls": "count(*), sum(number)"}

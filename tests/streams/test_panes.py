@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 def of_hops(folder: Path, *, fuse: bool) -> RunSpec:
     """Windows of which three overlap, whose panes are half as long as what is between them."""
     run = spec(folder, "hop", fuse=fuse)
-    return replace(run, sql=run.sql.replace(WINDOWS["hop"], "hop(INTERVAL '4 minutes', INTERVAL '14 minutes')"))
+    sql = run.sql.replace(WINDOWS["hop"], "hop(INTERVAL '4 minutes', INTERVAL '14 minutes')")
+    return replace(run, sql=sql, by_pane=False)
 
 
 def in_panes(folder: Path, *, fuse: bool) -> RunSpec:

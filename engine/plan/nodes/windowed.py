@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from math import gcd
 from typing import TypeAlias
 
 from engine import types
 from engine.functions.base import Takes
 from engine.plan.expr import Call, Column, Expr, Named, is_nullable
+from engine.plan.former_types import Formers
 from engine.plan.nodes.joins import LookupJoin, WindowJoin
 from engine.plan.nodes.over import Order, Over, Top
 from engine.plan.nodes.rows import Filter, Project, Scan, Union
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
+
+_TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +30,16 @@ class Tumble:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Windows of `width`, a new one every `slide`, aligned to the Unix epoch; a row is in several."""
+    """Windows of `width`, a new one every `slide`, aligned to the Unix epoch; a row is in several. A `pane` is the
+    longest stretch of time of which all rows are in the same windows."""
 
     slide: timedelta
     width: timedelta
+
+    @property
+    def pane(self) -> timedelta:
+        """How long a pane is."""
+        return gcd(self.slide // _TICK, self.width // _TICK) * _TICK
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +164,21 @@ class Partials(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class ByPane:
+    """Of windows whose state is kept by pane (`plan/panes.py`) a text for each aggregate, the texts that it had
+    `formerly`, over narrower numbers, and the `formers` of the keys that are hashed (`plan/hashed.py`)."""
+
+    form: tuple[str, ...]
+    formerly: tuple[tuple[str, ...], ...] = ()
+    formers: Formers = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WindowAggregate(Node):
     """One row per window and key, once, when the watermark has passed the window's end. The columns are the
     keys, the window as a struct of start and end, and the aggregates. Its event time is just before the end. `pin` is
-    what a hint of the script calls it, which is no part of what it is. Nor is `by_pane`: of one whose state is kept by
-    pane (`plan/panes.py`) a text for each aggregate."""
+    what a hint of the script calls it, which is no part of what it is. Nor is `by_pane`: how its state is kept, where
+    that is by pane."""
 
     input: Node
     window: Window
@@ -166,7 +186,7 @@ class WindowAggregate(Node):
     keys: tuple[Named, ...]
     aggregates: tuple[NamedAggregate, ...]
     pin: str | None = field(default=None, compare=False)
-    by_pane: tuple[str, ...] | None = field(default=None, compare=False)
+    by_pane: ByPane | None = field(default=None, compare=False)
 
     @property
     def schema(self) -> Schema:

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
 from engine.plan.expr import Column, Expr
+from engine.plan.former_types import group
 from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
 from engine.plan.nodes import MERGED_ROWS, Hop, Partials, WindowAggregate
-from engine.plan.panes import pane_of
 from engine.schema import Field, Schema
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 from engine.spark.spark_types import spark_schema
@@ -25,9 +25,11 @@ _TICK = timedelta(microseconds=1)
 
 def lower_panes(node: WindowAggregate, open_rows: DataFrame) -> DataFrame:
     """The rows of windows that are over, of rows that have an open window."""
+    assert node.by_pane is not None
     columns = [F.expr(to_sql(expr)).alias(name) for name, expr in _columns_read(node).items()]
     keys = [Column(f"k{index}", key.expr.type) for index, key in enumerate(node.keys)]
-    prepared = open_rows.select(*columns, EVENT_TIME, WATERMARK).withColumn(ROW_ID, F.expr(hash_to_sql(keys)))
+    hashed = hash_to_sql(keys, formers=group(node.by_pane.formers, 0, len(keys)))
+    prepared = open_rows.select(*columns, EVENT_TIME, WATERMARK).withColumn(ROW_ID, F.expr(hashed))
     spec = pane_spec(node)
     return run_by_watermark(prepared, PaneOperator(spec), spark_schema(spec.schema)).toDF(
         *node.schema.names, EVENT_TIME
@@ -47,8 +49,9 @@ def pane_spec(node: WindowAggregate) -> PaneSpec:
         measures=tuple(Measure(call.function, kind, call.type) for call, kind in zip(calls, kinds, strict=True)),
         slide=node.window.slide // _TICK,
         width=node.window.width // _TICK,
-        pane=pane_of(node.window) // _TICK,
-        form=node.by_pane,
+        pane=node.window.pane // _TICK,
+        form=node.by_pane.form,
+        formerly=node.by_pane.formerly,
         is_merged=isinstance(node.input, Partials),
     )
 

@@ -1,4 +1,5 @@
-"""The rows of an operator's state put into the empty state of another one, with other columns in their values."""
+"""The rows of an operator's state, or rows that are made of what it keeps, put into the empty state of another one,
+with other columns in their values."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,30 @@ class StateRewriter:
         """Put the rows of all partitions where they belong in the new state; the ids of its version 1."""
         return _listed(self.java.rewriteAll(version, ",".join(state_ids), ",".join(origins)))
 
+    def fill(self, partitions: int, origins: Sequence[str]) -> tuple[str, ...]:
+        """Put all rows where they belong in so many partitions of the new state; the ids of its version 1."""
+        return _listed(self.java.fill(partitions, ",".join(origins)))
+
 
 def state_rewriter(spark: SparkSession, old: Path, operator: int, new: Path, new_operator: int) -> StateRewriter:
     """What puts the state of an operator of the checkpoint `old` into that of an operator of the checkpoint `new`."""
+    return StateRewriter(_java(spark, _root(old), operator, _root(new), new_operator))
+
+
+def filler(spark: SparkSession, rows: DataFrame, keys: int, new: Path, new_operator: int) -> StateRewriter:
+    """What puts rows, of which so many columns are the key, into the state of an operator of the checkpoint `new`."""
+    return StateRewriter(_java(spark, rows._jdf, keys, _root(new), new_operator))  # noqa: SLF001 - see below
+
+
+def _java(spark: SparkSession, *arguments: object) -> object:
     jvm = spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
     assert jvm is not None
-    roots = [(checkpoint.absolute() / "state").as_uri() for checkpoint in (old, new)]
-    session = spark._jsparkSession  # noqa: SLF001 - see above
-    return StateRewriter(jvm.arroyo.StateRewriter(session, roots[0], operator, roots[1], new_operator))
+    made: object = jvm.arroyo.StateRewriter(spark._jsparkSession, *arguments)  # noqa: SLF001 - see above
+    return made
+
+
+def _root(checkpoint: Path) -> str:
+    return (checkpoint.absolute() / "state").as_uri()
 
 
 def _listed(text: str) -> tuple[str, ...]:

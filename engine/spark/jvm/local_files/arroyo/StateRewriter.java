@@ -2,13 +2,17 @@ package arroyo;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.StringJoiner;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.function.BiConsumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
@@ -22,6 +26,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.streaming.state.NoPrefixKeyStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.ReadStateStore;
@@ -43,8 +48,8 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The rows of an operator's state put into the empty state of another one, with other columns in
- * their values.
+ * The rows of an operator's state, or rows that are made of what it keeps, put into the empty state
+ * of another one, with other columns in their values.
  *
  * <p>Where the keys stay, so does the partition that a row is in; where they are cast to wider
  * types, each row goes where Spark would send it. Both states are read and written through Spark's
@@ -57,7 +62,9 @@ public final class StateRewriter {
   private final SparkSession session;
   private final String from;
   private final int operator;
-  private final StateStoreColFamilySchema before;
+  private final Dataset<Row> rows;
+  private final StructType keysBefore;
+  private final StructType valuesBefore;
   private final String to;
   private final int newOperator;
   private final StateStoreColFamilySchema after;
@@ -70,7 +77,26 @@ public final class StateRewriter {
     this.session = session;
     this.from = from;
     this.operator = operator;
-    this.before = schema(from, operator);
+    this.rows = null;
+    StateStoreColFamilySchema before = schema(from, operator);
+    this.keysBefore = before.keySchema();
+    this.valuesBefore = before.valueSchema();
+    this.to = to;
+    this.newOperator = newOperator;
+    this.after = schema(to, newOperator);
+  }
+
+  /** Of rows instead of a state: so many of their columns are the key. */
+  public StateRewriter(
+      SparkSession session, Dataset<Row> rows, int keys, String to, int newOperator)
+      throws IOException {
+    this.session = session;
+    this.from = null;
+    this.operator = -1;
+    this.rows = rows;
+    StructField[] columns = rows.schema().fields();
+    this.keysBefore = new StructType(Arrays.copyOfRange(columns, 0, keys));
+    this.valuesBefore = new StructType(Arrays.copyOfRange(columns, keys, columns.length));
     this.to = to;
     this.newOperator = newOperator;
     this.after = schema(to, newOperator);
@@ -78,14 +104,18 @@ public final class StateRewriter {
 
   /** Whether both have the same keys, which begin with a window. */
   public boolean hasSameKeys() {
-    return before.keySchema().equals(after.keySchema()) && hasWindow();
+    return keysBefore.equals(after.keySchema()) && hasWindow();
   }
 
-  /** Whether both have the same keys, which begin with a window, in types that are as wide or wider. */
+  /**
+   * Whether both have the same keys, which begin with a window, in types that are as wide or wider.
+   * Rows may call them otherwise.
+   */
   public boolean hasWiderKeys() {
-    StructField[] old = before.keySchema().fields();
+    StructField[] old = keysBefore.fields();
     StructField[] fresh = after.keySchema().fields();
-    boolean isWider = names(before.keySchema()).equals(names(after.keySchema())) && hasWindow();
+    boolean isSame = old.length == fresh.length && (rows != null || names(keysBefore).equals(names(after.keySchema())));
+    boolean isWider = isSame && hasWindow();
     for (int place = 0; isWider && place < old.length; place++) {
       isWider = Cast.canUpCast(old[place].dataType(), fresh[place].dataType());
     }
@@ -93,7 +123,7 @@ public final class StateRewriter {
   }
 
   private boolean hasWindow() {
-    StructField[] keys = before.keySchema().fields();
+    StructField[] keys = keysBefore.fields();
     return keys.length > 0
         && keys[0].dataType() instanceof StructType window
         && String.join(",", window.fieldNames()).equals("start,end");
@@ -101,7 +131,7 @@ public final class StateRewriter {
 
   /** What the old values are made of. */
   public String columnsBefore() {
-    return names(before.valueSchema());
+    return names(valuesBefore);
   }
 
   /** What the new values are made of. */
@@ -127,9 +157,9 @@ public final class StateRewriter {
   public String rewrite(int partition, long version, String id, String origins)
       throws IOException {
     UnsafeProjection values = projection(origins.split(","));
-    StateStoreProvider source = open(from, operator, partition, before);
+    StateStoreProvider source = open(from, operator, partition, keysBefore, valuesBefore);
     try {
-      StateStoreProvider target = open(to, newOperator, partition, after);
+      StateStoreProvider target = open(to, newOperator, partition, after.keySchema(), after.valueSchema());
       try {
         ReadStateStore rows = source.getReadStore(version, Option.apply(id));
         StateStore written = target.getStore(0, Option.empty(), false, false);
@@ -158,34 +188,73 @@ public final class StateRewriter {
    */
   public String rewriteAll(long version, String ids, String origins) throws IOException {
     String[] old = ids.split(",");
+    return dealt(
+        old.length,
+        origins,
+        put -> {
+          for (int partition = 0; partition < old.length; partition++) {
+            StateStoreProvider source = open(from, operator, partition, keysBefore, valuesBefore);
+            try {
+              ReadStateStore state = source.getReadStore(version, Option.apply(old[partition]));
+              try (StateStoreIterator<UnsafeRowPair> pairs = state.iterator(STORE)) {
+                while (pairs.hasNext()) {
+                  UnsafeRowPair pair = pairs.next();
+                  put.accept(pair.key(), pair.value());
+                }
+              } finally {
+                state.release();
+              }
+            } finally {
+              source.close();
+            }
+          }
+        });
+  }
+
+  /**
+   * Put all rows into so many partitions of the new state, each where its key belongs, and tell
+   * under which ids the partitions have their version 1.
+   */
+  public String fill(int partitions, String origins) throws IOException {
+    StructField[] columns = rows.schema().fields();
+    UnsafeProjection keys = part(columns, 0, keysBefore.length());
+    UnsafeProjection values = part(columns, keysBefore.length(), columns.length);
+    return dealt(
+        partitions,
+        origins,
+        put -> {
+          scala.collection.Iterator<InternalRow> all =
+              rows.queryExecution().executedPlan().executeToIterator();
+          while (all.hasNext()) {
+            InternalRow row = all.next();
+            put.accept(keys.apply(row), values.apply(row));
+          }
+        });
+  }
+
+  /** Something that hands out keys with their values, each pair good until the next. */
+  private interface Pairs {
+    void giveTo(BiConsumer<UnsafeRow, UnsafeRow> put) throws IOException;
+  }
+
+  private String dealt(int width, String origins, Pairs pairs) throws IOException {
     UnsafeProjection values = projection(origins.split(","));
-    UnsafeProjection keys = widened(before.keySchema(), after.keySchema());
-    UnsafeProjection partitions = partitionOf(after.keySchema(), old.length);
-    StateStoreProvider[] targets = new StateStoreProvider[old.length];
-    StateStore[] written = new StateStore[old.length];
+    UnsafeProjection keys = widened(keysBefore, after.keySchema());
+    UnsafeProjection partitions = partitionOf(after.keySchema(), width);
+    StateStoreProvider[] targets = new StateStoreProvider[width];
+    StateStore[] written = new StateStore[width];
     try {
-      for (int partition = 0; partition < old.length; partition++) {
-        targets[partition] = open(to, newOperator, partition, after);
+      for (int partition = 0; partition < width; partition++) {
+        targets[partition] =
+            open(to, newOperator, partition, after.keySchema(), after.valueSchema());
         written[partition] = targets[partition].getStore(0, Option.empty(), false, false);
       }
-      for (int partition = 0; partition < old.length; partition++) {
-        StateStoreProvider source = open(from, operator, partition, before);
-        try {
-          ReadStateStore rows = source.getReadStore(version, Option.apply(old[partition]));
-          try (StateStoreIterator<UnsafeRowPair> pairs = rows.iterator(STORE)) {
-            while (pairs.hasNext()) {
-              UnsafeRowPair pair = pairs.next();
-              windows.add(pair.key().getStruct(0, 2).getLong(0));
-              UnsafeRow key = keys.apply(pair.key());
-              written[partitions.apply(key).getInt(0)].put(key, values.apply(pair.value()), STORE);
-            }
-          } finally {
-            rows.release();
-          }
-        } finally {
-          source.close();
-        }
-      }
+      pairs.giveTo(
+          (oldKey, value) -> {
+            windows.add(oldKey.getStruct(0, 2).getLong(0));
+            UnsafeRow key = keys.apply(oldKey);
+            written[partitions.apply(key).getInt(0)].put(key, values.apply(value), STORE);
+          });
       StringJoiner fresh = new StringJoiner(",");
       for (StateStore store : written) {
         store.commit();
@@ -199,6 +268,14 @@ public final class StateRewriter {
         }
       }
     }
+  }
+
+  private static UnsafeProjection part(StructField[] columns, int first, int end) {
+    List<Expression> parts = new ArrayList<>();
+    for (int place = first; place < end; place++) {
+      parts.add(new BoundReference(place, columns[place].dataType(), columns[place].nullable()));
+    }
+    return projected(parts);
   }
 
   private static UnsafeProjection widened(StructType old, StructType fresh) {
@@ -223,7 +300,7 @@ public final class StateRewriter {
   }
 
   private UnsafeProjection projection(String[] origins) {
-    StructField[] old = before.valueSchema().fields();
+    StructField[] old = valuesBefore.fields();
     StructField[] fresh = after.valueSchema().fields();
     if (origins.length != fresh.length) {
       throw new IllegalArgumentException("the new values have " + fresh.length + " columns");
@@ -287,16 +364,16 @@ public final class StateRewriter {
   }
 
   private StateStoreProvider open(
-      String root, int number, int partition, StateStoreColFamilySchema schema) {
+      String root, int number, int partition, StructType keys, StructType values) {
     UUID run = UUID.randomUUID();
     Configuration hadoop = session.sessionState().newHadoopConf();
     hadoop.set("sql.streaming.runId", run.toString());
     StateStoreId store = new StateStoreId(root, number, partition, STORE);
     return StateStoreProvider$.MODULE$.createAndInit(
         new StateStoreProviderId(store, run),
-        schema.keySchema(),
-        schema.valueSchema(),
-        new NoPrefixKeyStateEncoderSpec(schema.keySchema()),
+        keys,
+        values,
+        new NoPrefixKeyStateEncoderSpec(keys),
         false,
         new StateStoreConf(session.sessionState().conf(), scala.collection.immutable.Map$.MODULE$.empty()),
         hadoop,
