@@ -358,6 +358,13 @@ class UnreadableStateError(StateError):
     code = "state.unreadable"
 
 
+class StateRowsError(StateError):
+    """Rows of a state cannot be shown now: others are being read, or it takes too long."""
+
+    code = "state.rows"
+    retryable = True
+
+
 class OtherFormatError(StateError):
     """A version of the engine that writes state in another way has kept this state."""
 
@@ -712,6 +719,12 @@ class ProbeBusyError(EngineError):
     retryable = True
 
 
+class SchemaUnknownError(EngineError):
+    """The columns of a table cannot be found out from what it is to read."""
+
+    code = "stored.no_schema"
+
+
 class HostRefusedError(AuthError):
     """The request names a host that is not this control plane."""
 
@@ -722,6 +735,12 @@ class PipelineError(EngineError):
     """The pipeline is not there, or its state does not allow the request."""
 
     code = "pipeline.error"
+
+
+class NotReadBackError(PipelineError):
+    """What a sink has written is not where the control plane can read it."""
+
+    code = "pipeline.not_read_back"
 
 
 class PipelineNotFoundError(PipelineError):

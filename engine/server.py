@@ -59,6 +59,7 @@ from engine.jobs.rehearsal import RehearsalLimits
 from engine.jobs.rehearsal_processes import LocalRehearsers
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
 from engine.jobs.spares import SpareDrivers
+from engine.jobs.state_rows import LocalStateRows
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
 from engine.store import left_sessions, tokens
 from engine.store.database import Database, open_database
@@ -205,6 +206,7 @@ def _serve(
         meetings=StateMeetings(connections),
         take=take_savepoint,
         probe=LocalProbes(settings.pipeline.driver_environment).ask,
+        read_state_rows=LocalStateRows(settings.pipeline.driver_environment).read,
         drill=Drills(directory, settings.pipeline.driver_environment).play,
         connections=connections,
         version=__version__,

@@ -397,6 +397,14 @@ class StateSummary(BaseModel):
     unknown: dict[str, str] = Field(description="Why a field is not known.")
 
 
+class StateRow(BaseModel):
+    """A row that an operator keeps."""
+
+    partition: int = Field(description="The part of the state that it is in.")
+    table: str = Field(description="Which of the operator's tables it is of.")
+    columns: dict[str, Any] = Field(description="Its values, by the names of the script where those are known.")
+
+
 class Watermark(BaseModel):
     """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
 

@@ -28,6 +28,7 @@ from engine.jobs.probes import Probe, ProbeResult
 from engine.jobs.process_usage import RunUsage
 from engine.jobs.rehearsal import RehearsalLimits, RehearsedChange
 from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
+from engine.jobs.state_rows import ReadRows
 from engine.start_positions import StartPosition
 from engine.store.database import Database
 from engine.store.savepoints import Savepoint
@@ -228,6 +229,7 @@ class Context:
     """Reads savepoints, one at a time: that may take minutes, and those that are to be taken do not wait for it."""
     probe: Probe = lambda order, secrets: ProbeResult("nobody was asked")
     """Tries connections and tables."""
+    read_state_rows: ReadRows = lambda order: []
     drill: PlayDrill | None = None
     """Where there is Spark."""
 

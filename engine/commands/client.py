@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _NO_CONTENT = 204
 _SHOWN = 40
 """So much of what is no name is shown."""
+Query: TypeAlias = "Mapping[str, str | int | float | Sequence[str]]"
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 
 
@@ -57,9 +58,9 @@ class Client:
     token: str
     timeout: float = 30.0
 
-    def get(self, path: str, query: Mapping[str, str | int | float] | None = None, hold: float = 0.0) -> Json:
+    def get(self, path: str, query: Query | None = None, hold: float = 0.0) -> Json:
         """Read something; `hold` is how long the server may keep the request on top of the usual time."""
-        return self._send("GET", path + (f"?{urlencode(query)}" if query else ""), hold=hold)
+        return self._send("GET", path + (f"?{urlencode(query, doseq=True)}" if query else ""), hold=hold)
 
     def send(self, method: str, path: str, body: Mapping[str, Json] | None, *, key: str | None = None) -> Json:
         """Change something; `key` makes it happen once, however often it is sent."""

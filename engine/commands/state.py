@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from engine.commands.base import Command, path
 from engine.commands.client import Json, segment
@@ -87,29 +88,31 @@ def _show(args: Namespace) -> int:
 
 
 def _rows(args: Namespace) -> int:
-    from engine.checkpoints.layout import StatePaths  # noqa: PLC0415 - see above
-    from engine.checkpoints.running_query import compile_running  # noqa: PLC0415
-    from engine.inspection.rows import is_kept_by_spark, operator_named, rows_of_buckets, shown_rows  # noqa: PLC0415
-    from engine.inspection.summary import query_in  # noqa: PLC0415
-
-    if args.subject is None or args.pipeline is not None:
+    if args.subject is None:
         raise RequestError(
-            "arroyo state rows needs an operator, and the directory of a state",
+            "arroyo state rows needs an operator",
             hint="arroyo state rows OPERATOR --state-dir DIR; `arroyo state show` names the operators",
         )
-    directory, _ = _chosen(args)
-    program = compile_running(query_in(directory), udfs=read_udf_files(args.udf), connections=connections_text(args))
-    operator, paths = operator_named(program, args.subject), StatePaths(directory)
     conditions = dict(_condition(text) for text in args.key)
-    if is_kept_by_spark(operator):
-        from engine.spark.state_rows import rows_of_window_by_itself  # noqa: PLC0415 - only this needs Spark
-
-        rows = rows_of_window_by_itself(paths, operator)
-    else:
-        rows = rows_of_buckets(paths, operator)
-    shown = shown_rows(rows, conditions, args.limit)
+    shown = _rows_of_directory(args, conditions) if args.pipeline is None else _rows_of_pipeline(args)
     say(json.dumps(shown, indent=2) if args.format == "json" else rows_text(shown))
     return 0
+
+
+def _rows_of_directory(args: Namespace, conditions: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+    from engine.spark.kept_rows import kept_rows  # noqa: PLC0415 - see above
+
+    directory, _ = _chosen(args)
+    udfs, connections = read_udf_files(args.udf), connections_text(args)
+    return kept_rows(directory, args.subject, conditions, args.limit, udfs=udfs, connections=connections)
+
+
+def _rows_of_pipeline(args: Namespace) -> Sequence[Mapping[str, Any]]:
+    _refuse_directories(args)
+    query: dict[str, Any] = {"operator": args.subject, "limit": args.limit, "key": args.key}
+    answer: Any = connect(args).get(f"/pipelines/{segment(args.pipeline)}/state/rows", query)
+    rows: Sequence[Mapping[str, Any]] = answer["data"]
+    return rows
 
 
 def _condition(text: str) -> tuple[str, str]:
@@ -138,11 +141,15 @@ def _verify(args: Namespace) -> int:
 
 
 def _of_pipeline(args: Namespace) -> Mapping[str, object]:
-    if args.state_dir is not None or args.savepoint is not None:
-        raise RequestError("--pipeline names a state by itself", hint="leave out --state-dir and --savepoint")
+    _refuse_directories(args)
     query: dict[str, str | int | float] = {"count": "true"} if args.count else {}
     answer: Json = connect(args).get(f"/pipelines/{segment(args.pipeline)}/state", query)
     return dict(answer) if isinstance(answer, dict) else {}
+
+
+def _refuse_directories(args: Namespace) -> None:
+    if args.state_dir is not None or args.savepoint is not None:
+        raise RequestError("--pipeline names a state by itself", hint="leave out --state-dir and --savepoint")
 
 
 def _of_directory(args: Namespace) -> Mapping[str, object]:
