@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field, model_validator
 
@@ -18,18 +18,19 @@ from engine.api.problems import refusals
 from engine.api.stored_options import read_config, shown_config, split_secrets
 from engine.api.stored_rules import WhoDep, administrators, in_use, refuse_id
 from engine.api.stored_text import stored_secrets
-from engine.api.table_schemas import ShownSchema, TableSchema, in_snake_case, show_schema
+from engine.api.table_schemas import ShownSchema, TableSchema, in_snake_case, show_column, show_schema
 from engine.connectors import find_connector
-from engine.errors import EngineError, OptionValueError
+from engine.errors import EngineError, OptionValueError, SchemaUnknownError
 from engine.formats import FORMATS
 from engine.instants import to_micros
 from engine.jobs import ids
 from engine.jobs.probes import ProbeOrder, ProbeResult
+from engine.sql.stored.spelling import spell_name
 from engine.store import stored_tables, stored_uses
 from engine.store.stored_tables import Options, StoredConnection, StoredTable
 
 if TYPE_CHECKING:
-    from engine.sql.stored.checking import CheckedTable
+    from engine.sql.stored.checking import CheckedTable, StoredColumn
     from engine.sql.tables.create_connection import Connections
 
 ROUTER = APIRouter(prefix="/connection_tables", tags=["connections"])
@@ -78,15 +79,24 @@ class ConnectionTable(BaseModel):
     statement: str = Field(description="The CREATE TABLE that stands for it in the text of a pipeline.")
 
 
-@ROUTER.get("")
-def list_all(context: ContextDep) -> Page[ConnectionTable]:
+@ROUTER.get("", responses=refusals(404))
+def list_all(
+    context: ContextDep,
+    starting_after: Annotated[
+        str | None, Query(description="The id of the last table of the page before; the first page without it.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
+) -> Page[ConnectionTable]:
     """List the tables that are kept for all pipelines, by name."""
     with context.database.reading() as connection:
         used = stored_uses.users(connection)
         profiles = {stored.id: stored for stored in stored_tables.connections(connection)}
         tables = stored_tables.tables(connection)
+        if starting_after is not None:
+            tables = tables[tables.index(stored_tables.find_table(connection, starting_after)) + 1 :]
     known = connections_of(context, profiles.values())
-    return Page(data=[_shown(table, profiles, known, used.get(table.id, ())) for table in tables])
+    page = [_shown(table, profiles, known, used.get(table.id, ())) for table in tables[:limit]]
+    return Page(data=page, has_more=len(tables) > limit)
 
 
 @ROUTER.post("", responses=refusals(400, 404, 409))
@@ -126,13 +136,35 @@ def test(body: ConnectionTablePost, who: WhoDep, context: ContextDep) -> Streami
 def test_schema(body: TableSchema) -> None:
     """Say whether a schema can be one of a table; nobody is asked, and nothing is kept. Refused with all that is
     wrong with it."""
-    from engine.sql.stored.checking import check_table  # noqa: PLC0415 - the server is there sooner
+    _check_alone(body)
 
-    options = body.options()
-    of_files = options.get("format") in {"parquet", "csv"}
-    stand_in = {"path": "/schema"} if of_files else {"topic": "schema", "bootstrap_servers": "schema:9092"}
-    connector = "filesystem" if of_files else "kafka"
-    check_table("schema", connector, body.listed(), {"type": "source", **stand_in, **options}, {})
+
+class InferredSchema(BaseModel):
+    """The columns that a table is best given, as far as what it is to read says."""
+
+    fields: list[dict[str, Any]] = Field(description="The columns.")
+    columns: str = Field(description="The columns as CREATE TABLE lists them.")
+    message: str = Field(description="Where they are from, and what has to be looked at, in words.")
+
+
+@ROUTER.post("/schemas/infer", responses=refusals(400, 404, 409))
+def infer_schema(body: ConnectionTablePost, who: WhoDep, context: ContextDep) -> InferredSchema:
+    """Find out the columns of a table from what it is to read, as drivers reach it: from the first thousand records of
+    JSON, or from what a Parquet file or an Avro schema says. Columns in the request are ignored, and nothing is
+    kept."""
+    given = body.table_schema or TableSchema()
+    is_change = given.options().get("format") == "debezium_json"
+    schema = given.model_copy(update={"columns": f"a TEXT{' PRIMARY KEY' * is_change}", "fields": ()})
+    table, secrets, connections = _order(body.model_copy(update={"table_schema": schema}), who, context)
+    order = ProbeOrder(table.name, table.connector, table.options, None, connections, infer=True)
+    result = context.probe(order, secrets)
+    if result.is_wrong:
+        raise SchemaUnknownError(result.message, hint=result.hint)
+    listed = ",\n".join(
+        f"{spell_name(name)} {kind}{'' if nullable else ' NOT NULL'}" for name, kind, nullable in result.columns
+    )
+    fields = [show_column(column) for column in _check_alone(TableSchema(format="json", columns=listed))]
+    return InferredSchema(fields=fields, columns=listed, message=result.message)
 
 
 @ROUTER.delete("/{table}", status_code=204, responses=refusals(404, 409))
@@ -143,6 +175,17 @@ def remove(table: str, context: ContextDep) -> None:
         if users := stored_uses.users(connection).get(stored.id):
             raise in_use("table", stored.name, users)
         stored_tables.remove_table(connection, stored)
+
+
+def _check_alone(schema: TableSchema) -> tuple[StoredColumn, ...]:
+    """The columns of a schema, as those of a table that could have it; refused with all that is wrong."""
+    from engine.sql.stored.checking import check_table  # noqa: PLC0415 - the server is there sooner
+
+    options = schema.options()
+    of_files = options.get("format") in {"parquet", "csv"}
+    stand_in = {"path": "/schema"} if of_files else {"topic": "schema", "bootstrap_servers": "schema:9092"}
+    connector = "filesystem" if of_files else "kafka"
+    return check_table("schema", connector, schema.listed(), {"type": "source", **stand_in, **options}, {}).columns
 
 
 def connections_of(context: Context, profiles: Iterable[StoredConnection]) -> Connections:

@@ -149,21 +149,23 @@ def show_schema(
         format=shown,
         bad_data=None if bad_data is None else {str(bad_data): {}},
         framing=framing,
-        fields=[
-            {
-                "name": column.field.name,
-                **shown_type(column.field.type),
-                "required": not column.field.nullable,
-                "sql_name": str(column.field.type),
-                "metadata_key": column.metadata_key,
-                "generated": column.is_generated,
-            }
-            for column in columns
-        ],
+        fields=[show_column(column) for column in columns],
         columns=listed,
         inferred=inferred,
         primary_keys=list(keys),
     )
+
+
+def show_column(column: StoredColumn) -> dict[str, Any]:
+    """A column as an object of a schema's fields."""
+    return {
+        "name": column.field.name,
+        **shown_type(column.field.type),
+        "required": not column.field.nullable,
+        "sql_name": str(column.field.type),
+        "metadata_key": column.metadata_key,
+        "generated": column.is_generated,
+    }
 
 
 def shown_type(kind: types.Type) -> dict[str, Any]:

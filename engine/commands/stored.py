@@ -66,7 +66,7 @@ def run_tables(args: Namespace) -> int:
 def _run(args: Namespace, *, is_table: bool) -> int:
     client, path = connect(args), _TABLES if is_table else _PROFILES
     if args.action == "list":
-        answer = client.get(path)
+        answer = _whole_list(client, path)
         say(json.dumps(answer, indent=2) if args.json else _listed(answer, is_table=is_table))
         return 0
     verb = f"arroyo {'tables' if is_table else 'connections'} {args.action}"
@@ -82,6 +82,17 @@ def _run(args: Namespace, *, is_table: bool) -> int:
         return _test(client, path, body, as_json=args.json)
     show(args, client.send("POST", path, body), partial(field_of, name="id"))
     return 0
+
+
+def _whole_list(client: Client, path: str) -> Json:
+    """A list, page after page, as one."""
+    rows: list[dict[str, Json]] = []
+    while True:
+        answer = client.get(path, {"starting_after": field_of(rows[-1], "id")} if rows else None)
+        page = rows_of(answer)
+        rows += page
+        if not page or not isinstance(answer, dict) or answer.get("has_more") is not True:
+            return {"data": list(rows), "has_more": False, "hasMore": False}
 
 
 def _test(client: Client, path: str, body: Mapping[str, Json], *, as_json: bool) -> int:

@@ -157,6 +157,14 @@ class HttpRegistry:
                 raise TypeError("a schema without a text")
             return text
 
+    def newest_of(self, subject: str) -> str:
+        """The text of the newest schema of a subject."""
+        with self._explaining("GET"):
+            text = self._client.get_latest_version(subject).schema.schema_str
+            if text is None:
+                raise TypeError("a schema without a text")
+            return text
+
     def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
         """The number of a schema of a subject, which becomes its newest version unless it is one already."""
         from confluent_kafka.schema_registry import Schema  # noqa: PLC0415

@@ -14,10 +14,11 @@ from tempfile import TemporaryDirectory
 
 from engine.connectors import find_connector
 from engine.connectors.probing import probe_connection, probe_table
+from engine.driver.inferring import infer
 from engine.errors import EngineError, ScriptRefused
 from engine.jobs.probes import ProbeOrder, ProbeResult
 from engine.sql.stored.checking import check_connection, check_table
-from engine.sql.tables.create_connection import read_connections
+from engine.sql.tables.create_connection import Connections, read_connections
 
 _LEAST = 1.0
 """Zero would be no end at all."""
@@ -51,15 +52,20 @@ def _end_after(seconds: float) -> None:
 
 
 def _play(order: ProbeOrder) -> ProbeResult:
+    if order.infer:
+        return infer(order, _known(order))
     if order.columns is None:
         connection = check_connection(order.name, order.connector, order.options)
         connector = find_connector(connection.connector)
         assert connector is not None, connection.connector
         return ProbeResult(probe_connection(connector, connection.options))
-    known = read_connections(order.connections) if order.connections.strip() else {}
-    table = check_table(order.name, order.connector, order.columns, order.options, known).entry.table
+    table = check_table(order.name, order.connector, order.columns, order.options, _known(order)).entry.table
     with TemporaryDirectory() as scratch:
         return ProbeResult(probe_table(table, Path(scratch)))
+
+
+def _known(order: ProbeOrder) -> Connections:
+    return read_connections(order.connections) if order.connections.strip() else {}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+"""Some rows of a table, read from its beginning, where no job is; nothing is written and nobody is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from engine.connectors import connector_of
+from engine.connectors.base import HasMovingStart, Table
+from engine.connectors.secret_values import fill_in
+from engine.start_positions import EARLIEST
+
+if TYPE_CHECKING:
+    from engine.connectors.base import Chunk
+
+MOST_BYTES = 4 * 1024 * 1024
+"""Of a sample: after so many no further rows are read."""
+
+
+def sample(table: Table, rows: int) -> Iterator[Chunk]:
+    """The first rows of a source, about so many, as far as they are not too large. Raises what a run would."""
+    form = table.format and fill_in(table.format, os.environ)
+    table = replace(table, options=fill_in(table.options, os.environ), format=form, start=EARLIEST)
+    open_source = connector_of(table).open_source
+    assert open_source is not None, table.connector
+    source = open_source(table)
+    partitions = source.partitions()
+    first = {partition: source.start(partition) for partition in partitions}
+    if isinstance(source, HasMovingStart):
+        first = {**first, **source.begin(partitions, is_first=True)}
+    last = source.advance(first, rows)
+    size = 0
+    for partition in partitions:
+        for piece in source.slices(partition, first[partition], last[partition], 1):
+            for chunk in source.read(piece):
+                yield chunk
+                size += chunk.rows.nbytes
+                if size > MOST_BYTES:
+                    return

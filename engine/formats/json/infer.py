@@ -1,0 +1,143 @@
+"""Columns that fit records of JSON, found out from some of them.
+
+    {"id": 1, "at": "2026-01-02T03:04:05Z", "tags": ["a"], "who": {"name": "Ann"}}
+    {"id": 2.5, "note": null, "tags": []}
+
+    id DOUBLE, at TIMESTAMP, tags TEXT[], who STRUCT<name TEXT>, note TEXT        note is a guess: it was only null
+
+What is now this and now that is JSON, which takes any value. No column is NOT NULL: that no record was without it so
+far says nothing of those to come.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from engine import types
+from engine.formats.timestamps import read_timestamp
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+"""A day alone may be a text as well."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_MOST_DIGITS = 38
+_MOST_MEMBERS = 200
+"""An object with more names has keys that are data."""
+_DEEPEST = 8
+_WHOLE = types.BIGINT
+
+
+@dataclass(frozen=True, slots=True)
+class InferredColumns:
+    """Names and types in the order in which they were met; `guessed` are those of which only NULL was seen, and
+    `strangers` how many records were no objects."""
+
+    columns: tuple[tuple[str, types.Type], ...]
+    guessed: tuple[str, ...]
+    records: int
+    strangers: int
+
+
+def infer_columns(records: Iterable[bytes]) -> InferredColumns:
+    """The columns of some records."""
+    whole, count, strangers = _Seen(), 0, 0
+    for record in records:
+        content = _read(record)
+        if isinstance(content, dict):
+            whole.add(content)
+            count += 1
+        else:
+            strangers += 1
+    columns = [(name, seen.type(1)) for name, seen in whole.members.items()]
+    guessed = tuple(name for name, kind in columns if kind is None)
+    return InferredColumns(tuple((name, kind or types.TEXT) for name, kind in columns), guessed, count, strangers)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the values at one place were."""
+
+    kinds: set[str] = field(default_factory=set)
+    members: dict[str, _Seen] = field(default_factory=dict)
+    element: _Seen | None = None
+
+    def add(self, value: object) -> None:
+        """See a further value."""
+        if value is None:
+            return
+        self.kinds.add(_kind(value))
+        if isinstance(value, dict):
+            for name, part in value.items():
+                self.members.setdefault(name, _Seen()).add(part)
+        if isinstance(value, list):
+            self.element = self.element or _Seen()
+            for part in value:
+                self.element.add(part)
+
+    def type(self, depth: int) -> types.Type | None:
+        """The type that has all of them; None where there was no value."""
+        match sorted(self.kinds):
+            case []:
+                return None
+            case ["bool"]:
+                return types.BOOLEAN
+            case ["whole"]:
+                return _WHOLE
+            case ["large"] | ["large", "whole"]:
+                return types.Decimal(_MOST_DIGITS, 0)
+            case ["instant"]:
+                return types.TIMESTAMP
+            case ["text"] | ["instant", "text"]:
+                return types.TEXT
+            case ["object"]:
+                return self._struct(depth)
+            case ["list"]:
+                element = self.element.type(depth + 1) if self.element and depth < _DEEPEST else None
+                return types.JSON if element is None or element == types.JSON else types.Array(element)
+        return types.DOUBLE if self.kinds <= {"whole", "large", "number"} else types.JSON
+
+    def _struct(self, depth: int) -> types.Type:
+        members = list(self._members(depth))
+        names = {name.lower() for name, _ in members}
+        is_plain = all(_NAME.fullmatch(name) for name, _ in members) and len(names) == len(members)
+        if not is_plain or not 0 < len(members) <= _MOST_MEMBERS or depth >= _DEEPEST:
+            return types.JSON
+        return types.Struct(tuple(types.Member(name, kind) for name, kind in members))
+
+    def _members(self, depth: int) -> Iterator[tuple[str, types.Type]]:
+        for name, seen in self.members.items():
+            yield name, seen.type(depth + 1) or types.TEXT
+
+
+def _kind(value: object) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "whole" if _WHOLE.holds(value) else "large" if len(str(abs(value))) <= _MOST_DIGITS else "number"
+        case float():
+            return "number"
+        case str():
+            is_instant = _INSTANT.fullmatch(value) and read_timestamp(value) is not None
+            return "instant" if is_instant else "text"
+        case list():
+            return "list"
+    return "object"
+
+
+def _read(record: bytes) -> object:
+    """The value of a record; None where it is no JSON."""
+    try:
+        return json.loads(record, parse_constant=_refuse, parse_int=_read_whole)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read_whole(text: str) -> int | float:
+    return int(text) if len(text) <= _MOST_DIGITS + 1 else float(text)
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
