@@ -54,6 +54,7 @@ from engine.api import (
     validate_query,
     watermark,
     web_page,
+    written,
 )
 from engine.api.answers import Ping
 from engine.api.authentication import Authentication, Rules
@@ -104,6 +105,7 @@ ROUTERS = (
     upgrades.ROUTER,
     rehearsals.ROUTER,
     state.ROUTER,
+    written.ROUTER,
     rollbacks.ROUTER,
     forks.ROUTER,
     reprocessing.ROUTER,

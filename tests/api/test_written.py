@@ -1,0 +1,107 @@
+"""What sinks have written is shown as it lies there, and dead letters with a script that reads them again."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.api.plan_query import plan_query
+from engine.compile import compile_script
+from engine.connectors.newest import newest_rows
+from tests.api.conftest import Plane
+from tests.api.test_stored_tables import use
+
+QUERY = """CREATE TABLE orders (id BIGINT NOT NULL, "the name" TEXT, at TIMESTAMP) WITH (
+  connector = 'filesystem', type = 'source', path = '{0}/in', format = 'json',
+  bad_data = 'dead_letter', 'dead_letter.table' = 'rejected');
+CREATE TABLE rejected (source TEXT, error TEXT, record TEXT)
+  WITH (connector = 'filesystem', type = 'sink', path = '{0}/rejected', format = 'json');
+CREATE TABLE good WITH (connector = 'filesystem', type = 'sink', path = '{0}/good', format = 'parquet');
+CREATE TABLE elsewhere WITH (connector = 'blackhole', type = 'sink');
+INSERT INTO good SELECT id, "the name" FROM orders;
+INSERT INTO elsewhere SELECT id FROM orders;
+"""
+
+
+@pytest.fixture
+def written(plane: Plane, tmp_path: Path) -> Plane:
+    use(plane, plan=partial(plan_query, may_hold_secrets=False))
+    plane.run(query=QUERY.format(tmp_path))
+    return plane
+
+
+def show(plane: Plane, table: str, **query: Any) -> dict[str, Any]:
+    return plane.get(f"/pipelines/orders/written/{table}" + "".join(f"?{name}={query[name]}" for name in query))
+
+
+def test_tables_say_what_they_hold_and_whether_it_can_be_shown(written: Plane) -> None:
+    listed = written.get("/pipelines/orders/written")["data"]
+
+    assert [(table["name"], table["role"], table["sources"]) for table in listed] == [
+        ("elsewhere", "rows", []),
+        ("good", "rows", []),
+        ("rejected", "dead letters", ["orders"]),
+    ]
+    assert [table["unreadable"] is None for table in listed] == [False, True, True]
+
+
+def test_the_newest_rows_of_files_are_shown(written: Plane, tmp_path: Path) -> None:
+    assert show(written, "good")["data"] == []
+    (tmp_path / "good").mkdir()
+    pq.write_table(pa.table({"id": [1, 2, 2**60], "raw": [b"", None, b"ab"]}), tmp_path / "good" / "a.parquet")
+
+    assert show(written, "Good", limit=2) == {
+        "data": [{"id": 2, "raw": None}, {"id": 2**60, "raw": "2 bytes"}],
+        "has_more": False,
+        "hasMore": False,
+        "role": "rows",
+        "replay": None,
+    }
+
+
+def test_dead_letters_come_with_a_script_that_reads_them_again(written: Plane, tmp_path: Path) -> None:
+    (tmp_path / "rejected").mkdir()
+    letter = {"source": "orders", "error": "<b>", "record": '{"id": "x"}'}
+    (tmp_path / "rejected" / "a.json").write_text(json.dumps(letter) + "\n")
+
+    shown = show(written, "rejected")
+
+    assert (shown["role"], shown["data"]) == ("dead letters", [letter])
+    program = compile_script(shown["replay"])
+    assert program.writes[0].schema.names == ("id", "the name", "at", "record")
+    assert str(tmp_path / "rejected") in shown["replay"]
+
+
+def test_what_is_not_in_files_and_what_is_no_sink_is_refused(written: Plane) -> None:
+    def refused(table: str) -> tuple[int, str]:
+        answer = written.http.get(f"/api/v1/pipelines/orders/written/{table}")
+        return answer.status_code, answer.json()["code"]
+
+    assert refused("elsewhere") == (409, "pipeline.not_read_back")
+    assert refused("orders") == (404, "pipeline.no_such_sink")
+
+
+def test_of_many_files_the_newest_rows_are_read_and_no_more(tmp_path: Path) -> None:
+    import os
+
+    for number in range(5):
+        path = tmp_path / f"{9 - number}.json"
+        path.write_text("".join(f'{{"n": {number * 10 + row}}}\n' for row in range(10)))
+        os.utime(path, ns=(number, number))
+    (tmp_path / "_draft.json").write_text('{"n": -1}\n')
+
+    assert [row["n"] for row in newest_rows(tmp_path, 13)] == list(range(37, 50))
+
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text("".join(f"{number} {'x' * 100}\n" for number in range(50_000)) + '{"n": 1}\n[2]\n')
+    last = newest_rows(lines, 100_000)
+    assert last[-2:] == [{"n": 1}, {"value": [2]}]
+    assert 5_000 < len(last) < 20_000
+    assert last[0]["value"].endswith("x" * 100)
+    assert newest_rows(tmp_path / "nothing", 5) == []
