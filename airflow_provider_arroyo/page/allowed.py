@@ -33,7 +33,8 @@ _LOOKS = (
     "pipelines/*/events",
     "pipelines/*/logs",
     "pipelines/*/output",
-    "pipelines/*/state",
+    "pipelines/*/state/**",
+    "pipelines/*/written/**",
     "pipelines/*/rehearsals/**",
     "pipelines/*/savepoints/**",
     "pipelines/*/savepoint-retention",
@@ -45,7 +46,7 @@ _LOOKS = (
 _CHANGES = (
     "connection_profiles/**",
     "connection_tables/**",
-    "udfs/validate",
+    "udfs/**",
     "pipelines",
     "pipelines/validate_query",
     "pipelines/preview",

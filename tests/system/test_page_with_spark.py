@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.system.conftest import ROOT, Served, until
-from tests.system.test_page import Visit, chromium, confirm
+from tests.system.test_page import HOSTILE, SCRIPT, Visit, chromium, confirm
 
 __all__ = ["chromium"]
 
@@ -33,6 +33,22 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     served = Served(tmp_path_factory.mktemp("real"), driver=None).start()
     yield served
     served.close()
+
+
+PREVIEWED = """CREATE TABLE clicks WITH (connector = 'impulse', event_rate = '50');
+CREATE TABLE written (n BIGINT UNSIGNED, text TEXT, large BIGINT)
+WITH (connector = 'filesystem', path = '{folder}', format = 'json', type = 'sink');
+CREATE TABLE other (n BIGINT UNSIGNED)
+WITH (connector = 'filesystem', path = '{folder}2', format = 'json', type = 'sink');
+
+-- {script}
+INSERT INTO written SELECT counter, '{hostile}', 9007199254740993 FROM clicks;
+INSERT INTO other SELECT counter FROM clicks;
+"""
+BROKEN = """CREATE TABLE lines (n BIGINT)
+WITH (connector = 'single_file', path = '{file}', format = 'json', type = 'source');
+SELECT n FROM lines;
+"""
 
 
 def savepoint(served: Served, name: str, label: str) -> None:
@@ -79,7 +95,7 @@ def test_each_page_has_its_picture_in_the_docs(chromium: Browser, real: Served, 
     visit.close()
 
     in_docs = {path.name: path.stat().st_size for path in (ROOT / "docs" / "pictures").iterdir()}
-    elsewhere = {"airflow.png"}  # tests/system/test_page_in_airflow.py
+    elsewhere = {"airflow.png", "preview.png"}  # tests/system/test_page_in_airflow.py, and below
     assert in_docs.keys() == {path.name for path in target.glob("*.png")} | elsewhere
     assert sum(in_docs.values()) < 600_000
     shown = (ROOT / "docs" / "how-to" / "web.md").read_text()
@@ -112,4 +128,55 @@ def test_a_pipeline_is_forked_from_a_savepoint_and_writes_elsewhere(
     assert real.job("sales")["state"] == "Running"
     assert [text for text in visit.wrong if "409" not in text] == []
     visit.wrong.clear()
+    visit.close()
+
+
+def write(page: Page, text: str) -> None:
+    """Have a text in the editor in the place of what is there, once nothing is wrong with it."""
+    page.get_by_label("SQL").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+
+
+def test_a_script_is_previewed_without_writing_until_somebody_stops_it(
+    chromium: Browser, real: Served, tmp_path: Path
+) -> None:
+    visit = Visit(chromium, real, viewport={"width": 1400, "height": 900})
+    page = visit.enter()
+    visit.go("#/editor")
+    write(page, PREVIEWED.format(folder=tmp_path / "written", script=SCRIPT, hostile=HOSTILE[0]))
+    page.get_by_role("button", name="Preview").click()
+    preview = page.get_by_role("region", name="Preview")
+
+    expect(preview.get_by_role("tab")).to_have_count(2, timeout=400_000)
+    expect(preview.get_by_role("tab", selected=True)).to_contain_text("written")
+    expect(preview.locator("tbody tr").first).to_contain_text(HOSTILE[0])
+    expect(preview.locator("tbody tr").first).to_contain_text("9007199254740993")
+    page.screenshot(path=Path(os.environ.get("PICTURES", tmp_path)) / "preview.png")
+    preview.get_by_role("tab", selected=True).press("ArrowRight")
+    expect(preview.get_by_role("tab", selected=True)).to_contain_text("other")
+    preview.get_by_role("button", name="Row 3 as a whole").click()
+    expect(preview.get_by_role("group", name="Row 3", exact=True)).to_contain_text("n2")
+    preview.get_by_role("button", name="Stop").click()
+    expect(preview.get_by_text("It is over, and nothing was written to a sink.")).to_be_visible()
+    expect(preview.locator("tbody tr").first).to_be_visible()
+    assert not (tmp_path / "written").exists()
+
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"n": 1}\n{"n": "none"}\n')
+    write(page, BROKEN.format(file=lines))
+    preview.get_by_role("button", name="Run again").click()
+    expect(preview.get_by_role("alert")).to_contain_text("lines.jsonl", timeout=400_000)
+    visit.close()
+
+
+def test_what_an_operator_keeps_is_shown_by_its_key(chromium: Browser, real: Served, folder: Path) -> None:
+    visit = Visit(chromium, real, viewport={"width": 1400, "height": 900})
+    page = visit.enter()
+    visit.go("#/pipelines/sales/state")
+    page.get_by_role("button", name="Show the rows").click()
+    rows = page.locator(".rows tbody tr")
+    expect(rows.first).to_be_visible(timeout=400_000)
+    expect(page.get_by_role("columnheader", name="window.end")).to_be_visible()
     visit.close()

@@ -8,11 +8,11 @@ import { Complaints } from "../src/editor/script";
 import { KeptList } from "../src/pages/connections";
 import { Failure } from "../src/pages/pipeline";
 import { ProblemBox } from "../src/parts/problem";
+import { RowTable } from "../src/parts/row-table";
 import { EffectList } from "../src/pipeline/action-dialog";
 import { NOTHING_SAID } from "../src/pipeline/consent";
 import { List } from "../src/pipeline/history";
 import { matches, readLine } from "../src/pipeline/log-lines";
-import { spelled } from "../src/pipeline/output";
 import { PlanTable } from "../src/pipeline/plan-table";
 import { SqlDiff } from "../src/pipeline/sql-diff";
 import { TimeLine } from "../src/pipeline/time-line";
@@ -22,7 +22,7 @@ import { hostile } from "./hostile";
 const COUNT = Number(import.meta.env["VITE_HOSTILE_TEXTS"] ?? 2_000);
 /** So many texts are drawn at once. */
 const AT_ONCE = 20;
-const ALLOWED = new Set("div span p ul ol li dl dt dd table thead tbody tr th td colgroup col code strong bdi h2 h3 label input select option section time del ins svg path rect title".split(" "));
+const ALLOWED = new Set("div span p ul ol li dl dt dd table thead tbody tr th td colgroup col code strong bdi h2 h3 label input select option section time del ins svg path rect title button".split(" "));
 
 vi.setConfig({ testTimeout: 300_000 }); // 10,000 texts take seconds, and a minute on a busy machine
 
@@ -59,7 +59,8 @@ const DRAWN: readonly [string, (texts: string[]) => ComponentChild][] = [
   ["effects", (texts) => <EffectList effects={{ lost: texts, kept: texts, voided: [], repeated: [], pause_micros: null } as unknown as Effects} />],
   ["plans", (texts) => <PlanTable plan={planOf(texts)} consent={{ ...NOTHING_SAID, reset: texts.slice(0, 3) }} changed={() => undefined} />],
   ["scripts side by side", (texts) => <SqlDiff before={texts.join("\n")} after={[...texts].reverse().join("\n")} />],
-  ["rows of data", (texts) => <List heads={["a", "b"]} rows={texts.map((text) => [spelled(text), spelled({ [text]: text })])} none="" />],
+  ["rows of data", (texts) => <RowTable rows={[...texts].reverse().map((text, at) => ({ number: at, cells: { a: text.slice(0, 150), [text.slice(0, 150)]: { [text]: text } } }))} none="" />],
+  ["lists", (texts) => <List heads={["a", "b"]} rows={texts.map((text) => [text, text])} none="" />],
   ["what is kept", (texts) => <KeptList title="Tables" none="" remove={async () => undefined} rows={texts.map((name, at) => ({ id: String(at), name, about: name, users: [name], path: null }))} />],
   ["what has happened", (texts) => <TimeLine savepoints={texts.map(savepointOf)} events={texts.map(eventOf)} epochs={[] as Checkpoint[]} isRunning />],
 ];

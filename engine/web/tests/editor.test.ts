@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { placeOf } from "../src/editor/places";
-import { spelled } from "../src/pipeline/output";
+import { spelled } from "../src/parts/row-table";
 
 const TEXT = "SELECT a.b,\n  'x y', c\nFROM t";
 

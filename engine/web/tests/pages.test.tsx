@@ -1,13 +1,13 @@
 // @vitest-environment happy-dom
 import { type ComponentChild, render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Job, Pipeline } from "../src/api/types";
+import type { Pipeline } from "../src/api/types";
 import { App } from "../src/app";
 import { Complaints, useVerdict } from "../src/editor/script";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
 import { ActionDialog } from "../src/pipeline/action-dialog";
 import { Logs } from "../src/pipeline/logs";
-import { Output } from "../src/pipeline/output";
+import { ShownRows } from "../src/pipeline/output";
 
 /** What the control plane answers; nothing, when it is away. */
 type Answers = (method: string, url: URL) => unknown;
@@ -88,16 +88,16 @@ test("the newest rows are shown, however many have come at once", async () => {
     const to = Math.min(written, from + limit);
     return { data: Array.from({ length: to - from }, (_, at) => ({ row: `row ${from + at + 1}.` })), has_more: to < written, cursor: String(to) };
   });
-  const output = <Output pipeline={ORDERS} job={{ sinks: {} } as Job} pace={PACE} />;
+  const output = <ShownRows pipeline={ORDERS} table="shown" pace={PACE} />;
   expect(await shown(output)).toContain("row 10.");
 
   written = 12;
   await vi.advanceTimersByTimeAsync(2_000);
-  expect(place.textContent).toContain("row 12.row 11.row 10.");
+  expect(place.textContent).toContain("12row 12.11row 11.10row 10.");
   written = 5_000;
   await vi.advanceTimersByTimeAsync(2_000);
 
-  expect(place.textContent).toContain("row 5000.row 4999.");
+  expect(place.textContent).toContain("5000row 5000.4999row 4999.");
   expect(place.querySelectorAll("tbody tr")).toHaveLength(200);
 });
 

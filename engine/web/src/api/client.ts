@@ -1,4 +1,5 @@
 /** Requests to the control plane that serves the page. */
+import { readExactly } from "./exact";
 import type { Complaint, ListedPipeline, Problem, UpgradePlan } from "./types";
 
 /** What the control plane has refused, in its own words. */
@@ -33,11 +34,16 @@ export interface Asked {
   query?: Query;
   body?: unknown;
   signal?: AbortSignal;
+  /** Sent to its end even if the page is closed meanwhile. */
+  keepalive?: boolean;
+  /** Rows of data are answered, whose numbers may be larger than those of JavaScript. */
+  exactly?: boolean;
 }
 
 export async function ask<T>(method: Method, path: string, asked: Asked = {}): Promise<T> {
   const answer = await answered(method, path, asked);
-  return (answer.status === 204 ? null : await answer.json()) as T;
+  if (answer.status === 204) return null as T;
+  return (asked.exactly ? readExactly(await answer.text()) : await answer.json()) as T;
 }
 
 /** What the last of the events says with which a request is answered. */
@@ -48,13 +54,29 @@ export async function lastEvent<T>(path: string, body: unknown): Promise<T> {
   return JSON.parse(lines.at(-1)!.slice("data: ".length)) as T;
 }
 
-async function answered(method: Method, path: string, { query, body, signal }: Asked): Promise<Response> {
+/** Hears the data of each event of a stream, until that ends. */
+export async function hearEvents(path: string, signal: AbortSignal, heard: (data: string) => void): Promise<void> {
+  const { body } = await answered("GET", path, { signal });
+  if (body === null) return;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let begun = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const lines = (begun + value).split("\n");
+    begun = lines.pop()!;
+    for (const line of lines) if (line.startsWith("data: ")) heard(line.slice("data: ".length));
+  }
+}
+
+async function answered(method: Method, path: string, { query, body, signal, keepalive }: Asked): Promise<Response> {
   const init: RequestInit = {
     method,
     credentials: "same-origin",
     headers: { Accept: "application/json", "X-Arroyo-Page": "1", ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
+    ...(keepalive ? { keepalive } : {}),
   };
   let answer: Response;
   try {
@@ -74,13 +96,17 @@ export function part(text: string): string {
   return encodeURIComponent(text);
 }
 
-/** All pipelines, page by page. */
-export async function allPipelines(signal?: AbortSignal): Promise<ListedPipeline[]> {
-  const found: ListedPipeline[] = [];
+/** All pipelines. */
+export function allPipelines(signal?: AbortSignal): Promise<ListedPipeline[]> {
+  return allOf<ListedPipeline>("/pipelines", signal);
+}
+
+/** The whole of a list, page by page. */
+export async function allOf<T extends { id: string }>(path: string, signal?: AbortSignal): Promise<T[]> {
+  const found: T[] = [];
   for (;;) {
-    const after = found.at(-1)?.id;
-    const query: Query = { limit: 1000, starting_after: after };
-    const page = await ask<{ data: ListedPipeline[]; has_more: boolean }>("GET", "/pipelines", { query, ...(signal ? { signal } : {}) });
+    const query: Query = { limit: 1000, starting_after: found.at(-1)?.id };
+    const page = await ask<{ data: T[]; has_more: boolean }>("GET", path, { query, ...(signal ? { signal } : {}) });
     found.push(...page.data);
     if (!page.has_more || page.data.length === 0) return found;
   }

@@ -664,6 +664,16 @@ export interface ImportRequest {
   label?: string | null;
 }
 
+/** The columns that a table is best given, as far as what it is to read says. */
+export interface InferredSchema {
+  /** The columns. */
+  fields: Record<string, unknown>[];
+  /** The columns as CREATE TABLE lists them. */
+  columns: string;
+  /** Where they are from, and what has to be looked at, in words. */
+  message: string;
+}
+
 /** A column that something comes from. */
 export interface InputField {
   /** The namespace of its dataset. */
@@ -1112,6 +1122,14 @@ export interface PageSecret {
   hasMore: boolean;
 }
 
+export interface PageStateRow {
+  data: StateRow[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
 export interface PageStoredUdf {
   data: StoredUdf[];
   /** Whether the list goes on. */
@@ -1122,6 +1140,14 @@ export interface PageStoredUdf {
 
 export interface PageToken {
   data: Token[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
+export interface PageWrittenTable {
+  data: WrittenTable[];
   /** Whether the list goes on. */
   has_more?: boolean;
   /** The same, as clients of Arroyo's API spell it. */
@@ -2045,6 +2071,16 @@ export interface StatePartition {
   rows: number | null;
 }
 
+/** A row that an operator keeps. */
+export interface StateRow {
+  /** The part of the state that it is in. */
+  partition: number;
+  /** Which of the operator's tables it is of. */
+  table: string;
+  /** Its values, by the names of the script where those are known. */
+  columns: Record<string, unknown>;
+}
+
 /** A sink, and the newest entry of its ledger. */
 export interface StateSink {
   /** The table. */
@@ -2366,4 +2402,31 @@ export interface Watermark {
 export interface Welcome {
   /** The places that it would have to itself here. */
   targets: string[];
+}
+
+/** The newest rows that a sink has written, the newest last. */
+export interface WrittenRows {
+  data: Record<string, unknown>[];
+  /** Whether the list goes on. */
+  has_more?: boolean;
+  /** What they are. */
+  role: "rows" | "dead letters" | "late rows";
+  /** Of dead letters: a script that reads their records again, to be mended and run; null where there is none. */
+  replay: string | null;
+  /** The same, as clients of Arroyo's API spell it. */
+  hasMore: boolean;
+}
+
+/** A table that a pipeline writes. */
+export interface WrittenTable {
+  /** What the script calls it. */
+  name: string;
+  /** Its connector. */
+  connector: string;
+  /** What is in it. */
+  role: "rows" | "dead letters" | "late rows";
+  /** Of dead letters: the tables whose records they are. */
+  sources: string[];
+  /** Why what is in it cannot be shown; null when it can. */
+  unreadable: string | null;
 }

@@ -7,6 +7,11 @@ import { type OptionSchema, type Texts, configOf, optionsOf } from "./options";
 
 export type Kind = "connection" | "table";
 
+interface Inferred {
+  columns: string;
+  message: string;
+}
+
 interface Props {
   kind: Kind;
   connectors: readonly Connector[];
@@ -24,7 +29,7 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
   const [format, setFormat] = useState("");
   const [columns, setColumns] = useState("");
   const [texts, setTexts] = useState<Texts>({});
-  const [busy, setBusy] = useState<"" | "testing" | "making">("");
+  const [busy, setBusy] = useState<"" | "testing" | "making" | "looking">("");
   const [error, setError] = useState<Error | null>(null);
   const [verdict, setVerdict] = useState<TestMessage | null>(null);
   const connector = offered.find((each) => each.name === chosen);
@@ -40,7 +45,7 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
     return { ...whole, connection_profile_id: profile || null, schema: { format: format || null, columns } };
   }
 
-  async function attempt(what: "testing" | "making", action: () => Promise<void>): Promise<void> {
+  async function attempt(what: "testing" | "making" | "looking", action: () => Promise<void>): Promise<void> {
     setBusy(what);
     setError(null);
     setVerdict(null);
@@ -55,6 +60,12 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
   const test = () =>
     attempt("testing", async () => {
       setVerdict(await (kind === "table" ? lastEvent<TestMessage>("/connection_tables/test", body()) : ask<TestMessage>("POST", "/connection_profiles/test", { body: body() })));
+    });
+  const findColumns = () =>
+    attempt("looking", async () => {
+      const { columns: found, message } = await ask<Inferred>("POST", "/connection_tables/schemas/infer", { body: { ...body(), name: name.trim() || "unnamed" } });
+      setColumns(found);
+      setVerdict({ error: false, done: true, message });
     });
   const make = () =>
     attempt("making", async () => {
@@ -136,14 +147,17 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
             </label>
             <textarea id="new-columns" rows={6} spellcheck={false} value={columns} aria-describedby="new-columns-about" onInput={(event) => setColumns(event.currentTarget.value)} />
             <p id="new-columns-about" class="hint">
-              As CREATE TABLE lists them: <code>id BIGINT NOT NULL, at TIMESTAMP NOT NULL, WATERMARK FOR at</code>
+              <button type="button" disabled={busy !== ""} onClick={() => void findColumns()}>
+                Find out the columns
+              </button>{" "}
+              from what is there, or list them as CREATE TABLE does: <code>id BIGINT NOT NULL, at TIMESTAMP NOT NULL, WATERMARK FOR at</code>
             </p>
           </div>
         </>
       )}
       {error && <ProblemBox error={error} />}
       <p role="status" class={verdict?.error ? "problem" : "verdict"}>
-        {busy === "testing" ? "Asking" : verdict && `${verdict.message}${verdict.hint ? `. ${verdict.hint}` : ""}`}
+        {busy === "testing" || busy === "looking" ? "Asking" : verdict && `${verdict.message}${verdict.hint ? `. ${verdict.hint}` : ""}`}
       </p>
       <div class="buttons">
         <button type="button" onClick={close}>

@@ -16,14 +16,15 @@ interface Props {
   verdict: Verdict | null;
   changed: (text: string) => void;
   submit: () => void;
+  preview?: () => void;
 }
 
 /** A script that is written, what is wrong with it, and its plan. */
-export function Script({ loaded, text, verdict, changed, submit }: Props) {
+export function Script({ loaded, text, verdict, changed, submit, preview }: Props) {
   return (
     <div class="halves">
       <div class="written">
-        <SqlEditor loaded={loaded} complaints={verdict?.errors ?? NONE} changed={changed} submit={submit} />
+        <SqlEditor loaded={loaded} complaints={verdict?.errors ?? NONE} changed={changed} submit={submit} preview={preview ?? NOTHING} />
         <Complaints verdict={verdict} isEmpty={text.trim() === ""} />
       </div>
       <section class="panel">
@@ -39,6 +40,7 @@ export function isFaultless(verdict: Verdict | null): boolean {
 }
 
 const NONE: readonly Complaint[] = [];
+const NOTHING = () => undefined;
 
 export function Complaints({ verdict, isEmpty }: { verdict: Verdict | null; isEmpty: boolean }) {
   const errors = verdict?.errors ?? [];

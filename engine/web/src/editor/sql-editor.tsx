@@ -7,7 +7,7 @@ import { Compartment, EditorState } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
-import { ask } from "../api/client";
+import { allOf } from "../api/client";
 import type { Complaint, ConnectionTable } from "../api/types";
 import { placeOf } from "./places";
 
@@ -18,6 +18,8 @@ interface Props {
   changed: (text: string) => void;
   /** Control and Enter. */
   submit: () => void;
+  /** Control, Shift and Enter. */
+  preview: () => void;
 }
 
 const COLOURS = HighlightStyle.define([
@@ -47,7 +49,7 @@ const language = new Compartment();
 
 /** Offers the tables that are kept for all pipelines, with their columns, once the control plane has said which. */
 async function offerTables(editor: EditorView, isThere: () => boolean): Promise<void> {
-  const { data } = await ask<{ data: ConnectionTable[] }>("GET", "/connection_tables");
+  const data = await allOf<ConnectionTable>("/connection_tables");
   if (!isThere() || data.length === 0) return;
   const schema = Object.fromEntries(data.map((table) => [table.name, table.schema.fields.map((field) => String(field["name"]))]));
   editor.dispatch({ effects: language.reconfigure(sql({ dialect: PostgreSQL, upperCaseKeywords: true, schema })) });
@@ -55,17 +57,17 @@ async function offerTables(editor: EditorView, isThere: () => boolean): Promise<
 
 /** A text of SQL with its colours, and with complaints where they belong. In a shadow root, where its styles are no
  * markup: the policy of the page refuses any other. */
-export function SqlEditor({ loaded, complaints, changed, submit }: Props) {
+export function SqlEditor({ loaded, complaints, changed, submit, preview }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
-  const calls = useRef({ changed, submit });
-  calls.current = { changed, submit };
+  const calls = useRef({ changed, submit, preview });
+  calls.current = { changed, submit, preview };
 
   useEffect(() => {
     if (!place.current) return;
     const root = place.current.shadowRoot ?? place.current.attachShadow({ mode: "open" });
-    const run = () => {
-      calls.current.submit();
+    const call = (what: "submit" | "preview") => () => {
+      calls.current[what]();
       return true;
     };
     view.current = new EditorView({
@@ -88,7 +90,7 @@ export function SqlEditor({ loaded, complaints, changed, submit }: Props) {
           placeholder("CREATE TABLE ... WITH (connector = ...); INSERT INTO ... SELECT ..."),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ "aria-label": "SQL" }),
-          keymap.of([{ key: "Mod-Enter", run }, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+          keymap.of([{ key: "Mod-Enter", run: call("submit"), shift: call("preview") }, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
           EditorView.updateListener.of((update) => update.docChanged && calls.current.changed(update.state.doc.toString())),
         ],
       }),

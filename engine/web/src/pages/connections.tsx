@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { ask, part } from "../api/client";
+import { allOf, ask, part } from "../api/client";
 import type { ConnectionProfile, ConnectionTable, Connector, StoredUdf } from "../api/types";
+import { NewFunction } from "../connections/new-function";
 import { type Kind, NewOne } from "../connections/new-one";
 import { ProblemBox } from "../parts/problem";
 import { useMayChange } from "../session";
@@ -26,7 +27,7 @@ export interface Row {
 export function Connections() {
   useTitle("Connections");
   const [kept, setKept] = useState<Kept | null>(null);
-  const [making, setMaking] = useState<Kind | null>(null);
+  const [making, setMaking] = useState<Kind | "function" | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const mayChange = useMayChange();
 
@@ -36,7 +37,7 @@ export function Connections() {
       const [connectors, profiles, tables, functions] = await Promise.all([
         all<Connector>("/connectors"),
         all<ConnectionProfile>("/connection_profiles"),
-        all<ConnectionTable>("/connection_tables"),
+        allOf<ConnectionTable>("/connection_tables"),
         all<StoredUdf>("/udfs"),
       ]);
       setKept({ connectors, profiles, tables, functions });
@@ -57,6 +58,11 @@ export function Connections() {
     await load();
   }
 
+  function made(): void {
+    setMaking(null);
+    void load();
+  }
+
   const profiles = kept?.profiles.map(({ id, name, connector, stored, used_by }): Row => ({ id, name, about: stored ? connector : `${connector}, of the administrator's file`, users: used_by ?? [], path: stored ? `/connection_profiles/${part(id)}` : null }));
   const tables = kept?.tables.map(({ id, name, connector, table_type, connection_profile, fault, used_by }): Row => ({ id, name, about: `${table_type} of ${connector}${connection_profile ? ` through ${connection_profile.name}` : ""}${fault ? `: ${fault}` : ""}`, users: used_by, path: `/connection_tables/${part(id)}` }));
   const functions = kept?.functions.map(({ id, name, names, description, used_by }): Row => ({ id, name, about: description || names.join(", "), users: used_by, path: `/udfs/${part(id)}` }));
@@ -74,21 +80,22 @@ export function Connections() {
             <button disabled={!kept} onClick={() => setMaking("table")}>
               New table
             </button>
+            <button disabled={!kept} onClick={() => setMaking("function")}>
+              New function
+            </button>
           </>
         )}
       </div>
       {error && <ProblemBox error={error} />}
-      {kept && making && (
+      {making === "function" && <NewFunction close={() => setMaking(null)} made={made} />}
+      {kept && making && making !== "function" && (
         <NewOne
           key={making}
           kind={making}
           connectors={kept.connectors}
           profiles={kept.profiles}
           close={() => setMaking(null)}
-          made={() => {
-            setMaking(null);
-            void load();
-          }}
+          made={made}
         />
       )}
       <KeptList title="Connections" none="No connection is kept." rows={profiles} remove={remove} />

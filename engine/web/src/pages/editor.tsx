@@ -1,15 +1,17 @@
 import { useEffect, useState } from "preact/hooks";
-import { ask, part } from "../api/client";
-import type { Pipeline } from "../api/types";
+import { Refused, ask, part } from "../api/client";
+import type { Complaint, Pipeline } from "../api/types";
+import { takeDraft } from "../editor/draft";
 import { Script, isFaultless, useVerdict } from "../editor/script";
 import { EXAMPLES } from "../examples";
 import { ProblemBox } from "../parts/problem";
 import { ActionDialog } from "../pipeline/action-dialog";
 import type { Action } from "../pipeline/actions";
+import { PreviewPanel } from "../preview/preview-panel";
 import { go, pipelinePath } from "../router";
 import { useTitle } from "../title";
 
-/** Writes a script, and deploys it: a new pipeline, or another version of one. */
+/** Writes a script, runs it without writing to its sinks, and deploys it: a new pipeline, or another version of one. */
 export function Editor({ pipeline }: { pipeline: string | null }) {
   useTitle(pipeline === null ? "New pipeline" : `Edit ${pipeline}`);
   const [loaded, setLoaded] = useState({ text: "" });
@@ -18,7 +20,16 @@ export function Editor({ pipeline }: { pipeline: string | null }) {
   const [error, setError] = useState<Error | null>(null);
   const [isDeploying, setDeploying] = useState(false);
   const verdict = useVerdict(text);
-  const isReady = name.trim() !== "" && text.trim() !== "" && isFaultless(verdict);
+  const [preview, setPreview] = useState<{ query: string; number: number } | null>(null);
+  const [refusal, setRefusal] = useState<{ of: string; errors: Complaint[] } | null>(null);
+  const isRight = text.trim() !== "" && isFaultless(verdict);
+  const isReady = name.trim() !== "" && isRight;
+  const shownVerdict = refusal?.of === text ? { ...verdict, errors: refusal.errors } : verdict;
+
+  function runPreview(): void {
+    setRefusal(null);
+    setPreview({ query: text, number: (preview?.number ?? 0) + 1 });
+  }
 
   function show(script: string): void {
     setLoaded({ text: script });
@@ -26,7 +37,7 @@ export function Editor({ pipeline }: { pipeline: string | null }) {
   }
 
   useEffect(() => {
-    if (pipeline === null) return;
+    if (pipeline === null) return show(takeDraft());
     ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => show(found.query), setError);
   }, [pipeline]);
 
@@ -71,12 +82,24 @@ export function Editor({ pipeline }: { pipeline: string | null }) {
           </label>
         )}
         <span class="grow" />
+        <button disabled={!isRight} title="Run it without writing to its sinks (Control, Shift and Enter)" onClick={runPreview}>
+          Preview
+        </button>
         <button class="primary" disabled={!isReady} onClick={() => setDeploying(true)}>
           Deploy
         </button>
       </div>
       {error && <ProblemBox error={error} />}
-      <Script loaded={loaded} text={text} verdict={verdict} changed={setText} submit={() => isReady && setDeploying(true)} />
+      <Script loaded={loaded} text={text} verdict={shownVerdict} changed={setText} submit={() => isReady && setDeploying(true)} preview={() => isRight && runPreview()} />
+      {preview && (
+        <PreviewPanel
+          key={preview.number}
+          query={preview.query}
+          refused={(problem) => problem instanceof Refused && problem.complaints.length > 0 && setRefusal({ of: preview.query, errors: problem.complaints })}
+          again={runPreview}
+          close={() => setPreview(null)}
+        />
+      )}
       {isDeploying && (
         <ActionDialog
           action={deploy}

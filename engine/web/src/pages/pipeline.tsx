@@ -12,6 +12,7 @@ import { History } from "../pipeline/history";
 import { Logs } from "../pipeline/logs";
 import { Output } from "../pipeline/output";
 import { Overview } from "../pipeline/overview";
+import { StateRows } from "../pipeline/state-rows";
 import { editorPath, forkPath, go, pipelinePath } from "../router";
 import { useMayChange } from "../session";
 import { useTitle } from "../title";
@@ -22,6 +23,7 @@ const IDLE_LOGS = 3_000; // a driver prints also where nothing changes
 const PARTS: readonly [string, string][] = [
   ["overview", "Overview"],
   ["output", "Output"],
+  ["state", "State"],
   ["history", "History"],
   ["events", "Events"],
   ["logs", "Logs"],
@@ -84,7 +86,8 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         ))}
       </nav>
       {shownPart === "overview" && job && <Overview pipeline={pipeline} job={job} pace={pace} />}
-      {shownPart === "output" && job && <Output key={pipeline.id} pipeline={pipeline} job={job} pace={pace} />}
+      {shownPart === "output" && <Output key={pipeline.id} pipeline={pipeline} pace={pace} />}
+      {shownPart === "state" && job && <StateRows key={pipeline.id} pipeline={pipeline} epoch={job.epoch} />}
       {shownPart === "history" && job && <History pipeline={pipeline} job={job} pace={pace} />}
       {shownPart === "events" && <Events pipeline={pipeline} pace={pace} />}
       {shownPart === "logs" && <Logs key={pipeline.id} pipeline={pipeline} pace={{ ...pace, idle: IDLE_LOGS }} />}
