@@ -13,6 +13,8 @@ from engine.connectors.base import Table
 from engine.connectors.files.sink_options import FileSinkOptions
 from engine.errors import EngineError
 from engine.plan.nodes import is_updating
+from engine.plan.width_marks import marked
+from engine.plan.widths import without_widths
 from engine.plan.written import written_by
 
 _LOGIN = {
@@ -33,6 +35,7 @@ def sink_verdicts(
     operators that can tell of all their rows anew."""
     old_tables, new_tables = _written(before), _written(after)
     old_rows, new_rows = written_by(before.parts, before.digests), written_by(after.parts, after.digests)
+    others = _of_other_numbers(before, after)
     for name in sorted({*old_tables, *new_tables}):
         old, new = old_tables.get(name), new_tables.get(name)
         if old is None:
@@ -43,8 +46,22 @@ def sink_verdicts(
             yield _of_gone(old, reset)
         else:
             conditions = changed_conditions(before, after, name, able_to_tell)
-            has_same_rows = old_rows.get(name) == new_rows.get(name)
+            has_same_rows = old_rows.get(name) == new_rows.get(name) and name not in others
             yield _of_both(old, new, after, reset, conditions, has_same_rows=has_same_rows)
+
+
+def _of_other_numbers(before: Program, after: Program) -> frozenset[str]:
+    """The sinks of both scripts whose rows may be others since numbers are wider, also if their texts are the same."""
+    if _types_read(before) == _types_read(after):
+        return frozenset()
+    old, new = (written_by(without_widths(program.parts), program.digests) for program in (before, after))
+    return frozenset(name for name in old.keys() & new.keys() if not marked(old[name]).becomes(marked(new[name])))
+
+
+def _types_read(program: Program) -> frozenset[tuple[str, str, str]]:
+    return frozenset(
+        (scan.table, field.name, str(field.type)) for scan in program.scans.values() for field in scan.schema
+    )
 
 
 def _written(program: Program) -> Mapping[str, Table]:

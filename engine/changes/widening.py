@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.compile import Program
+from engine.plan.meaning import digest
 from engine.plan.operators import Operator, Part, operators_of
 from engine.plan.width_marks import Marked, marked
 from engine.plan.widths import without_widths
@@ -23,6 +24,8 @@ MOVED = ("tumble", "hop", "updating-aggregate", "updating-join", "updating-top")
 """What can be moved to wider types."""
 _OF_ROWS = ("updating-join", "updating-top")
 """What knows its rows by hashes of all that is in them."""
+_NARROWER = "of narrower numbers"
+"""Tells texts apart that are the same, but say something else of a wider number: `arrow_typeof(n)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def _sides(program: Program) -> Iterator[_Side]:
 def _aligned(old: _Side, candidates: Sequence[_Side]) -> Operator:
     alike = [new for new in candidates if old.identity.becomes(new.identity, exactly=True)]
     if not alike:
-        return old.operator
+        return _told_apart(old.operator, candidates)
     new = max(alike, key=lambda new: (old.rows.becomes(new.rows, exactly=True), len(_counterparts(old, new))))
     operator = old.operator
     if operator.kind in MOVED:
@@ -67,8 +70,25 @@ def _aligned(old: _Side, candidates: Sequence[_Side]) -> Operator:
     else:
         operator = replace(operator, columns=tuple(_as_they_are(old, new)))
     if old.rows.becomes(new.rows, exactly=True):
-        operator = replace(operator, rows=new.operator.rows, conditions=new.operator.conditions)
+        return replace(operator, rows=new.operator.rows, conditions=new.operator.conditions)
+    looking = [other for other in alike if operator.rows == other.operator.rows]
+    if looking and not any(old.rows.becomes(other.rows) for other in looking):
+        conditions = tuple(map(_of_other_numbers, operator.conditions))
+        return replace(operator, rows=digest(operator.rows, _NARROWER), conditions=conditions)
     return operator
+
+
+def _told_apart(old: Operator, candidates: Sequence[_Side]) -> Operator:
+    """An operator whose keys say something else of wider numbers: its texts may be those of a new one all the same."""
+    looks = old.identity, [part.meaning for part in old.columns]
+    if any(looks == (new.operator.identity, [part.meaning for part in new.operator.columns]) for new in candidates):
+        return replace(old, columns=tuple(map(_of_other_numbers, old.columns)))
+    return old
+
+
+def _of_other_numbers(part: Part) -> Part:
+    """What has the same text in both scripts, and says something else of narrower numbers."""
+    return replace(part, meaning=digest(part.meaning, _NARROWER))
 
 
 def _counterparts(old: _Side, new: _Side) -> dict[int, int]:
@@ -83,9 +103,10 @@ def _counterparts(old: _Side, new: _Side) -> dict[int, int]:
 
 def _columns(old: _Side, new: _Side) -> Iterator[Part]:
     counterparts, old_marks, new_marks = _counterparts(old, new), old.columns, new.columns
+    texts = {part.meaning for part in new.operator.columns}
     for place, part in enumerate(old.operator.columns):
         if (other := counterparts.get(place)) is None:
-            yield part
+            yield _of_other_numbers(part) if part.meaning in texts else part
             continue
         counterpart = new.operator.columns[other]
         is_same = (part.meaning, old_marks[place]) == (counterpart.meaning, new_marks[other])
@@ -95,8 +116,12 @@ def _columns(old: _Side, new: _Side) -> Iterator[Part]:
 def _as_they_are(old: _Side, new: _Side) -> Iterator[Part]:
     """The columns of an operator that cannot be moved: those that only look the same, of wider numbers, are marked."""
     counterparts, old_marks, new_marks = _counterparts(old, new), old.columns, new.columns
+    texts = {part.meaning for part in new.operator.columns}
     for place, part in enumerate(old.operator.columns):
         other = counterparts.get(place)
+        if other is None and part.meaning in texts:
+            yield _of_other_numbers(part)
+            continue
         looks_the_same = other is not None and part.meaning == new.operator.columns[other].meaning
         is_wider = old.identity != new.identity or (other is not None and old_marks[place] != new_marks[other])
         yield replace(part, was=part.meaning) if looks_the_same and is_wider else part

@@ -202,3 +202,28 @@ def test_a_view_more_or_less_hides_no_width(script: str) -> None:
     for before, after in ((script, through_view), (through_view, script)):
         assert changes(widened(before, after=after)) == [Change.STATE_MIGRATED]
         assert Change.REFUSED in changes(widened(before, "BIGINT", "INT", after))
+
+
+TYPED = NUMBERS.format(key="user", call="count(*)", where=" WHERE {}")
+SAYS_WIDTHS = {
+    "an aggregate of a session": SESSION.replace("sum(n)", "min(arrow_typeof(n))"),
+    "a condition": TYPED.format("arrow_typeof(n) = 'Int32'"),
+    "a comparison of two": TYPED.format("(n << 20) > n"),
+    "a key": NUMBERS.format(key="arrow_typeof(n)", call="count(*)", where=""),
+    "a key that changes": GROUPS.format(key="arrow_typeof(n)", call="count(*)", where=""),
+}
+
+
+@pytest.mark.parametrize("script", SAYS_WIDTHS.values(), ids=SAYS_WIDTHS)
+def test_what_is_spelled_the_same_and_says_something_else_of_wider_numbers_does_not_go_on(script: str) -> None:
+    assert changes(widened(script)) == [Change.REFUSED]
+    assert changes(widened(script, "INT", "INT")) == [Change.SAME]
+
+
+@pytest.mark.parametrize("script", [NUMBERS, GROUPS])
+def test_an_aggregate_that_is_spelled_the_same_and_is_another_one_of_wider_numbers_is_new(script: str) -> None:
+    plan = widened(script.format(key="user", call="min(arrow_typeof(n))", where=""))
+
+    assert changes(plan) == [Change.STATE_MIGRATED]
+    assert "(+ min(arrow_typeof(n)), - min(arrow_typeof(n)))" in reason(plan)
+    assert changes(plan, "sink") == [Change.RESTART]
