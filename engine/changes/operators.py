@@ -192,7 +192,7 @@ def _verdict_of(
             return Verdict("operator", pair.name, Change.REFUSED, f"{reason}: --reset {known} as well")
     match pair:
         case Pair(None, Operator() as new):
-            return Verdict("operator", new.id, Change.STATE_NEW, _reason_of_new(new), _shown_of_new(new, new_sources))
+            return _new(new, consent, pairs, new_sources)
         case Pair(Operator() as old, None):
             return _gone(pair, old, consent, pairs)
         case Pair(Operator() as old, Operator() as new):
@@ -296,8 +296,21 @@ def _gone(pair: Pair, old: Operator, consent: Consent, pairs: Sequence[Pair]) ->
     return Verdict("operator", old.id, Change.REFUSED, f"{reason}: --reset {old.id} gives up its state")
 
 
-def _reason_of_new(new: Operator) -> str:
-    return f"{grouping(new.node)} of {_tables(new)} is not kept yet"
+def _new(new: Operator, consent: Consent, pairs: Sequence[Pair], new_sources: frozenset[str]) -> Verdict:
+    reason, shown = f"{grouping(new.node)} of {_tables(new)} is not kept yet", _shown_of_new(new, new_sources)
+    parted = {sink: pair.old.id for pair in pairs if pair.old for sink in _parted(pair.old, pair.new, new)}
+    if not parted:
+        return Verdict("operator", new.id, Change.STATE_NEW, reason, shown)
+    sinks, others = (", ".join(sorted(names)) for names in (parted, {*parted.values()}))
+    reason = f"{reason}, and {sinks} has had its rows from {others} so far, whose state goes on without it"
+    if new.id in consent.reset:
+        return Verdict("operator", new.id, Change.STATE_NEW, reason, shown, loses=True)
+    return Verdict("operator", new.id, Change.REFUSED, f"{reason}: --reset {new.id} lets it begin with nothing")
+
+
+def _parted(old: Operator, going_on: Operator | None, new: Operator) -> set[str]:
+    """The sinks that get their rows from a new operator, and have had them from one that goes on for others alone."""
+    return set() if going_on is None else ({*old.sinks} - {*going_on.sinks}) & {*new.sinks}
 
 
 def _shown_of_new(new: Operator, new_sources: frozenset[str]) -> str:
