@@ -1,5 +1,5 @@
-"""A real Airflow for tests: scheduler with two workers, triggerer, DAG processor and API server, over SQLite in a home
-of its own. Nothing is left of it but files.
+"""A real Airflow for tests: scheduler with two workers, triggerer, DAG processor and API server, in a home of its own
+and over SQLite, unless it is given another database. Nothing is left of it but files.
 
     with RealAirflow(home, connection) as airflow:
         airflow.dag("gate", SOURCE)
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,8 @@ class RealAirflow:
     """Who may log in, each with a role and a password; without any, whoever comes is an admin."""
     parts: tuple[str, ...] = tuple(PROCESSES)
     """The processes that are started."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Further settings, as Airflow's environment variables say them."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _port: int = 0
     _secrets: tuple[str, str] = field(default_factory=lambda: (secrets.token_hex(32), secrets.token_hex(32)))
@@ -75,6 +77,7 @@ class RealAirflow:
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "2",
             "AIRFLOW_CONN_ARROYO_DEFAULT": self.connection,
             "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+            **self.settings,
         }
 
     def _logins(self) -> dict[str, str]:
@@ -101,7 +104,7 @@ class RealAirflow:
             assert self.processes.pop("migrate").wait(300) == 0, self.said("migrate")
             for name in self.parts:
                 self.start(name)
-            until(self._log_in, bool, 300)
+            self.until_up()
         except BaseException:
             self.close()
             raise
@@ -115,9 +118,9 @@ class RealAirflow:
         (self.home / "dags" / f"{dag_id}.py").write_text(source)
         until(lambda: self._ask("GET", f"dags/{dag_id}").status_code, lambda status: status == 200, 180)
 
-    def run(self, dag_id: str) -> str:
+    def run(self, dag_id: str, **params: str) -> str:
         """Begin a run."""
-        answer = self._ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None})
+        answer = self._ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["dag_run_id"])
 
@@ -167,6 +170,10 @@ class RealAirflow:
     def start(self, name: str) -> None:
         """Start one of its processes."""
         self._spawn(name, *PROCESSES[name])
+
+    def until_up(self) -> None:
+        """Return when its API server answers."""
+        until(self._log_in, bool, 300)
 
     def said(self, name: str) -> str:
         """The end of what one of its processes has printed."""
