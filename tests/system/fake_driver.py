@@ -82,12 +82,12 @@ class FakeWork:
             _write(state, {"epoch": epoch, "parallelism": assignment.parallelism})
             listener.report(report)
             if epoch == int(says.get("holds", -1)):
-                self._hold(state / "go")
+                self._hold(state / "go", listener)
         return "stopped"
 
-    def _hold(self, go: Path) -> None:
+    def _hold(self, go: Path, listener: RunListener) -> None:
         while not go.exists() and not self._stopped.wait(0.01):
-            pass
+            listener.sign(None)
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Note the new number."""
