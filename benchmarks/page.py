@@ -1,9 +1,8 @@
 """The page over 1,000 pipelines, of which 30 tell twice a second of an epoch: 60 changes a second.
 
 `python -m benchmarks.page [SECONDS]` prints when something is painted and when the list can be used, how long the
-browser's main thread is at work for each change, and how its memory goes, rubbish collected before each look. The
-control plane and its stand-in drivers are those of `benchmarks/api.py`; the browser is the Chromium of the operating
-system.
+browser's main thread computes for each change, and how its memory goes, rubbish collected before each look. The
+control plane and its stand-in drivers are those of `benchmarks/api.py`, the browser is the operating system's Chromium.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def measure(page: Page, client: Client, seconds: float) -> dict[str, float]:
       new PerformanceObserver(note).observe({type: "longtask"});
     }""")
     session = page.context.new_cdp_session(page)
-    session.send("Performance.enable")
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.wait_for_timeout(WARM_UP * 1000)
     looks: list[tuple[float, float]] = []
     begin, work, changed = time.monotonic(), task_seconds(session), page.evaluate("window.changed")
@@ -86,7 +85,7 @@ def measure(page: Page, client: Client, seconds: float) -> dict[str, float]:
 
 
 def task_seconds(session: CDPSession) -> float:
-    """How long the main thread was at work."""
+    """The processor time of the main thread."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return next(float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
 

@@ -79,7 +79,7 @@ export function App() {
           route.pipeline !== null && route.isFork ? (
             <Fork key={`fork of ${route.pipeline}`} pipeline={route.pipeline} />
           ) : (
-            <Editor key={route.pipeline} pipeline={route.pipeline} />
+            <Editor key={route.pipeline ?? `example ${route.example}`} pipeline={route.pipeline} example={route.example} />
           )
         ) : route.page === "connections" ? (
           <Connections />

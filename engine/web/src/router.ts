@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 export type Route =
   | { page: "jobs" }
   | { page: "pipeline"; name: string; part: string }
-  | { page: "editor"; pipeline: string | null; isFork: boolean }
+  | { page: "editor"; pipeline: string | null; isFork: boolean; example?: string }
   | { page: "connections" }
   | { page: "settings" }
   | { page: "login"; code: string };
@@ -13,6 +13,7 @@ export function readRoute(hash: string): Route {
   const [kind = "", first = "", second = ""] = hash.replace(/^#\/?/, "").split("/").map(decode);
   if (kind === "pipelines" && first) return { page: "pipeline", name: first, part: second || "overview" };
   if (kind === "editor") return { page: "editor", pipeline: first || null, isFork: first !== "" && second === "fork" };
+  if (kind === "examples") return { page: "editor", pipeline: null, isFork: false, example: first };
   if (kind === "connections" || kind === "settings") return { page: kind };
   if (kind === "login") return { page: "login", code: first };
   return { page: "jobs" };
@@ -25,6 +26,10 @@ export function pipelinePath(name: string, part = "overview"): string {
 
 export function editorPath(pipeline: string | null = null): string {
   return pipeline === null ? "#/editor" : `#/editor/${encodeURIComponent(pipeline)}`;
+}
+
+export function examplePath(name: string): string {
+  return `#/examples/${encodeURIComponent(name)}`;
 }
 
 export function forkPath(pipeline: string): string {

@@ -27,7 +27,8 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const settled = () => new Promise((rest) => setTimeout(rest, 30));
+/** What holds in the end. */
+const holds = (check: () => void) => vi.waitFor(check, { timeout: 4_000, interval: 5 });
 const button = (name: string) => [...place.querySelectorAll("button")].find((each) => (each.getAttribute("aria-label") ?? each.textContent) === name);
 
 /** Everything that was sent, as a method, a path and a body. */
@@ -43,9 +44,15 @@ function listening(): [string, string, unknown][] {
 }
 
 async function shown(child: ComponentChild): Promise<string> {
+  render(null, place);
   render(child, place);
-  await settled();
+  await holds(() => expect(place.querySelector("[aria-busy=true]")).toBe(null));
   return place.textContent!;
+}
+
+async function press(name: string): Promise<void> {
+  await holds(() => expect(button(name)).toBeDefined());
+  button(name)!.click();
 }
 
 const settings = (session: Session) => (
@@ -70,8 +77,8 @@ test("a schedule is paused as it is, and its rules stay", async () => {
   const sent = listening();
   await shown(settings(SESSION));
 
-  button("Pause the schedule of orders")!.click();
-  await settled();
+  await press("Pause the schedule of orders");
+  await holds(() => expect(sent.map(([method]) => method)).toContain("PUT"));
 
   const [method, path, body] = sent.find(([method]) => method === "PUT")!;
   expect([method, path]).toEqual(["PUT", "/pipelines/pl_1/savepoint-schedule"]);
@@ -94,15 +101,14 @@ test("what is not passed on is not offered, and who may only look is offered not
 test("a sweep and a removal are said twice before they are done", async () => {
   const sent = listening();
   await shown(settings(SESSION));
-  button("Sweep now what may go")!.click();
-  await settled();
+  await press("Sweep now what may go");
+  await holds(() => expect(button("Sweep now what may go for good")).toBeDefined());
   expect(sent.filter(([method]) => method === "POST")).toEqual([]);
 
-  button("Sweep now what may go for good")!.click();
-  await settled();
+  await press("Sweep now what may go for good");
 
+  await holds(() => expect(place.textContent).toContain("2.0 KiB of files are gone."));
   expect(sent.filter(([method]) => method === "POST")).toEqual([["POST", "/sweep", null]]);
-  expect(place.textContent).toContain("2.0 KiB of files are gone.");
 });
 
 test("rules that a form does not show stay as they are", () => {
@@ -120,8 +126,8 @@ test("rules are said in words", () => {
   expect(keptWords({ weekly: 2, max_age_micros: 86_400_000_000 })).toBe("kept: one a week for 2 weeks, none older than 1 d");
   expect(keptWords({ max_age_micros: 86_400_000_000 })).toBe("none older than 1 d is kept");
   expect(scheduleWords({ ...SCHEDULE, blackout: [], drill: false })).toBe("0 3 * * * in UTC");
-  expect(lastWords(null)).toBe("none was due yet");
-  expect(lastWords({ at: 0, state: "left_out", savepoint: null, reason: "the pipeline is Stopped" })).toBe("left out: the pipeline is Stopped");
+  expect(lastWords(null)).toBe("None was due yet");
+  expect(lastWords({ at: 0, state: "left_out", savepoint: null, reason: "the pipeline is Stopped" })).toBe("Last 1970-01-01 00:00:00 left out: the pipeline is Stopped");
 });
 
 test("where what has the focus goes, what is near takes it, and nothing does what was left on purpose", async () => {
@@ -129,23 +135,18 @@ test("where what has the focus goes, what is near takes it, and nothing does wha
   box.tabIndex = -1;
   box.innerHTML = "<h1>x</h1><ul><li><button>a</button></li><li><button>b</button></li></ul><a href='#x'>c</a>";
   const end = keepFocus(box);
-  const focused = async () => {
-    await settled();
-    return document.activeElement?.textContent;
-  };
   box.querySelector("button")!.focus();
   box.querySelector("li")!.remove();
-  expect(await focused()).toBe("b");
+  await holds(() => expect(document.activeElement?.textContent).toBe("b"));
 
   box.querySelector("ul")!.remove();
-  await settled();
-  expect(document.activeElement).toBe(box);
+  await holds(() => expect(document.activeElement).toBe(box));
 
   box.querySelector("a")!.focus();
   box.querySelector("a")!.blur();
-  await settled();
+  await Promise.resolve();
   box.querySelector("a")!.remove();
-  await settled();
+  await new Promise((rest) => setTimeout(rest)); // observers are told before
   expect(document.activeElement).not.toBe(box);
   end();
   box.remove();
@@ -154,13 +155,12 @@ test("where what has the focus goes, what is near takes it, and nothing does wha
 test("who leaves a button has not been sure", async () => {
   const action = vi.fn();
   await shown(<SureButton text="Delete" about="x" action={action} />);
-  button("Delete x")!.click();
-  await settled();
+  await press("Delete x");
+  await holds(() => expect(button("Delete x for good")).toBeDefined());
   button("Delete x for good")!.dispatchEvent(new Event("blur"));
-  await settled();
-  button("Delete x")!.click();
-  await settled();
+  await press("Delete x");
+  await holds(() => expect(button("Delete x for good")).toBeDefined());
   expect(action).not.toHaveBeenCalled();
-  button("Delete x for good")!.click();
+  await press("Delete x for good");
   expect(action).toHaveBeenCalledOnce();
 });

@@ -12,7 +12,7 @@ import { go, pipelinePath } from "../router";
 import { useTitle } from "../title";
 
 /** Writes a script, runs it without writing to its sinks, and deploys it: a new pipeline, or another version of one. */
-export function Editor({ pipeline }: { pipeline: string | null }) {
+export function Editor({ pipeline, example }: { pipeline: string | null; example?: string | undefined }) {
   useTitle(pipeline === null ? "New pipeline" : `Edit ${pipeline}`);
   const [loaded, setLoaded] = useState({ text: "" });
   const [text, setText] = useState("");
@@ -37,7 +37,11 @@ export function Editor({ pipeline }: { pipeline: string | null }) {
   }
 
   useEffect(() => {
-    if (pipeline === null) return show(takeDraft());
+    if (pipeline === null) {
+      const chosen = EXAMPLES.find((each) => each.name === example);
+      if (chosen) setName(chosen.name);
+      return show(chosen?.query ?? takeDraft());
+    }
     ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => show(found.query), setError);
   }, [pipeline]);
 

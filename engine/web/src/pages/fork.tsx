@@ -52,16 +52,18 @@ export function Fork({ pipeline }: { pipeline: string }) {
         <label>
           Name <input value={name} maxLength={256} onInput={(event) => setName(event.currentTarget.value)} />
         </label>
-        <label>
-          Savepoint{" "}
-          <select value={savepoint} onChange={(event) => setSavepoint(event.currentTarget.value)}>
-            {savepoints?.map(({ id, label, epoch, created_at }) => (
-              <option key={id} value={id}>
-                {`${label ?? id}, epoch ${epoch ?? "–"}, ${instant(created_at)}`}
-              </option>
-            ))}
-          </select>
-        </label>
+        {savepoints?.length !== 0 && (
+          <label>
+            Savepoint{" "}
+            <select value={savepoint} onChange={(event) => setSavepoint(event.currentTarget.value)}>
+              {savepoints?.map(({ id, label, epoch, created_at }) => (
+                <option key={id} value={id}>
+                  {`${label ?? id}, epoch ${epoch ?? "–"}, ${instant(created_at)}`}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
         <span class="grow" />
         <button class="primary" disabled={!isReady} onClick={() => setForking(true)}>
           Fork

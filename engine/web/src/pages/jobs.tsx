@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { allPipelines } from "../api/client";
 import { usePolled } from "../api/polled";
 import type { ListedPipeline } from "../api/types";
+import { EXAMPLES } from "../examples";
 import { bytes, count, duration, instant, rate } from "../format";
 import { type Column, type Filter, type Order, cause, countTones, shownRows } from "../jobs/rows";
 import { visible } from "../jobs/window";
@@ -9,7 +10,7 @@ import { useNarrow } from "../narrow";
 import { ProblemBox } from "../parts/problem";
 import { Sparkline } from "../parts/sparkline";
 import { StateMark } from "../parts/state";
-import { editorPath, go, pipelinePath } from "../router";
+import { editorPath, examplePath, go, pipelinePath } from "../router";
 import { useMayChange } from "../session";
 import type { Tone } from "../states";
 import { useTitle } from "../title";
@@ -82,9 +83,18 @@ function Welcome() {
   if (!useMayChange()) return <p class="empty">There is no pipeline yet.</p>;
   return (
     <div class="empty">
-      <p>There is no pipeline yet.</p>
+      <p>There is no pipeline yet. Try an example, which makes up its rows and needs nothing from elsewhere:</p>
+      <ul class="gallery">
+        {EXAMPLES.map(({ name, about }) => (
+          <li key={name}>
+            <a class="button" href={examplePath(name)}>
+              {about}
+            </a>
+          </li>
+        ))}
+      </ul>
       <p>
-        <a href={editorPath()}>Write one, or try an example</a>, or have the command line deploy a file: <code>arroyo deploy clicks.sql</code>
+        Or <a href={editorPath()}>write one</a>, or have the command line deploy a file: <code>arroyo deploy clicks.sql</code>
       </p>
     </div>
   );

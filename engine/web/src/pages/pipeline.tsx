@@ -41,7 +41,16 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
   const { data, error, again } = usePolled((signal) => load(name, signal), { every: EVERY, idle: IDLE, of: name }, [name]);
   const [action, setAction] = useState<Action | null>(null);
   const mayChange = useMayChange();
-  if (data === null) return error ? <ProblemBox error={error} /> : <p class="empty">Asking the control plane.</p>;
+  if (data === null && error)
+    return (
+      <div class="pipeline">
+        <ProblemBox error={error} />
+        <p>
+          <a href="#/">All pipelines</a>
+        </p>
+      </div>
+    );
+  if (data === null) return <p class="empty">Asking the control plane.</p>;
   const { pipeline, job, savepoints } = data;
   const pace = { every: EVERY, idle: IDLE, of: pipeline.id };
 
@@ -113,13 +122,13 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
 
 function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
   const facts: [string, string][] = [
-    ["Complete until", instant(pipeline.complete_until)],
+    ["Complete until (UTC)", instant(pipeline.complete_until)],
     ["Epoch", String(job?.epoch ?? "–")],
     ["Version", String(pipeline.version)],
     ["Parallelism", String(pipeline.parallelism)],
     ["Epochs", pipeline.checkpoint_interval_micros === null ? "as they come" : `every ${duration(pipeline.checkpoint_interval_micros)}`],
     ["Restarts", String(job?.restarts_total ?? "–")],
-    ["Run since", instant(job?.start_time ?? null)],
+    ["Run since (UTC)", instant(job?.start_time ?? null)],
     ["Id", pipeline.id],
   ];
   return (

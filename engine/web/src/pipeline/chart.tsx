@@ -25,8 +25,12 @@ const COLOURS = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--
 const SPELL: Record<Props["unit"], (value: number) => string> = {
   seconds: (value) => duration(value * 1e6),
   rows: (value) => count(value),
-  bytes: (value) => `${count(value)}B`,
+  bytes: (value) => count(value).replace(/(\d)$/, "$1 ") + "B",
 };
+/** The same beside an axis, where there is less room: the largest unit alone. */
+const SPELL_TICK: Record<Props["unit"], (value: number) => string> = { ...SPELL, seconds: (value) => SPELL.seconds(value).split(" ").slice(0, 2).join(" ") };
+/** What an axis shows at least: below this its figures would be the same. */
+const LEAST: Record<Props["unit"], number> = { seconds: 0.01, rows: 4, bytes: 4 };
 
 /** Lines over time. What the last figures are stands in the text, for those who do not see the picture. */
 export function Chart({ title, about, at, lines, unit, isStacked = false }: Props) {
@@ -40,7 +44,7 @@ export function Chart({ title, about, at, lines, unit, isStacked = false }: Prop
     const place = box.current;
     const make = () => {
       plot.current?.destroy();
-      plot.current = new uPlot(options(place, lines, spell, isStacked), data(at, lines, isStacked), place);
+      plot.current = new uPlot(options(place, lines, unit, isStacked), data(at, lines, isStacked), place);
     };
     make();
     const scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -88,7 +92,7 @@ function data(at: number[], lines: Drawn[], isStacked: boolean): uPlot.AlignedDa
   return [at, ...(isStacked ? drawn.reverse() : drawn)] as uPlot.AlignedData;
 }
 
-function options(place: HTMLElement, lines: Drawn[], spell: (value: number) => string, isStacked: boolean): uPlot.Options {
+function options(place: HTMLElement, lines: Drawn[], unit: Props["unit"], isStacked: boolean): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string) => resolve(place, style.getPropertyValue(name));
   const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
@@ -102,8 +106,8 @@ function options(place: HTMLElement, lines: Drawn[], spell: (value: number) => s
     legend: { show: false },
     cursor: { drag: { x: true, y: false } },
     padding: [8, 8, 0, 0],
-    scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.08, 0.001)] } },
-    axes: [{ ...axis, size: 26, space: 70, values: (_, ticks) => ticks.map(clock) }, { ...axis, size: 62, values: (_, ticks) => ticks.map(spell) }],
+    scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.08, LEAST[unit])] } },
+    axes: [{ ...axis, size: 26, space: 70, values: (_, ticks) => ticks.map(clock) }, { ...axis, size: 62, values: (_, ticks) => ticks.map(SPELL_TICK[unit]) }],
     series: [{}, ...(isStacked ? series.reverse() : series)],
   };
 }

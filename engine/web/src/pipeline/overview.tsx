@@ -42,8 +42,8 @@ export function Overview({ pipeline, job, pace }: Props) {
         <h2>Dataflow</h2>
         <PlanGraph plan={plan} figures={(node) => figuresOf(node, newest, state.data)} />
       </section>
-      {committed.length === 0 ? (
-        <p class="empty">No epoch is committed yet.</p>
+      {committed.length < 2 ? (
+        <p class="empty">{committed.length === 0 ? "No epoch is committed yet." : "One epoch is committed; lines are drawn from the second on."}</p>
       ) : (
         <div class="charts">
           <Chart

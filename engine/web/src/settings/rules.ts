@@ -1,6 +1,6 @@
 /** Rules of savepoints in words, and what a form makes of them. */
 import type { ListedSchedule, RetentionRules } from "../api/types";
-import { duration } from "../format";
+import { duration, instant } from "../format";
 
 type Numbers = Partial<Pick<RetentionRules, "keep_last" | "daily" | "weekly" | "max_age_micros">>;
 
@@ -19,9 +19,9 @@ export function scheduleWords({ cron, time_zone, blackout = [], drill }: ListedS
 
 /** What came of the last instant that was due. */
 export function lastWords(last: ListedSchedule["last"]): string {
-  if (!last) return "none was due yet";
+  if (!last) return "None was due yet";
   const words: Record<string, string> = { taking: "is being taken", taken: "taken", drilling: "taken, is being tried", proven: "taken and tried", left_out: "left out", failed: "failed" };
-  return `${words[last.state] ?? last.state}${last.reason ? `: ${last.reason}` : ""}`;
+  return `Last ${instant(last.at)} ${words[last.state] ?? last.state}${last.reason ? `: ${last.reason}` : ""}`;
 }
 
 export interface ScheduleTexts {

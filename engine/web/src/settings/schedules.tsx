@@ -57,7 +57,7 @@ export function Schedules() {
               <span>{scheduleWords(schedule)}</span>
               <span class="facts-line">
                 <span>{schedule.paused ? <strong>Paused</strong> : `Next ${instant(schedule.next_at ?? null)}`}</span>
-                <span class={schedule.last?.state === "failed" ? "bad" : ""}>{`Last ${schedule.last ? instant(schedule.last.at) : ""} ${lastWords(schedule.last)}`}</span>
+                <span class={schedule.last?.state === "failed" ? "bad" : ""}>{lastWords(schedule.last)}</span>
                 <span>{keptWords(schedule.retention)}</span>
               </span>
             </span>

@@ -78,7 +78,7 @@ function Sizes({ storage, isWhole }: { storage: Storage; isWhole: boolean }) {
       <table class="list">
         <thead>
           <tr>
-            {["Pipeline", "State", "Savepoints alone", "Savepoints", "Logs", "Of its savepoints"].map((head) => (
+            {["Pipeline", "State", "Savepoints", "Their own", "Logs", "Which savepoints stay"].map((head) => (
               <th key={head} scope="col">
                 {head}
               </th>
@@ -92,8 +92,8 @@ function Sizes({ storage, isWhole }: { storage: Storage; isWhole: boolean }) {
                 <a href={pipelinePath(each.pipeline)}>{each.pipeline}</a>
               </td>
               <td>{bytes(each.state_bytes)}</td>
-              <td>{bytes(each.savepoint_bytes)}</td>
               <td>{count(each.savepoints)}</td>
+              <td>{bytes(each.savepoint_bytes)}</td>
               <td>{bytes(each.log_bytes)}</td>
               <td>{keptWords(each.retention)}</td>
             </tr>
