@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -487,3 +489,18 @@ def test_what_the_settings_show_is_passed_on_and_what_they_may_not_do_is_not() -
         ("POST", "storage"),
     ):
         assert right_for(method, path) is None
+
+
+def test_the_page_asks_for_nothing_in_airflow_that_is_not_passed_on() -> None:
+    asked = re.compile(r'"(GET|POST|PUT|PATCH|DELETE)", [`"]/([^`"]*)[`"]')
+    sources = (Path(__file__).parents[2] / "engine" / "web" / "src").rglob("*.ts*")
+    found = {
+        (method, re.sub(r"\$\{[^}]*\}", "x", path))
+        for source in sources
+        for method, path in asked.findall(source.read_text())
+    }
+
+    refused = {f"{method} {path}" for method, path in found if right_for(method, path) is None}
+    own_session = {"GET session", "POST session", "DELETE session"}  # Airflow's own answers, and no button there
+    assert len(found) > 20
+    assert refused == {"GET tokens", "POST tokens", "DELETE tokens/x", "POST sweep"} | own_session
