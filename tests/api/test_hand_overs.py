@@ -289,6 +289,31 @@ def test_a_control_plane_that_dies_at_every_point_hands_over_once(two: Two, monk
     assert (plane.state("orders"), plane.state("orders-again")) == ("Running", "Stopped")
 
 
+def test_a_control_plane_that_dies_once_it_has_given_up_has_both_go_on(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    died: list[str] = []
+
+    def die(point: HandOverPoint, detail: str = "") -> None:
+        died.append(f"{point}:{detail}")
+        raise DiedError
+
+    asked(two)
+    assert two.look() == "holding"
+    two.ends("orders-again", 70)
+    assert two.look() == "passing"
+    two.plane.now += LONGEST_MEETING + timedelta(seconds=1)
+    monkeypatch.setattr(hand_over_steps, "reach", die)
+    with pytest.raises(DiedError):
+        two.look()
+    two.plane.settle()
+
+    assert two.look() == "given_up"
+    assert died == ["after_step:given_up"]
+    two.starts("orders-again")
+    assert (two.plane.state("orders"), two.plane.state("orders-again")) == ("Running", "Running")
+
+
 def finishing(two: Two, *, is_at_one: bool = True) -> Two:
     """The original was stopped between the plan of an epoch and its beginning, or with its table read unequally far."""
     asked(two)

@@ -6,14 +6,25 @@ kill of a request is needed there. A request that comes to a point at which nobo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import get_args
 
-from engine.checkpoints.fault_points import MovePoint, StatePoint
+import engine.checkpoints.fault_points
+import engine.delivery.faults
+import engine.jobs.fault_points
+from engine.checkpoints.fault_points import MovePoint
 from engine.delivery.faults import Point
 from engine.jobs.actions import Action, ForgetFailures, Wait
-from engine.jobs.fault_points import ControlPoint, DriverPoint, SavepointPoint
+from engine.jobs.fault_points import (
+    ControlPoint,
+    HandOverPoint,
+    PushPoint,
+    RehearsalPoint,
+    SavepointPoint,
+    SchedulePoint,
+    TransferPoint,
+)
 from engine.store.reprocessings import MEETING
 from tests.kills.stories import Kill
 
@@ -94,12 +105,21 @@ _AFTER_KILLS = "no request comes to it, but a job of which something has died or
 _MOVES = "copies of savepoints: tests/checkpoints/test_moves.py and tests/api/test_savepoint_moves.py"
 _REMOVALS = "removals of savepoints: tests/api/test_savepoint_removal.py"
 _HAND_OVERS = "hand-overs: tests/api/test_hand_overs.py, where the control plane dies at each step and a new one looks"
+_SCHEDULES = "savepoints by a schedule: tests/api/test_savepoint_schedules.py"
+_TRANSFERS = "moves between control planes: tests/system/test_moves.py"
+_REHEARSALS = "rehearsals: tests/api/test_rehearsals.py, where the control plane dies at each point and a new one looks"
+_PUSHES = "pushes of deliveries: tests/system/test_push_kills.py"
+_HANDED_OVER = {f"{HandOverPoint.AFTER_STEP}:{step}" for step in (*MEETING, "switching", "over", "given_up")}
 LEFT_OUT: Mapping[str, str] = {
-    "before_switch": _HAND_OVERS,
-    **{f"after_step:{step}": _HAND_OVERS for step in (*MEETING, "switching", "over", "given_up")},
+    str(HandOverPoint.BEFORE_SWITCH): _HAND_OVERS,
+    **dict.fromkeys(_HANDED_OVER, _HAND_OVERS),
     **{str(point): _EPOCH_OF_ANY for point in Point},
     **{str(point): _MOVES for point in MovePoint},
     **{str(point): _REMOVALS for point in SavepointPoint},
+    **{str(point): _SCHEDULES for point in SchedulePoint},
+    **{str(point): _TRANSFERS for point in TransferPoint},
+    **{str(point): _REHEARSALS for point in RehearsalPoint},
+    **{str(point): _PUSHES for point in PushPoint},
     **{point: _AFTER_KILLS for name in ("Recover", "EndMaintenance", "AbandonRescale") for point in _step(name)},
     **dict.fromkeys(_step(ForgetFailures.__name__), "it only clears a count, minutes after a request"),
     **dict.fromkeys(_step("Finish"), "its input ends, which is no request"),
@@ -108,11 +128,20 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 def every_point() -> set[str]:
-    """All points that the engine names, those of the controller's steps with each action that is one."""
-    enums: tuple[type[StrEnum], ...] = (Point, MovePoint, SavepointPoint, StatePoint, DriverPoint, ControlPoint)
-    hand_over = {"before_switch"} | {f"after_step:{step}" for step in (*MEETING, "switching", "over", "given_up")}
-    plain = hand_over | {str(point) for points in enums for point in points if point not in STEPS}
-    return plain | {point for action in get_args(Action) if action is not Wait for point in _step(action.__name__)}
+    """All points that the engine names, those of the controller's steps with each action that is one, and those of a
+    hand-over with each of its steps."""
+    with_detail = {*STEPS, HandOverPoint.AFTER_STEP}
+    plain = {str(point) for points in enums() for point in points if point not in with_detail}
+    steps = {point for action in get_args(Action) if action is not Wait for point in _step(action.__name__)}
+    return plain | steps | _HANDED_OVER
+
+
+def enums() -> Iterator[type[StrEnum]]:
+    """What points are named in, wherever that is."""
+    for module in (engine.delivery.faults, engine.checkpoints.fault_points, engine.jobs.fault_points):
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, StrEnum) and value.__module__ == module.__name__:
+                yield value
 
 
 def kills_of(verb: str) -> set[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 
-from tests.kills.points import KILLS, LEFT_OUT, SHORT, every_point, kills_of
+from engine.jobs import fault_points
+from tests.kills.points import KILLS, LEFT_OUT, SHORT, enums, every_point, kills_of
 from tests.kills.verbs import VERBS
 
 
@@ -13,6 +16,22 @@ def test_every_point_is_killed_at_in_some_request_or_left_out_for_a_reason() -> 
 
     assert killed | LEFT_OUT.keys() == every_point()
     assert all(LEFT_OUT.values())
+
+
+def test_points_have_names_of_their_own_and_all_are_found() -> None:
+    names = Counter(str(point) for points in enums() for point in points)
+
+    assert {fault_points.ControlPoint, fault_points.HandOverPoint, fault_points.PushPoint} <= {*enums()}
+    # of a schedule and of a rehearsal, which no test plays together
+    assert {name for name, count in names.items() if count > 1} == {"after_outcome"}
+
+
+def test_where_a_reason_names_tests_these_are_there() -> None:
+    tests = Path(__file__).parents[1]
+    files = {tests.parent / file for why in LEFT_OUT.values() for file in re.findall(r"tests/\S+\.py", why)}
+
+    assert files
+    assert [file for file in files if "Point" not in file.read_text()] == []
 
 
 def test_every_request_is_killed_each_kill_stands_once_and_the_short_ones_are_some_of_them() -> None:
