@@ -17,7 +17,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-page bench-latency \
-	bench-startup bench-state bench-scale format constraints clean
+	bench-startup bench-state bench-scale bench-shared format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ bench-state: $(READY) ## What state costs: KEYS=10000,1000000, or KIND=savepoint
 
 bench-scale: $(READY) ## Time against events, start not counted: ROWS=500000, times 1, 4 and 16
 	$(BIN)/python -m benchmarks.scale $(or $(ROWS),500000)
+
+bench-shared: $(READY) ## Many small pipelines in one Java, and each in its own: PIPELINES=20 SECONDS=60 ISOLATION='shared own'
+	$(BIN)/python -m benchmarks.shared $(or $(PIPELINES),20) $(or $(SECONDS),60) $(ISOLATION)
 
 format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet .

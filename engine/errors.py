@@ -513,6 +513,14 @@ class JvmDiedError(RunError):
     retryable = True
 
 
+class SharedJavaDiedError(RunError):
+    """The Java process that a pipeline shares with others ends while it is needed. Each of them starts again."""
+
+    code = "run.shared_java_died"
+    retryable = True
+    is_outage = True
+
+
 class WorkerDiedError(RunError):
     """A Python process of Spark's ends while it is needed."""
 

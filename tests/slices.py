@@ -136,6 +136,7 @@ LONG = (
     "system/test_secrets_example.py",
     "system/test_script_example.py",
     "system/test_several_gates_example.py",
+    "system/test_shared_java.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
     "system/test_warm_runs.py",

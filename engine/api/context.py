@@ -25,7 +25,7 @@ from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.leaks import Limits
 from engine.jobs.probes import Probe, ProbeResult
-from engine.jobs.process_usage import RunUsage
+from engine.jobs.process_usage import RunUsage, SharedWith
 from engine.jobs.rehearsal import RehearsalLimits, RehearsedChange
 from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
 from engine.jobs.state_rows import ReadRows
@@ -90,6 +90,8 @@ class MeasuredUsage:
     usage: RunUsage
     at: datetime
     cores: float | None = None
+    shared_java: SharedWith | None = None
+    """The Java that it shares, where it has none of its own."""
 
     @property
     def cpu_seconds(self) -> float:
@@ -124,9 +126,11 @@ class LastCalls:
         if not self._is_late(job_id, generation):
             self._signs[job_id] = (generation, signs, at)
 
-    def record_usage(self, job_id: str, generation: int, usage: RunUsage, at: datetime) -> None:
+    def record_usage(
+        self, job_id: str, generation: int, usage: RunUsage, at: datetime, shared_java: SharedWith | None = None
+    ) -> None:
         """A run has looked at what it uses of the machine."""
-        measured = MeasuredUsage(usage, at)
+        measured = MeasuredUsage(usage, at, shared_java=shared_java)
         before = self.usage(job_id, generation)
         if before is not None and at > before.at:
             cores = (measured.cpu_seconds - before.cpu_seconds) / (at - before.at).total_seconds()

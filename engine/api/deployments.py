@@ -88,7 +88,7 @@ class Deployment(Body):
     settings: dict[str, str] | None = Field(
         default=None,
         description="The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse, "
-        "count_state, by_pane.",
+        "count_state, isolation, by_pane.",
     )
     secrets: Secrets | None = Field(
         default=None,

@@ -16,6 +16,7 @@ from engine.api.go_back import reasons_not_undone
 from engine.api.problems import refusals
 from engine.instants import FAR_FUTURE, to_micros
 from engine.jobs.gates import promised
+from engine.jobs.process_usage import SharedWith
 from engine.jobs.records import JobRecord
 from engine.jobs.throughput import rows_per_second
 from engine.store import checkpoints, pipelines, versions
@@ -47,7 +48,12 @@ class ListedPipeline(PipelineFacts):
     cpu_cores: float | None = Field(
         description="CPU seconds that its processes take each second; null until its run has looked twice."
     )
-    memory_bytes: int | None = Field(description="The memory of all its processes; null until its run has looked.")
+    memory_bytes: int | None = Field(
+        description="The memory of all its processes, and its part of what it shares; null until its run has looked."
+    )
+    shared_java: SharedWith | None = Field(
+        description="The Java that it shares with other pipelines; null where it has its own."
+    )
 
 
 @ROUTER.get("", response_model=Page[ListedPipeline], responses=refusals(404))
@@ -114,4 +120,8 @@ def _usage(record: JobRecord, last_calls: LastCalls) -> dict[str, Any]:
     run = record.run
     measured = None if run is None else last_calls.usage(run.job_id, run.generation)
     cores = None if measured is None or measured.cores is None else round(measured.cores, 3)
-    return {"cpu_cores": cores, "memory_bytes": measured and measured.memory_bytes}
+    return {
+        "cpu_cores": cores,
+        "memory_bytes": measured and measured.memory_bytes,
+        "shared_java": measured and measured.shared_java,
+    }

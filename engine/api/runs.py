@@ -21,7 +21,7 @@ from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.orders import orders
 from engine.jobs.partitions import LateBatch
-from engine.jobs.process_usage import ProcessRole, ProcessUsage
+from engine.jobs.process_usage import ProcessRole, ProcessUsage, SharedWith
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
 from engine.jobs.wire import is_spoken
@@ -69,6 +69,9 @@ class Heartbeat(Message):
     wire: int = Field(default=1, description="The version of what it says, as in the hello.")
     usage: dict[str, ProcessUsage] | None = Field(
         default=None, description="What the run uses of the machine, by the role of its processes, when it has looked."
+    )
+    shared_java: SharedWith | None = Field(
+        default=None, description="The Java that it shares, when it has looked; null where it has its own."
     )
 
 
@@ -118,7 +121,7 @@ def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Reques
     run, status = _note_call(context, request, job, generation)
     if body.usage is not None:
         usage = {role: body.usage[role] for role in get_args(ProcessRole) if role in body.usage}
-        context.last_calls.record_usage(job, generation, usage, context.clock())
+        context.last_calls.record_usage(job, generation, usage, context.clock(), body.shared_java)
     context.last_calls.record_signs(job, generation, body.signs, context.clock())
     is_new = body.reports or body.late or _is_first(run, body) or _has_stepped(run, body)
     if is_new or _is_to_be_adopted(run, is_stranger=is_stranger):

@@ -24,6 +24,7 @@ _HEAD = (
     "RESTARTS",
     "CPU",
     "MIB",
+    "SHARED JAVA",
 )
 
 
@@ -63,7 +64,7 @@ def all_pipelines(client: Client) -> Iterator[dict[str, Json]]:
 
 def _line(row: Mapping[str, Json]) -> list[object]:
     """What a control plane of an earlier version does not say is left empty."""
-    memory, cores = row.get("memory_bytes"), row.get("cpu_cores")
+    memory, cores, shared = row.get("memory_bytes"), row.get("cpu_cores"), row.get("shared_java")
     return [
         *(row.get(name) for name in ("name", "id", "state", "parallelism", "version")),
         instant(row.get("created_at")),
@@ -73,6 +74,7 @@ def _line(row: Mapping[str, Json]) -> list[object]:
         row.get("restarts"),
         f"{cores:.2f}" if isinstance(cores, int | float) else None,
         memory // 2**20 if isinstance(memory, int) else None,
+        f"{shared.get('pid')}, of {shared.get('drivers')}" if isinstance(shared, dict) else None,
     ]
 
 

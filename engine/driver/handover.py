@@ -95,8 +95,8 @@ class Line:
 
 
 @contextmanager
-def _short_path(directory: Path) -> Iterator[str]:
-    """The path of the socket, by a name that is short enough for one."""
+def short_path(directory: Path) -> Iterator[str]:
+    """The path of the socket in a directory, by a name that is short enough for one."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{handle}/{SOCKET}"
@@ -113,7 +113,7 @@ def listen(directory: Path) -> tuple[socket.socket, str]:
     with os.fdopen(handle, "w") as file:
         file.write(token)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with _short_path(directory) as path:
+    with short_path(directory) as path:
         listener.bind(path)
     listener.listen(1)
     return listener, token
@@ -144,7 +144,7 @@ def call(directory: Path, surroundings: str) -> Line | None:
     line = Line(connection)
     with suppress(OSError, ValueError):
         token = (directory / TOKEN).read_text()
-        with _short_path(directory) as path:
+        with short_path(directory) as path:
             connection.connect(path)
         line.say({"token": token, "around": surroundings})
         if line.hear() == _READY:

@@ -36,7 +36,7 @@ from engine.errors import EngineError
 from engine.jobs import processes
 from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.assignment import Assignment
-from engine.jobs.process_usage import RunUsage, UsageMeter
+from engine.jobs.process_usage import RunUsage, SharedJava, UsageMeter, together
 from engine.jobs.status import Goodbye
 from engine.jobs.wire import WIRE
 from engine.start_steps import StartStep
@@ -84,6 +84,8 @@ class Home:
     """Writes down where this process is at; called once when its work shows no sign of life."""
     measure: Callable[[], RunUsage] = field(default_factory=lambda: UsageMeter().measure)
     """Looks at what the run uses of the machine."""
+    _look_at_shared: Callable[[], SharedJava | None] = lambda: None
+    """Looks at what the run uses of a Java that it shares."""
     _reports: list[EpochReport] = field(default_factory=list)
     """Those that no answered call has carried yet."""
     _late: list[LateBatch] = field(default_factory=list)
@@ -144,6 +146,11 @@ class Home:
             if epoch.late and epoch.lineage is not None:
                 self._late.append(LateBatch(epoch.lineage, epoch.epoch, epoch.late))
         self.started()
+
+    def share(self, look: Callable[[], SharedJava | None]) -> None:
+        """From now on the run uses something of Java that it shares."""
+        self._look_at_shared = look
+        self._measured_at = None
 
     def call_now(self) -> None:
         """Do not wait for the next heartbeat's time."""
@@ -208,19 +215,22 @@ class Home:
             "signs": self._signs,
             "step": self._step,
             "wire": WIRE,
-            "usage": self._usage(now),
+            **self._usage(now),
         }
         if self._call("heartbeat", body):
             with self._guard:
                 del self._reports[: len(batch)], self._late[: len(late)]
             late_batches.forget(StatePaths(self.assignment.state_dir), late)
 
-    def _usage(self, now: float) -> dict[str, dict[str, float]] | None:
-        """What the run uses of the machine; None while the last look is not long ago."""
+    def _usage(self, now: float) -> dict[str, object]:
+        """What the run uses of the machine; nothing while the last look is not long ago."""
         if self._measured_at is not None and now - self._measured_at < _USAGE_INTERVAL:
-            return None
+            return {"usage": None}
         self._measured_at = now
-        return {role: asdict(usage) for role, usage in self.measure().items()}
+        own, shared = self.measure(), self._look_at_shared()
+        usage = own if shared is None else together(own, shared.usage)
+        told: dict[str, object] = {"usage": {role: asdict(part) for role, part in usage.items()}}
+        return told if shared is None else {**told, "shared_java": shared.model_dump(include={"pid", "drivers"})}
 
     def _look_for_signs(self) -> None:
         """The control plane is about to end a run that shows no sign of life: leave behind why it has none."""

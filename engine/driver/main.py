@@ -43,6 +43,9 @@ class Work(Protocol):
     def stop(self, mode: StopMode) -> None:
         """Make `run` return soon; safe from any thread, again and again."""
 
+    def hold(self, lock: IO[str]) -> None:
+        """Told of the lock under which `run` works; another process that works for it may hold it, too."""
+
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped; raises EngineError when it fails. It has started when an
         epoch is committed or there is none to be had; until then, and ever after, it shows that it is alive."""
@@ -82,6 +85,7 @@ def drive(assignment: Assignment, work: Work) -> int:
     reach(DriverPoint.BEFORE_HELLO)
     _on_signals(home, work)
     home.open()
+    work.hold(lock)
     goodbye = outcome_of(assignment, work, log)
     reach(DriverPoint.BEFORE_GOODBYE)
     home.close(goodbye)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from engine.epoch_report import EpochReport
+from engine.jobs.process_usage import SharedJava
 from engine.start_steps import StartStep
 
 
@@ -19,3 +21,6 @@ class RunListener(Protocol):
 
     def sign(self, step: StartStep | None) -> None:
         """The work is alive, and its start has come to this step, if it is another one."""
+
+    def shares(self, look: Callable[[], SharedJava | None]) -> None:
+        """The run shares Java with others, and this says what it has of it."""

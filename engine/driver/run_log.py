@@ -24,6 +24,7 @@ from engine.driver.home import Home
 from engine.epoch_report import EpochReport
 from engine.errors import EngineError
 from engine.jobs.assignment import Assignment
+from engine.jobs.process_usage import SharedJava
 from engine.spark.log_warnings import SparkLog
 from engine.start_steps import StartStep
 
@@ -103,6 +104,10 @@ class RunLog:
             LOG.info("%s", step)
         if self.clock() - self._looked_at >= _LOOK:
             self.look()
+
+    def shares(self, look: Callable[[], SharedJava | None]) -> None:
+        """The run shares Java with others."""
+        self.home.share(look)
 
     def look(self) -> None:
         """Pass on what Spark has warned of."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from dataclasses import asdict, fields
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 from engine.checkpoints import drill, rescale, restore
 from engine.driver.home import StopMode
 from engine.driver.run_listener import RunListener
+from engine.driver.shared.lodging import Lodging, lodging
+from engine.driver.shared.place import JavaWish, host_directory, host_environment
 from engine.jobs.assignment import Assignment
-from engine.jobs.spec import Upgrade, read_run_settings
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.spec import RunSettings, Upgrade, read_run_settings
 from engine.spark.run import run
 from engine.spark.run_spec import RunSpec, StateUpgrade
 from engine.spark.session import close_session, closing_session, open_session
@@ -31,6 +35,7 @@ class SparkWork:
         self._control = Control()
         self._warm: WarmSession | None = None
         self._warming = Control()
+        self._lock: IO[str] | None = None
 
     def warm_up(self, directory: Path) -> None:
         """Open a session of the usual kind, and warm it up."""
@@ -47,6 +52,10 @@ class SparkWork:
     def stop(self, mode: StopMode) -> None:
         """Make `run` return soon."""
         self._control.stop(mode)
+
+    def hold(self, lock: IO[str]) -> None:
+        """Work under that lock."""
+        self._lock = lock
 
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped."""
@@ -75,10 +84,27 @@ class SparkWork:
             owner=assignment.pipeline_id,
             predecessors=assignment.predecessors,
         )
+        if settings.is_shared:
+            with lodging(self._place(assignment, settings)) as place:
+                listener.shares(place.look)
+                outcome = run(spec, self._control, listener.report, listener.started, listener.sign, place.move_in)
+                if outcome == "stopped" and self._control.mode is None and (death := place.death()) is not None:
+                    raise death  # a Java that is ended stops its queries
+                return outcome
         if self._warm is None:
             return run(spec, self._control, listener.report, listener.started, listener.sign)
         with closing_session(self._warm.spark):
             return run(spec, self._control, listener.report, listener.started, listener.sign, self._warm.take_over)
+
+    def _place(self, assignment: Assignment, settings: RunSettings) -> Lodging:
+        """Where the run shares Java with those of other pipelines."""
+        assert self._lock is not None
+        environment = host_environment(os.environ)
+        wish = JavaWish.of(settings.memory, settings.master, is_quick=settings.quick)
+        hosts = DataDirectory(assignment.server_file.parent).hosts
+        name = f"{assignment.job_id}/{assignment.generation}"
+        directory = host_directory(hosts, wish, environment)
+        return Lodging(directory, wish, environment, name, self._lock, has_functions=bool(assignment.udfs))
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks, on a copy that then takes its place."""

@@ -55,6 +55,11 @@ class DataDirectory:
         return self.root / "spares"
 
     @property
+    def hosts(self) -> Path:
+        """Where the processes are found that have the Java of several pipelines, a directory each."""
+        return self.root / "hosts"
+
+    @property
     def drills(self) -> Path:
         """Scratch space of the drill that is being played."""
         return self.root / "drills"

@@ -4,6 +4,7 @@
     state/pl_1/logs/scratch-900    process 900 is there                                                   stays
     runs/pl_1/000001.log .json     run 1 has ended, 12 newer ones are there, and it is older than a week  goes
     runs/pl_1/000013.log .json     the newest run, whatever its age                                       stays
+    hosts/3f9a0c51d2e47b86         no process of that host is there, and nothing in it is younger than a week    goes
     runs/pl_9                      no pipeline pl_9 is there, and nothing in it is younger than a week    goes
 
 States and savepoints are no leaks, whosever they are: only a deletion, which is written down, removes those.
@@ -77,6 +78,9 @@ def leaked_paths(
             yield from _run_files(folder, open_runs[folder.name], now, limits)
         elif not processes.is_locked(folder / "lock") and _is_older(folder, now - limits.files_for):
             yield LeakedPath(folder, "files of no pipeline", "its pipeline is not there", size_of(folder))
+    for folder in _entries(directory.hosts):
+        if _is_older(folder, now - limits.files_for) and not processes.marked(f"host/{folder.name}"):
+            yield LeakedPath(folder, "scratch", "no process is there that pipelines share", size_of(folder))
 
 
 def folders_of_pipelines(parent: Path, among: Mapping[str, object] | None = None) -> Iterator[Path]:

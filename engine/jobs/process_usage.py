@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from engine.jobs import processes
 
@@ -38,6 +38,34 @@ class ProcessUsage:
 
 RunUsage: TypeAlias = Mapping[ProcessRole, ProcessUsage]
 """What a run uses, by the role of its processes."""
+
+
+class SharedWith(BaseModel):
+    """Java that a run shares with those of other pipelines."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pid: int = Field(description="The number of its process.")
+    drivers: int = Field(description="How many pipelines share it.")
+
+
+class SharedJava(SharedWith):
+    """The same, with what this run has used of it, and has now."""
+
+    usage: dict[ProcessRole, ProcessUsage]
+
+
+def together(own: RunUsage, shared: RunUsage) -> RunUsage:
+    """What a run uses, where some of it is in processes that are not its own."""
+    roles = [*own, *(role for role in shared if role not in own)]
+    return {role: _sum(own.get(role, _NOTHING), shared.get(role, _NOTHING)) for role in roles}
+
+
+def _sum(one: ProcessUsage, other: ProcessUsage) -> ProcessUsage:
+    return ProcessUsage(one.cpu_seconds + other.cpu_seconds, one.memory_bytes + other.memory_bytes)
+
+
+_NOTHING = ProcessUsage(0.0, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ RUN_SETTINGS: Mapping[str, str] = {
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
     "fuse": "`on` has the tasks of the sources leave out what no query wants, and merge rows; `on` by default.",
     "count_state": "`on` counts the rows that windows keep, at the price of a look-up for each; `off` by default.",
+    "isolation": "`shared` has the pipeline share a JVM with others on the machine that say so; `own` by default.",
     "by_pane": "`on` keeps windows by pane, where they can be and begin with nothing; `off` by default.",
     "start_from": "Where tables begin of which nothing was read yet: `clicks=earliest; orders=latest`.",
     "history_from": "The instant from which on history is read, by event time; then the job ends.",
@@ -40,6 +41,8 @@ _LEAST_MEGABYTES = 480
 """Spark does not start with less than 450 that it can use, and a part of what is given is held back."""
 _MASTER = re.compile(r"local(\[([1-9]\d*|\*)(,\s*\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://\S+|yarn")
 
+_OTHER_PROCESSES = re.compile(r"local-cluster|spark:|k8s:|yarn")
+
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
@@ -52,6 +55,7 @@ class RunSettings:
     max_epoch_rows: int | None = None
     fuse: bool = True
     count_state: bool = False
+    is_shared: bool = False
     by_pane: bool = False
     start_from: Mapping[str, StartPosition] = field(default_factory=dict)
     backfill: Backfill | None = None
@@ -63,6 +67,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
     complaints = [complaint for name, text in texts.items() if (complaint := _complaint(name, text))]
     if complaints:
         raise SettingError("; ".join(complaints), hint=f"the settings are {', '.join(RUN_SETTINGS)}")
+    _refuse_shared_cluster(texts)
     max_epoch_rows = texts.get("max_epoch_rows")
     starts, backfill = _starts(texts.get("start_from", "")), _backfill(texts)
     return RunSettings(
@@ -73,10 +78,20 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
         fuse=texts.get("fuse", "on").lower() == "on",
         count_state=texts.get("count_state", "off").lower() == "on",
+        is_shared=texts.get("isolation", "own").lower() == "shared",
         by_pane=texts.get("by_pane", "off").lower() == "on",
         start_from=starts,
         backfill=backfill,
     )
+
+
+def _refuse_shared_cluster(texts: Mapping[str, str]) -> None:
+    master = texts.get("master", "local")
+    if texts.get("isolation", "own").lower() == "shared" and _OTHER_PROCESSES.match(master):
+        raise SettingError(
+            f"isolation = 'shared' is for pipelines that run on this machine, and master is {master!r}",
+            hint="leave out master, or isolation",
+        )
 
 
 def _starts(text: str) -> Mapping[str, StartPosition]:
@@ -108,6 +123,8 @@ def _complaint(name: str, text: str) -> str | None:
             return f"quick must be true or false, and is {text!r}"
         case "linger" if not _is_linger(text):
             return f"linger must be a length of time of at most 10 seconds, such as '250 ms', and is {text!r}"
+        case "isolation" if text.lower() not in ("own", "shared"):
+            return f"isolation must be own or shared, and is {text!r}"
         case "max_epoch_rows" if not (text.isascii() and text.isdigit() and int(text) > 0):
             return f"max_epoch_rows must be a whole number greater than zero, and is {text!r}"
         case "fuse" | "count_state" | "by_pane" | "then_continue" | "partial_windows" if text.lower() not in (

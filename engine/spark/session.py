@@ -1,4 +1,7 @@
-"""Opening and closing the one Spark session of a driver process."""
+"""Opening and closing the one Spark session of a driver process.
+
+Its Java is the driver's own, or that of a host, which several drivers share (see `engine/driver/shared/`).
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine.errors import EpochFailedError, JavaStartError
+from engine.errors import EngineError, EpochFailedError, JavaStartError
 from engine.spark.conf import driver_conf, is_one_jvm
 from engine.spark.forks.start import ForkServer, start_server
 from engine.spark.jvm import start as java_process
@@ -28,6 +32,24 @@ from engine.spark.jvm.py4j_garbage import Garbage
 
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 _GATEWAY_SECRET = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
+
+
+Session: TypeAlias = SparkSession
+"""For those who pass one on and know nothing of Spark."""
+
+
+class SharedJava(Protocol):
+    """The JVM of a host, as one of those who share it sees it."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not been seen to end."""
+
+    def death(self) -> EngineError | None:
+        """What has become of it, when its connection is lost; None when it lives."""
+
+    def leave(self) -> None:
+        """End all that this process has under way there: from then on nothing there touches a file of its state."""
 
 
 def open_session(
@@ -40,10 +62,12 @@ def open_session(
     quick: bool = False,
     makes_archive: bool = True,
     extra_conf: Mapping[str, str] | None = None,
+    is_shared: bool = False,
 ) -> SparkSession:
     """Start Java and Spark; there is at most one session in a process. `quick` is for short runs: it starts sooner and
     is slower at its best. Spark's log goes to `log_dir`, nothing to the terminal. With `makes_archive` the first
-    session of an environment leaves behind what lets later ones start sooner; only one that streams should."""
+    session of an environment leaves behind what lets later ones start sooner; only one that streams should. Where
+    several drivers share Java, what Spark says of the work of one goes to a log of its own."""
     log_dir = log_dir.absolute()
     scratch = log_dir / f"scratch-{os.getpid()}"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -54,7 +78,7 @@ def open_session(
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     archive = find_archive(java, home / "jars", cache_dir(os.environ), makes=makes_archive)
     started = java_process.launch(
-        java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive
+        java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive, is_shared=is_shared
     )
     noise, env = java_process.noise_of(log_dir / "spark.log"), java_process.environment_of_processes()
     forks = start_server(scratch, env, noise) if is_one_jvm(master) else None
@@ -118,6 +142,10 @@ def closing_session(spark: SparkSession) -> Iterator[None]:
 
 def leave_state(spark: SparkSession) -> None:
     """Have Spark close the state of all queries that have ended: from then on it touches none of its files."""
+    java = _java_of_session()
+    if not isinstance(java, java_process.Gateway):
+        java.leave()
+        return
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     with suppress(Py4JError, OSError):  # a Java that has ended holds nothing
@@ -133,6 +161,12 @@ def gateway_of_session() -> java_process.Gateway:
 def set_gateway_of_session(gateway: java_process.Gateway) -> None:
     """Know something else of that JVM from now on."""
     SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr] # set by `_attach`
+
+
+def _java_of_session() -> java_process.Gateway | SharedJava:
+    """The JVM behind the session of this process, whosever it is."""
+    java: java_process.Gateway | SharedJava = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
+    return java
 
 
 def _import_what_spark_will() -> None:
@@ -159,16 +193,45 @@ def _stop(forks: ForkServer | None) -> None:
 
 
 def _attach(gateway: java_process.Gateway, forks: ForkServer | None) -> SparkSession:
-    os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(gateway.port), gateway.secret
+    _connect(gateway.port, gateway.secret, gateway)
+    SparkContext._gateway.engine_forks = forks  # type: ignore[union-attr]
+    with _keep_interrupt():
+        return SparkSession.builder.getOrCreate()
+
+
+def _connect(port: int, secret: str, java: java_process.Gateway | SharedJava) -> None:
+    os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(port), secret
     try:
         SparkContext._ensure_initialized()
     finally:
         del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]  # they are of no use to our children
-    SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr]
-    SparkContext._gateway.engine_forks = forks  # type: ignore[union-attr]
+    SparkContext._gateway.engine_gateway = java  # type: ignore[union-attr]
     SparkContext._gateway.engine_garbage = Garbage(SparkContext._gateway._gateway_client)  # type: ignore[union-attr]
+
+
+def join_session(port: int, secret: str, python: str, java: SharedJava, environment: Mapping[str, str]) -> SparkSession:
+    """A session of its own in Java of a host, which has a door there for this process, and forks its workers from
+    `python`. They have this added to their environment, and serve only who wants the same."""
+    os.environ["SPARK_HOME"] = str(java_process.spark_home())
+    os.environ["PYSPARK_PYTHON"] = python
+    _import_what_spark_will()
+    _connect(port, secret, java)
+    jvm = SparkContext._jvm
+    assert jvm is not None
+    # what the thread has that obeys this process in Java: see Lodger.java
+    session = jvm.org.apache.spark.sql.classic.SparkSession.getActiveSession().get()
+    context = jvm.JavaSparkContext.fromSparkContext(session.sparkContext())
     with _keep_interrupt():
-        return SparkSession.builder.getOrCreate()
+        spark = SparkSession(SparkContext(jsc=context, conf=SparkConf(_jconf=context.getConf())), session)
+    spark.sparkContext.environment.update(environment)
+    jvm.arroyo.Lodger.keepDefault()
+    return spark
+
+
+def leave_session() -> None:
+    """Forget Java of a host."""
+    _detach()
+    SparkContext._active_spark_context = None
 
 
 @contextmanager
@@ -195,12 +258,12 @@ def _detach() -> None:
 def death_explained() -> Iterator[None]:
     """Whatever breaks inside because Java has ended is the error that says how it did. Its own death shows as anything:
     a refused connection, an answer that is empty, a query that is not active any more."""
-    gateway = gateway_of_session()
+    java = _java_of_session()
     try:
         yield
     except (PySparkException, Py4JError, OSError, EpochFailedError) as error:
         is_lost = isinstance(error, Py4JNetworkError | OSError)
-        death = java_process.death_of(gateway) if is_lost or gateway.process.poll() is not None else None
+        death = java.death() if is_lost or not java.is_alive else None
         if death is None:
             raise
         raise death from error

@@ -113,6 +113,16 @@ def test_a_list_says_lag_rate_restarts_and_what_a_run_uses(plane: Plane) -> None
     assert (row["cpu_cores"], row["memory_bytes"]) == (0.5, 2**20)
 
 
+def test_a_list_says_which_java_a_pipeline_shares(plane: Plane) -> None:
+    plane.run()
+    usage = {"java": {"cpu_seconds": 1.0, "memory_bytes": 2**20}}
+    assert plane.get("/pipelines")["data"][0]["shared_java"] is None
+
+    plane.call("heartbeat", {"state": "running", "usage": usage, "shared_java": {"pid": 4711, "drivers": 20}})
+
+    assert plane.get("/pipelines")["data"][0]["shared_java"] == {"pid": 4711, "drivers": 20}
+
+
 def test_a_pipeline_at_rest_has_no_rate_and_no_lag_at_its_end(plane: Plane) -> None:
     plane.run()
     plane.call("heartbeat", {"state": "running", "reports": [report(1, 40), report(2, 41)]})

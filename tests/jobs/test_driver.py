@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import pytest
 
@@ -39,6 +39,9 @@ class FailingWork:
 
     def stop(self, mode: StopMode) -> None:
         """Never asked for."""
+
+    def hold(self, lock: IO[str]) -> None:
+        """Work under that lock alone."""
 
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Fail."""

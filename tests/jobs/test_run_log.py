@@ -129,6 +129,8 @@ def test_a_failure_is_a_line_with_its_code(written: Written) -> None:
     class Work:
         def stop(self, mode: object) -> None: ...
 
+        def hold(self, lock: object) -> None: ...
+
         def run(self, *_: object) -> Any:
             raise SourceUnavailableError("Kafka is away", hint="start it")
 

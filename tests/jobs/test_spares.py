@@ -154,7 +154,13 @@ def test_what_a_spare_has_started_belongs_to_its_run(reserve: Reserve) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"parallelism": 2}, {"settings": {"memory": "4g"}}, {"settings": {"quick": "true"}}]
+    "changes",
+    [
+        {"parallelism": 2},
+        {"settings": {"memory": "4g"}},
+        {"settings": {"quick": "true"}},
+        {"settings": {"isolation": "shared"}},
+    ],
 )
 def test_a_run_of_another_kind_gets_a_process_of_its_own(reserve: Reserve, changes: dict[str, object]) -> None:
     directory = reserve.warm()

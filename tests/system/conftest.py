@@ -129,6 +129,8 @@ class Served:
         for lock in (self.data_dir / "runs").glob("*/lock"):
             if processes.is_locked(lock):
                 processes.kill_group(json.loads(lock.read_text())["pid"])
+        for host in (self.data_dir / "hosts").glob("*"):
+            processes.kill(processes.marked(f"host/{host.name}"))
         for assignment in (self.data_dir / "runs").glob("*/*[0-9].json"):
             content = json.loads(assignment.read_text())
             processes.kill(processes.marked(f"{content['job_id']}/{content['generation']}"))

@@ -18,7 +18,7 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from engine.checkpoints import late_batches
 from engine.checkpoints.late_batches import LateBatch
@@ -49,6 +49,9 @@ class FakeWork:
         """End after the epoch in hand."""
         if not self._is_deaf:
             self._stopped.set()
+
+    def hold(self, lock: IO[str]) -> None:
+        """Work under that lock alone."""
 
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Count until stopped, or until the wanted number is reached."""

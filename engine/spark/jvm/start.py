@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from engine.errors import JavaStartError, JvmDiedError
+from engine.errors import EngineError, JavaStartError, JvmDiedError
 from engine.process_endings import count_memory_kills, describe_ending
 from engine.spark.jvm.class_archive import Archive
 from engine.spark.jvm.economy import economy_options
@@ -88,6 +88,15 @@ class Gateway:
     """Whether it writes the class archive when it ends: ten more seconds that nobody should wait for."""
     log: JvmLog | None = None
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not been seen to end."""
+        return self.process.poll() is None
+
+    def death(self) -> EngineError | None:
+        """What has become of it, when its connection is lost; None when it lives."""
+        return death_of(self)
+
 
 @dataclass(frozen=True, slots=True)
 class StartedJvm:
@@ -118,10 +127,17 @@ def start_gateway(
 
 
 def launch(
-    java: Java, conf: Mapping[str, str], *, memory: str, quick: bool, log_file: Path, archive: Archive | None = None
+    java: Java,
+    conf: Mapping[str, str],
+    *,
+    memory: str,
+    quick: bool,
+    log_file: Path,
+    archive: Archive | None = None,
+    is_shared: bool = False,
 ) -> StartedJvm:
     """Start a JVM and return at once. `quick` trades peak speed for a start-up with a third of the work; an archive
-    of loaded classes is used, or made when this JVM ends."""
+    of loaded classes is used, or made when this JVM ends. One that several drivers share keeps a log for each."""
     home = spark_home()
     log_file.parent.mkdir(parents=True, exist_ok=True)
     handshake = Path(tempfile.mkdtemp(prefix="arroyo-jvm-"))
@@ -129,7 +145,8 @@ def launch(
     properties.write_text("".join(f"{key} {_escape(value)}\n" for key, value in conf.items()))
     command: list[str] = [
         str(java.path),
-        *_options(java, master=conf.get("spark.master", ""), memory=memory, quick=quick, log_file=log_file),
+        *_options(java, master=conf.get("spark.master", ""), memory=memory, quick=quick),
+        *_logging_options(log_file, is_shared=is_shared),
         *(archive.options() if archive else ()),
         "-cp", f"{ARCHIVE}:{home}/jars/*",
         "org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell",
@@ -234,7 +251,7 @@ def _end(process: subprocess.Popen[bytes], deadline: timedelta) -> None:
         process.wait()
 
 
-def _options(java: Java, *, master: str, memory: str, quick: bool, log_file: Path) -> Sequence[str]:
+def _options(java: Java, *, master: str, memory: str, quick: bool) -> Sequence[str]:
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
     older = ["--add-opens=java.base/sun.security.action=ALL-UNNAMED"] if java.major < 24 else []
     newer = ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"] if java.major >= 23 else []
@@ -249,9 +266,14 @@ def _options(java: Java, *, master: str, memory: str, quick: bool, log_file: Pat
         # half of a JVM is worse than none: it answers, and its threads are gone
         "-XX:+ExitOnOutOfMemoryError",
         *economy_options(master=master, memory=memory, quick=quick),
-        f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
-        f"-Dengine.log.file={log_file}",
     ]  # fmt: skip
+
+
+def _logging_options(log_file: Path, *, is_shared: bool) -> Sequence[str]:
+    file = Path(__file__).with_name("log4j2-shared.properties" if is_shared else "log4j2.properties")
+    options = [f"-Dlog4j2.configurationFile={file.as_uri()}", f"-Dengine.log.file={log_file}"]
+    # a thread says whose it is to those that it starts
+    return [*options, "-Dlog4j2.isThreadContextMapInheritable=true"] if is_shared else options
 
 
 def _escape(value: str) -> str:

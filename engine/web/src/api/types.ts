@@ -433,7 +433,7 @@ export interface Deployment {
   checkpoint_interval_micros?: number | null;
   /** Files of Python functions that the query may use, all of them. */
   udfs?: (string | Udf)[] | null;
-  /** The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse, count_state, by_pane. */
+  /** The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse, count_state, isolation, by_pane. */
   settings?: Record<string, string> | null;
   /** The secrets that its script names: kept encrypted, given to its drivers when they start, never shown. Left out, they stay as they are; another value alone restarts nothing. */
   secrets?: Record<string, unknown> | null;
@@ -876,8 +876,10 @@ export interface ListedPipeline {
   restarts: number;
   /** CPU seconds that its processes take each second; null until its run has looked twice. */
   cpu_cores: number | null;
-  /** The memory of all its processes; null until its run has looked. */
+  /** The memory of all its processes, and its part of what it shares; null until its run has looked. */
   memory_bytes: number | null;
+  /** The Java that it shares with other pipelines; null where it has its own. */
+  shared_java: SharedWith | null;
 }
 
 /** When the savepoints of one of the pipelines are taken by themselves. */
@@ -1955,6 +1957,14 @@ export interface SessionRequest {
   token?: string | null;
   /** The code of a one-time link. */
   code?: string | null;
+}
+
+/** Java that a run shares with those of other pipelines. */
+export interface SharedWith {
+  /** The number of its process. */
+  pid: number;
+  /** How many pipelines share it. */
+  drivers: number;
 }
 
 /** What the records of a table look like. */

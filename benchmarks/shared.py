@@ -1,0 +1,202 @@
+"""Many small pipelines on one machine: in one Java, and each in its own.
+
+`python -m benchmarks.shared [PIPELINES [SECONDS [shared|own ...]]]` has a control plane run so many pipelines of 100
+rows a second, a third each stateless, of windows and updating, all of which share Java or none of which does. When all
+have been running for a while it prints how far apart the epochs were, the memory of all processes with shared pages
+counted once, and their CPU. The control plane itself is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from engine.checkpoints.layout import StatePaths
+from engine.commands.client import Client
+from engine.jobs import processes
+from engine.jobs.process_usage import is_java
+
+RATE = 100
+SOURCE = f"""
+CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '{RATE}', event_time_interval = '10 milliseconds',
+  start_time = '2026-01-01T00:00:00Z');
+"""
+KINDS: Mapping[str, str] = {
+    "stateless": """
+CREATE TABLE out WITH (connector = 'single_file', path = '{out}', format = 'json', type = 'sink');
+INSERT INTO out SELECT counter, counter * 2 AS twice FROM ticks WHERE counter % 3 = 0;
+""",
+    "windows": """
+CREATE TABLE out WITH (connector = 'single_file', path = '{out}', format = 'json', type = 'sink');
+INSERT INTO out
+SELECT counter % 8 AS k, tumble(INTERVAL '1 second') AS w, count(*) AS n FROM ticks GROUP BY k, w;
+""",
+    "updating": """
+CREATE TABLE out WITH (connector = 'single_file', path = '{out}', format = 'debezium_json', type = 'sink');
+INSERT INTO out SELECT counter % 8 AS k, count(*) AS n, sum(counter) AS total FROM ticks GROUP BY k;
+""",
+}
+MARK = "ARROYO_BENCHMARK"
+"""All drivers inherit it, and all that they start."""
+_SETTLED = 40.0
+"""Seconds after the last has come up: Java compiles, and the pace finds itself."""
+_PATIENCE = 900.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What processes have used so far, and hold now."""
+
+    cpu: Mapping[int, float]
+    megabytes: Mapping[str, float]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure what is named, one after the other."""
+    count, seconds = (int(arguments[place]) if len(arguments) > place else usual for place, usual in ((0, 20), (1, 60)))
+    print(f"load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors, {count} pipelines, {seconds} s")
+    for isolation in arguments[2:] or ("shared", "own"):
+        with tempfile.TemporaryDirectory(prefix="arroyo-shared-") as folder:
+            measure(Path(folder), isolation, count, seconds)
+    return 0
+
+
+def measure(folder: Path, isolation: str, count: int, seconds: float) -> None:
+    """Print what so many pipelines take."""
+    token = secrets.token_hex(8)
+    with served(folder, token) as client:
+        states = [deploy(client, folder, number, isolation) for number in range(count)]
+        begin = time.monotonic()
+        while any(job["state"] != "Running" for job in jobs(client, count)):
+            if time.monotonic() - begin > _PATIENCE:
+                raise SystemExit(
+                    f"not all run: {[(job['state'], job['failure_message']) for job in jobs(client, count)]}"
+                )
+            time.sleep(0.5)
+        print(f"{isolation}: all run after {time.monotonic() - begin:.0f} s")
+        time.sleep(_SETTLED)
+        before, at = used(token), time.time()
+        time.sleep(seconds)
+        after = used(token)
+        cpu = sum(after.cpu[pid] - before.cpu.get(pid, 0.0) for pid in after.cpu) / (time.time() - at)
+        gaps = sorted(gap for state in states for gap in gaps_of_epochs(state, at))
+        runs = sum(job["run_id"] for job in jobs(client, count))
+        print(f"  memory    {sum(after.megabytes.values()):.0f} MB: " + told(after.megabytes))
+        print(f"  CPU       {cpu:.2f} of a core")
+        apart = (
+            f"{statistics.median(gaps):.2f} s apart, {gaps[int(len(gaps) * 0.95)]:.2f} at p95, {gaps[-1]:.2f} at most"
+        )
+        print(f"  epochs    {len(gaps)}, {apart}; {cpu * seconds / len(gaps):.3f} CPU s each")
+        print(f"  restarts  {runs - count}; load {os.getloadavg()[0]:.0f}")
+
+
+def told(megabytes: Mapping[str, float]) -> str:
+    """Kinds of processes with what they hold, the largest first."""
+    return ", ".join(f"{kind} {held:.0f}" for kind, held in sorted(megabytes.items(), key=lambda item: -item[1]))
+
+
+@contextmanager
+def served(folder: Path, token: str) -> Iterator[Client]:
+    """A control plane of its own, and in the end none of its processes."""
+    settings = {"ARROYO__PIPELINE__SPARE_DRIVERS": "0", MARK: token}
+    command = [sys.executable, "-m", "engine", "serve", "--port", "0", "--data-dir", str(folder / "data")]
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(command, env={**os.environ, **settings}, stdout=log, stderr=log)
+    try:
+        while not (folder / "data" / "server.json").exists():
+            time.sleep(0.1)
+        client = Client(*_address(folder / "data"))
+        while True:
+            with suppress(Exception):
+                client.get("/ping")
+                break
+            time.sleep(0.1)
+        yield client
+    finally:
+        server.kill()
+        server.wait()
+        while left := marked(token):
+            processes.kill(left)
+            time.sleep(0.2)
+
+
+def _address(data: Path) -> tuple[str, str]:
+    return json.loads((data / "server.json").read_text())["url"], (data / "token").read_text().strip()
+
+
+def deploy(client: Client, folder: Path, number: int, isolation: str) -> Path:
+    """Have the control plane run one more; its state's directory."""
+    kind = list(KINDS)[number % len(KINDS)]
+    query = SOURCE + KINDS[kind].format(out=folder / f"{number}.json")
+    client.send("PUT", f"/pipelines/by-name/p{number}", {"query": query, "settings": {"isolation": isolation}})
+    pipeline: Any = client.get(f"/pipelines/p{number}")
+    return Path(pipeline["state_dir"])
+
+
+def jobs(client: Client, count: int) -> list[Mapping[str, Any]]:
+    """The jobs of all."""
+    answers: list[Any] = [client.get(f"/pipelines/p{number}/jobs") for number in range(count)]
+    return [answer["data"][0] for answer in answers]
+
+
+def gaps_of_epochs(state: Path, since: float) -> Iterator[float]:
+    """The seconds from each commit to the next."""
+    commits = StatePaths(state).checkpoint / "commits"
+    times = sorted(at for entry in commits.iterdir() if entry.name.isdigit() and (at := entry.stat().st_mtime) >= since)
+    yield from (after - before for before, after in pairwise(times))
+
+
+def marked(token: str) -> list[int]:
+    """The processes of all drivers."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit():
+                environ = (entry / "environ").read_bytes().split(b"\0")
+                is_driver = any(each.startswith(processes.MARK.encode() + b"=") for each in environ)
+                if is_driver and f"{MARK}={token}".encode() in environ:
+                    found.append(int(entry.name))
+    return found
+
+
+def used(token: str) -> Used:
+    """What they have used, and hold."""
+    cpu: dict[int, float] = {}
+    megabytes: dict[str, float] = {}
+    for pid in marked(token):
+        with suppress(OSError):
+            fields = processes.stat_fields(Path(f"/proc/{pid}"))
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            pss = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
+            cpu[pid] = sum(map(int, fields[11:15])) / _TICKS
+            kind = _kind(pid)
+            megabytes[kind] = megabytes.get(kind, 0.0) + pss
+    return Used(cpu, megabytes)
+
+
+def _kind(pid: int) -> str:
+    if is_java(pid):
+        return "java"
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    name = Path(f"/proc/{pid}/comm").read_text().strip()
+    for word, kind in ((b"engine.driver.main", "drivers"), (b"engine.driver.shared.host", "host")):
+        if word in words:
+            return kind
+    return name
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,259 @@
+"""`python -m engine.driver.shared.host DIRECTORY MEMORY MASTER QUICK`: the process that has Java of several drivers.
+
+    driver   lodge as "job_1/3", with the descriptor of its pipeline's lock
+    host     port and secret of a door in Java
+    driver   asks what has become of Java, or what it uses       as often as it likes
+    driver   leaves, or hangs up: it was killed, maybe
+    host     ends all that the driver has under way in Java, says so, and lets go of the lock
+
+The lock is the driver's own, which two processes hold now: a next driver of the pipeline waits until both have let go.
+The host is nobody's child, and has an environment of its own, so that it is never ended with one of those it serves. It
+ends when nobody is there for a while, or Java has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import shutil
+import socket
+import struct
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+
+from engine.driver.handover import Line, short_path
+from engine.driver.shared.place import START, JavaWish
+from engine.driver.shared.shares import InJava, Shares
+from engine.errors import EngineError
+from engine.jobs import processes
+from engine.jobs.process_usage import RunUsage, UsageMeter
+from engine.spark.host_java import Door, HostJava
+
+LOG = logging.getLogger(__name__)
+IDLE = 30.0
+"""Seconds after which a host ends in which nobody is: a driver that starts again is back sooner."""
+_LOOK = 0.5
+_MEASURED_FOR = 5.0
+"""Seconds for which a look at all processes holds: each driver asks so often."""
+_LAST_WORDS = 5.0
+"""Seconds in which those that come or stay are told why there is no Java."""
+
+
+def main(arguments: list[str]) -> int:
+    """Be the host that a directory is for."""
+    directory, wish = Path(arguments[0]), JavaWish(arguments[1], arguments[2], is_quick=arguments[3] == "quick")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    _remove_scratch(directory)
+    listener = listen(directory)
+    if os.fork():
+        os._exit(0)  # whoever has started us may go on: there is somebody to call, and nobody's child
+    os.setsid()
+    try:
+        java = HostJava.open(directory, memory=wish.memory, master=wish.master, quick=wish.is_quick)
+    except EngineError as error:
+        LOG.error("%s", error)
+        _refuse(listener, error)
+        return 3
+    LOG.info("Java %d is up", java.pid)
+    return Host(directory, listener, java).serve()
+
+
+def listen(directory: Path) -> socket.socket:
+    """The socket that drivers call. Only who holds the lock of the start may ask for it."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with short_path(directory) as path:
+        Path(path).unlink(missing_ok=True)
+        listener.bind(path)
+    listener.listen(128)
+    return listener
+
+
+def _remove_scratch(directory: Path) -> None:
+    """Remove what hosts have left that were killed."""
+    for path in directory.glob("scratch-*"):
+        if processes.born(int(path.name.rpartition("-")[2])) is None:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _refuse(listener: socket.socket, error: EngineError) -> None:
+    """Tell those who have come meanwhile why there is no Java."""
+    end = time.monotonic() + _LAST_WORDS
+    while (left := end - time.monotonic()) > 0 and select.select([listener], [], [], left)[0]:
+        connection, _ = listener.accept()
+        with suppress(OSError):
+            Line(connection).say({"code": error.code, "message": error.message, "hint": error.hint})
+        connection.close()
+
+
+@dataclass(slots=True)
+class Lodger:
+    """A driver that is in the host."""
+
+    name: str
+    door: Door
+    lock: int
+    """The descriptor of its pipeline's lock."""
+    has_left: bool = False
+
+
+@dataclass(slots=True)
+class Host:
+    """Lets drivers in, and sees to it that nothing stays of those who have gone."""
+
+    directory: Path
+    listener: socket.socket
+    java: HostJava
+    _lodgers: dict[str, Lodger] = field(default_factory=dict)
+    _coming: int = 0
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _empty_since: float = field(default_factory=time.monotonic)
+    _meter: UsageMeter = field(default_factory=UsageMeter)
+    _shares: Shares = field(default_factory=Shares)
+    _measuring: threading.Lock = field(default_factory=threading.Lock)
+    _measured: RunUsage | None = None
+    _measured_at: float = 0.0
+    _verdict: str | None = None
+    """Why Java was ended."""
+
+    def serve(self) -> int:
+        """Until nobody is there any more, or Java has ended; the exit code."""
+        while self.java.is_alive:
+            if select.select([self.listener], [], [], _LOOK)[0]:
+                self._accept()
+            elif self._is_needless() and self._hang_up():
+                LOG.info("nobody is here any more: the host ends")
+                self.java.close()
+                return 0
+        LOG.error("Java has ended: %s", self._verdict or self.java.death())
+        # those who are here ask what has become of Java; those who come start another host
+        self.listener.close()
+        end = time.monotonic() + _LAST_WORDS
+        while self._lodgers and time.monotonic() < end:
+            time.sleep(_LOOK / 5)
+        self.java.close()
+        return 3
+
+    def _accept(self) -> None:
+        connection, _ = self.listener.accept()
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        if struct.unpack("3i", peer)[1] != os.geteuid():
+            connection.close()
+            return
+        with self._guard:
+            self._coming += 1
+        threading.Thread(target=self._attend, args=(Line(connection),), daemon=True).start()
+
+    def _attend(self, line: Line) -> None:
+        """Serve one driver until it has gone."""
+        lodger = None
+        try:
+            lodger = self._let_in(line)
+            while lodger is not None and (request := line.hear()) is not None:
+                line.say({**self._answer(lodger, str(request.get("ask"))), "number": request.get("number")})
+        except (OSError, ValueError) as error:
+            LOG.warning("the line to %s breaks: %s", "a driver" if lodger is None else lodger.name, error)
+        except Py4JError as error:
+            LOG.warning("Java does not answer for %s: %s", "a driver" if lodger is None else lodger.name, error)
+        finally:
+            if lodger is not None:
+                self._see_off(lodger)
+            with self._guard:
+                self._coming -= 1
+                self._empty_since = time.monotonic()
+            line.close()
+
+    def _let_in(self, line: Line) -> Lodger | None:
+        request, descriptors = line.hear_with_outputs()
+        if request is None or len(descriptors) != 1:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return None
+        try:
+            name, log = str(request["lodge"]), Path(str(request["log"]))
+            lodger = Lodger(name, self.java.let_in(name, log), descriptors[0])
+        except BaseException:
+            os.close(descriptors[0])
+            raise
+        with self._guard:
+            self._lodgers[lodger.name] = lodger
+        LOG.info("%s comes", lodger.name)
+        door = lodger.door
+        pids = {"host": os.getpid(), "java": self.java.pid}
+        line.say({**pids, "port": door.port, "secret": door.secret, "python": self.java.python})
+        return lodger
+
+    def _answer(self, lodger: Lodger, question: str) -> dict[str, object]:
+        match question:
+            case "java":
+                death = self.java.death()
+                if self._verdict is not None:
+                    return {"died": self._verdict}
+                return {} if death is None else {"died": death.message, "hint": death.hint}
+            case "usage" if not lodger.has_left:
+                with suppress(Py4JError, OSError):  # another one may just leave
+                    return self._usage(lodger)
+            case "leave":
+                self._see_off(lodger)
+        return {}
+
+    def _usage(self, asking: Lodger) -> dict[str, object]:
+        """What a driver has used here, as far as it can be told."""
+        with self._guard:
+            lodgers = list(self._lodgers.values())
+        used = {
+            each.name: InJava(each.door.cpu_seconds(), each.door.task_seconds())
+            for each in lodgers
+            if not each.has_left
+        }
+        with self._measuring:
+            if self._measured is None or time.monotonic() - self._measured_at > _MEASURED_FOR:
+                self._measured, self._measured_at = self._meter.measure(), time.monotonic()
+                workers = self._measured.get("workers")
+                self._shares.look(0.0 if workers is None else workers.cpu_seconds, used)
+            usage = self._shares.of(asking.name, used[asking.name], self._measured, len(used))
+        return {"drivers": len(used), "usage": {role: asdict(part) for role, part in usage.items()}}
+
+    def _see_off(self, lodger: Lodger) -> None:
+        """End what it has under way, then let go of its lock. What does not end in time is ended with Java: nothing of
+        it may meet the next run of its pipeline."""
+        if lodger.has_left:
+            return
+        lodger.has_left = True
+        begin = time.monotonic()
+        if self.java.is_alive and not lodger.door.close():
+            LOG.error("what %s has begun does not end: Java is ended", lodger.name)
+            self._verdict = f"Java was ended, since what {lodger.name} had begun in it did not end"
+            self.java.kill()
+        with self._guard:
+            del self._lodgers[lodger.name]
+        os.close(lodger.lock)
+        LOG.info("%s has gone, in %.1f s", lodger.name, time.monotonic() - begin)
+
+    def _is_needless(self) -> bool:
+        with self._guard:
+            return not self._coming and time.monotonic() - self._empty_since > IDLE
+
+    def _hang_up(self) -> bool:
+        """Whether nobody calls any more: who is about to holds the lock of the start."""
+        lock = processes.try_lock(self.directory / START)
+        if lock is None:
+            return False
+        with lock:
+            if select.select([self.listener], [], [], 0)[0]:
+                return False
+            with short_path(self.directory) as path:
+                Path(path).unlink(missing_ok=True)
+            self.listener.close()
+            return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

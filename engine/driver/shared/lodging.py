@@ -1,0 +1,262 @@
+"""A driver's place in a host: it goes there, or starts a host where there is none.
+
+Two that come at once find one host: whoever holds the lock of the start looks, and starts. Java takes its time to be
+up; who has called waits for that.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from engine import errors
+from engine.driver.handover import SOCKET, Line, short_path
+from engine.driver.shared.place import LOG, START, JavaWish, host_mark, make_private
+from engine.errors import EngineError, SharedJavaDiedError
+from engine.jobs import processes
+from engine.jobs.last_words import last_words
+from engine.jobs.process_usage import SharedJava
+from engine.spark.session import Session, join_session, leave_session
+
+HOST_COMMAND = (sys.executable, "-m", "engine.driver.shared.host")
+_START_PATIENCE = 120.0
+"""Seconds to wait for others who look for the host, and for the host to listen."""
+_LOOK = 0.05
+_WORKERS = "SPARK_WORKERS_OF"
+"""Spark lets a worker serve those only who want the same environment for it."""
+_USAGE_PATIENCE = 5.0
+_CALLS = 3
+"""A host may hang up on who calls it, when it was about to end."""
+Birth: TypeAlias = tuple[int, str | None]
+"""The number of a process, and what tells it from a later one."""
+
+
+@dataclass(slots=True)
+class Lodging:
+    """What a driver has in a host. `name` is one that no other driver has or had."""
+
+    directory: Path
+    wish: JavaWish
+    environment: Mapping[str, str] = field(repr=False)
+    name: str
+    lock: IO[str] = field(repr=False)
+    has_functions: bool = False
+    """Whether functions of the user run in Spark's workers: then it has workers that serve nobody else."""
+    _line: Line | None = None
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _host: Birth = (0, None)
+    _java: Birth = (0, None)
+    _has_left: bool = False
+    _asked: int = 0
+
+    def move_in(self, log_dir: Path) -> Session:
+        """A session of this process's own in Java of the host, for a run whose logs are kept there."""
+        log_dir.mkdir(parents=True, exist_ok=True)
+        line, answer = self._received(log_dir / "spark.log")
+        self._line = line
+        self._host, self._java = (_birth(int(str(answer[name]))) for name in ("host", "java"))
+        threading.Thread(target=self._watch_host, args=(line.connection,), name="host", daemon=True).start()
+        workers = {_WORKERS: self.name} if self.has_functions else {}
+        return join_session(int(str(answer["port"])), str(answer["secret"]), str(answer["python"]), self, workers)
+
+    def _received(self, log: Path) -> tuple[Line, Mapping[str, object]]:
+        for _ in range(_CALLS):
+            line = call_host(self.directory, self.wish, self.environment)
+            with suppress(OSError):
+                line.say({"lodge": self.name, "log": str(log)}, (self.lock.fileno(),))
+                if (answer := line.hear()) is not None:
+                    if "code" in answer:
+                        raise _error_of(answer)
+                    return line, answer
+            line.close()
+        raise SharedJavaDiedError(
+            f"the process that has the Java of several pipelines does not let this one in: {_said(self.directory)}",
+            hint=f"its log is in {self.directory}",
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the host has not hung up."""
+        if self._line is None:
+            return False
+        connection = self._line.connection
+        with self._guard:
+            try:
+                return bool(connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+
+    def death(self) -> EngineError | None:
+        """What has become of Java of the host; None when it lives."""
+        answer = self._ask("java")
+        if answer is None:
+            return SharedJavaDiedError(
+                "the process has ended that has the Java of this pipeline and of others",
+                hint=f"nothing is lost; its log is in {self.directory}",
+            )
+        if "died" not in answer:
+            return None
+        hint = answer.get("hint")
+        return SharedJavaDiedError(
+            f"Java, which this pipeline shares with others, has ended: {answer['died']}",
+            hint=None if hint is None else str(hint),
+        )
+
+    def leave(self) -> None:
+        """End all that this process has under way there; where the host cannot any more, with Java: this process holds
+        the lock, and must not let go of it before."""
+        if not self._has_left:
+            self._has_left = True
+            if self._ask("leave") is None:
+                self._end_java()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._line is not None:
+            self.leave()
+            leave_session()
+            self._line.close()
+
+    def look(self) -> SharedJava | None:
+        """What this driver has in Java of the host now; None where the host does not say, or is busy with it."""
+        if self._line is None or not self._guard.acquire(blocking=False):
+            return None
+        try:
+            answer = self._answer(self._line, "usage", _USAGE_PATIENCE)
+            if answer is None or "usage" not in answer:
+                return None
+            return SharedJava.model_validate({**answer, "pid": self._java[0]})
+        finally:
+            self._guard.release()
+
+    def _watch_host(self, connection: socket.socket) -> None:
+        """Java whose host was killed ends by itself, but it takes its time, and goes on with all queries meanwhile."""
+        poll = select.poll()
+        poll.register(connection, select.POLLRDHUP)
+        poll.poll()
+        if not self._has_left:
+            self._end_java()
+
+    def _end_java(self) -> None:
+        """End Java of a host that is gone. One that hangs up and lives has seen this driver off before."""
+        if processes.born(self._host[0]) != self._host[1]:
+            end_now([self._java])
+
+    def _ask(self, question: str) -> Mapping[str, object] | None:
+        """The answer of the host; None when it has hung up."""
+        if self._line is None:
+            return None
+        with self._guard:
+            return self._answer(self._line, question, None)
+
+    def _answer(self, line: Line, question: str, patience: float | None) -> Mapping[str, object] | None:
+        self._asked += 1
+        with suppress(OSError, ValueError):
+            line.connection.settimeout(patience)
+            line.say({"ask": question, "number": self._asked})
+            # an earlier question may be answered that nobody waits for any more
+            while (answer := line.hear()) is not None and answer.get("number") != self._asked:
+                pass
+            return answer
+        return None
+
+
+@contextmanager
+def lodging(place: Lodging) -> Iterator[Lodging]:
+    """Leave it in the end, whatever happens."""
+    try:
+        yield place
+    finally:
+        place.close()
+
+
+def call_host(directory: Path, wish: JavaWish, environment: Mapping[str, str]) -> Line:
+    """The line to the host of a directory, which is started where there is none."""
+    make_private(directory)
+    end = time.monotonic() + _START_PATIENCE
+    while (start := processes.try_lock(directory / START)) is None:
+        if time.monotonic() > end:
+            raise SharedJavaDiedError(
+                "another pipeline starts the Java that both would share, and does not come to an end",
+                hint=f"see which process holds {directory / START}",
+            )
+        time.sleep(_LOOK)
+    with start:
+        if (line := _call(directory)) is not None:
+            return line
+        if (directory / SOCKET).exists():
+            _end_remains(directory)
+        _start_host(directory, wish, environment)
+        if (line := _call(directory)) is not None:
+            return line
+    raise SharedJavaDiedError(
+        f"the process does not start that would have the Java of several pipelines: {_said(directory)}",
+        hint=f"its log is in {directory / LOG}",
+    )
+
+
+def _birth(pid: int) -> Birth:
+    return pid, processes.born(pid)
+
+
+def end_now(births: Iterable[Birth]) -> None:
+    """Kill these processes, and wait until they are gone."""
+    while left := [pid for pid, birth in births if birth is not None and processes.born(pid) == birth]:
+        processes.kill(left)
+        time.sleep(_LOOK)
+
+
+def _end_remains(directory: Path) -> None:
+    """See a host off that was killed: its Java may still be at work for a moment. One that ends by itself takes its
+    socket away before."""
+    end_now([_birth(pid) for pid in processes.marked(host_mark(directory))])
+
+
+def _call(directory: Path) -> Line | None:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with short_path(directory) as path:
+            connection.connect(path)
+    except OSError:
+        connection.close()
+        return None
+    return Line(connection)
+
+
+def _start_host(directory: Path, wish: JavaWish, environment: Mapping[str, str]) -> None:
+    """Have a host that listens, when this returns; it is no child of this process."""
+    with (directory / LOG).open("ab") as output:
+        started = subprocess.Popen(
+            [*HOST_COMMAND, str(directory), wish.memory, wish.master, "quick" if wish.is_quick else "whole"],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**environment, processes.MARK: host_mark(directory)},
+        )  # fmt: skip
+    try:
+        started.wait(_START_PATIENCE)
+    except subprocess.TimeoutExpired:
+        started.kill()
+        started.wait()
+
+
+def _said(directory: Path) -> str:
+    return last_words(directory / LOG)[-500:] or "it said nothing"
+
+
+def _error_of(answer: Mapping[str, object]) -> EngineError:
+    """The error that a host has met when it started Java."""
+    kinds = (kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, EngineError))
+    kind = next((kind for kind in kinds if kind.code == answer["code"]), SharedJavaDiedError)
+    hint = answer.get("hint")
+    return kind(str(answer["message"]), hint=None if hint is None else str(hint))

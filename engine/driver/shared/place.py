@@ -1,0 +1,67 @@
+"""Where a host is found, and who may be together in one.
+
+hosts/3f9a0c51d2e47b86/    of all who want 2 GiB, the machine's processors, and have the same environment
+  start                    locked while somebody looks whether a host is there, and starts one
+  socket                   where it listens
+  host.log, spark.log      what it and its Java say
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.driver.handover import is_private
+from engine.driver.surroundings import digest_of_surroundings
+from engine.errors import SharedJavaDiedError
+from engine.jobs import processes
+from engine.secret_references import SECRET_PREFIX
+
+START, LOG = "start", "host.log"
+
+
+@dataclass(frozen=True, slots=True)
+class JavaWish:
+    """What cannot differ among those who have the same Java."""
+
+    memory: str
+    master: str
+    is_quick: bool = False
+
+    @staticmethod
+    def of(memory: str, master: str | None, *, is_quick: bool) -> JavaWish:
+        """What a pipeline with these settings wants; tasks of all run side by side on all processors."""
+        return JavaWish(memory, master or f"local[{len(os.sched_getaffinity(0))}]", is_quick)
+
+
+def host_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a driver's environment has that is no pipeline's own."""
+    return {
+        name: text
+        for name, text in environ.items()
+        if name != processes.MARK and not name.startswith((SECRET_PREFIX, "PYSPARK_"))
+    }
+
+
+def host_directory(hosts: Path, wish: JavaWish, environment: Mapping[str, str]) -> Path:
+    """The directory of the host for drivers that want this, and have this environment."""
+    text = f"{wish} {digest_of_surroundings(environment)}"
+    return hosts / hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def host_mark(directory: Path) -> str:
+    """What a host and all of its processes have in their environment."""
+    return f"host/{directory.name}"
+
+
+def make_private(directory: Path) -> None:
+    """Have that directory, which nobody but this user can enter."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if not is_private(directory):
+        raise SharedJavaDiedError(
+            f"{directory} can be entered by others", hint="delete it, or make it private with chmod 700"
+        )

@@ -1,0 +1,338 @@
+"""A host and its drivers, with a Java that only says what is done to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.driver.shared import host, lodging
+from engine.driver.shared.host import Host, listen
+from engine.driver.shared.lodging import Lodging, call_host
+from engine.driver.shared.place import JavaWish, host_directory, host_environment, host_mark, make_private
+from engine.driver.shared.shares import InJava, Shares
+from engine.errors import Cause, EngineError, JavaStartError, JvmDiedError, SettingError, SharedJavaDiedError, cause_of
+from engine.jobs import processes
+from engine.jobs.process_usage import ProcessUsage, together
+from engine.jobs.spec import read_run_settings
+
+WISH = JavaWish("2g", "local[2]")
+
+
+@dataclass
+class FakeDoor:
+    """Closes when the test lets it."""
+
+    name: str
+    may_close: threading.Event = field(default_factory=threading.Event)
+    can_close: bool = True
+    port: int = 1
+    secret: str = "s"
+
+    def close(self) -> bool:
+        assert self.may_close.wait(30)
+        return self.can_close
+
+    def cpu_seconds(self) -> float:
+        return 2.0
+
+    def task_seconds(self) -> float:
+        return 1.0
+
+
+@dataclass
+class FakeJava:
+    """Lives until it is killed."""
+
+    doors: dict[str, FakeDoor] = field(default_factory=dict)
+    is_alive: bool = True
+    pid: int = 4711
+    python: str = "python"
+
+    def let_in(self, name: str, log: Path) -> FakeDoor:
+        self.doors[name] = FakeDoor(name)
+        return self.doors[name]
+
+    def death(self) -> EngineError | None:
+        return None if self.is_alive else JvmDiedError("Java was killed by signal 9", hint="look")
+
+    def kill(self) -> None:
+        self.is_alive = False
+
+    def close(self) -> None:
+        self.is_alive = False
+
+
+@dataclass
+class Serving:
+    """A host that serves in a thread."""
+
+    directory: Path
+    java: FakeJava = field(default_factory=FakeJava)
+    lodgers: list[Lodging] = field(default_factory=list)
+    thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        make_private(self.directory)
+        server = Host(self.directory, listen(self.directory), self.java)
+        self.thread = threading.Thread(target=server.serve, daemon=True)
+        self.thread.start()
+
+    def lodger(self, name: str) -> Lodging:
+        """A driver that has come in, with its pipeline's lock."""
+        lock = processes.try_lock(self.lock(name))
+        assert lock is not None
+        place = Lodging(self.directory, WISH, {}, name, lock)
+        place._line, _ = place._received(self.directory / "log")
+        self.lodgers.append(place)
+        return place
+
+    def lock(self, name: str) -> Path:
+        return self.directory / f"{name}.lock"
+
+
+@pytest.fixture
+def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
+    monkeypatch.setattr(host, "_LOOK", 0.01)
+    monkeypatch.setattr(host, "_LAST_WORDS", 0.2)
+    serving = Serving(tmp_path / "hosts" / "one")
+    yield serving
+    for place in serving.lodgers:
+        if place._line is not None:
+            place._line.close()
+        place.lock.close()
+    for door in serving.java.doors.values():
+        door.may_close.set()
+    serving.java.kill()
+    serving.thread.join(30)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(3000):
+        if holds():
+            return
+        pause.wait(0.01)
+    raise AssertionError
+
+
+def test_a_lock_is_let_go_of_when_nothing_is_under_way_any_more(serving: Serving) -> None:
+    place = serving.lodger("a")
+
+    assert place._line is not None
+    place._line.close()
+    place.lock.close()  # as when the process is killed
+    assert processes.is_locked(serving.lock("a"))
+
+    serving.java.doors["a"].may_close.set()
+    until(lambda: not processes.is_locked(serving.lock("a")))
+
+
+def test_one_that_leaves_waits_until_nothing_of_it_is_under_way(serving: Serving) -> None:
+    place, other = serving.lodger("a"), serving.lodger("b")
+    leaving = threading.Thread(target=place.leave)
+    leaving.start()
+
+    leaving.join(0.1)
+    assert leaving.is_alive()
+    serving.java.doors["a"].may_close.set()
+    leaving.join(30)
+
+    assert not leaving.is_alive()
+    assert other.death() is None
+
+
+def test_what_does_not_end_is_ended_with_java_and_all_are_told_why(serving: Serving) -> None:
+    place, other = serving.lodger("a"), serving.lodger("b")
+    serving.java.doors["a"].can_close = False
+    serving.java.doors["a"].may_close.set()
+
+    place.leave()
+
+    assert not serving.java.is_alive
+    death = other.death()
+    assert isinstance(death, SharedJavaDiedError)
+    assert death.message.endswith("Java was ended, since what a had begun in it did not end")
+    assert cause_of(death) is Cause.OUTAGE
+
+
+def test_whose_host_hangs_up_has_lost_java(serving: Serving) -> None:
+    place = serving.lodger("a")
+    before = place.is_alive
+    assert before
+
+    serving.java.kill()
+    death = place.death()
+    assert isinstance(death, SharedJavaDiedError)
+    assert (death.message, death.hint) == (
+        "Java, which this pipeline shares with others, has ended: Java was killed by signal 9",
+        "look",
+    )
+    serving.thread.join(30)
+    place._line.connection.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr] # it has a line
+    assert not place.is_alive
+    assert isinstance(place.death(), SharedJavaDiedError)
+
+
+def test_a_host_in_which_nobody_is_ends_and_leaves_no_socket(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = serving.lodger("a")
+    serving.java.doors["a"].may_close.set()
+    monkeypatch.setattr(host, "IDLE", 0.0)
+    pause = threading.Event()
+    pause.wait(0.1)
+    assert serving.thread.is_alive()
+
+    place.leave()
+    assert place._line is not None
+    place._line.close()
+    serving.thread.join(30)
+
+    assert not serving.thread.is_alive()
+    assert not (serving.directory / "socket").exists()
+
+
+def test_two_that_come_at_once_find_one_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = tmp_path / "starts"
+    listening = f"""
+import os, sys, time
+from pathlib import Path
+from engine.driver.shared.host import listen
+listener = listen(Path(sys.argv[1]))
+if os.fork():
+    os._exit(0)
+with open({str(starts)!r}, "a") as file:
+    file.write(f"{{os.getpid()}}\\n")
+connections = [listener.accept() for _ in range(2)]
+time.sleep(60)
+"""
+    monkeypatch.setattr(lodging, "HOST_COMMAND", (sys.executable, "-c", listening))
+    directory, lines = tmp_path / "hosts" / "one", list[Any]()
+    environment = host_environment(os.environ)
+    callers = [threading.Thread(target=lambda: lines.append(call_host(directory, WISH, environment))) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+
+    (pid,) = map(int, starts.read_text().split())
+    os.kill(pid, 9)
+    for line in lines:
+        line.close()
+    assert len(lines) == 2
+
+
+def test_those_share_who_want_the_same_and_have_the_same_around_them(tmp_path: Path) -> None:
+    def directory(wish: JavaWish = WISH, **more: str) -> Path:
+        return host_directory(tmp_path, wish, host_environment({"PATH": "/bin", **more}))
+
+    assert directory() == directory(ARROYO_SECRET_KAFKA="x", **{processes.MARK: "job_1/3"})
+    assert directory() != directory(AWS_REGION="north")
+    assert directory() != directory(replace(WISH, memory="4g"))
+
+
+@pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://host", "local-cluster[1,1,1024]"])
+def test_a_master_elsewhere_is_refused_by_name(master: str) -> None:
+    assert not read_run_settings({"master": master}).is_shared
+
+    with pytest.raises(SettingError, match=r"isolation = 'shared' is for pipelines that run on this machine"):
+        read_run_settings({"isolation": "shared", "master": master})
+
+
+def test_isolation_is_own_or_shared() -> None:
+    assert read_run_settings({"isolation": "shared", "master": "local[4]"}).is_shared
+    assert not read_run_settings({"isolation": "own"}).is_shared
+    with pytest.raises(SettingError, match="isolation must be own or shared, and is 'mine'"):
+        read_run_settings({"isolation": "mine"})
+
+
+def test_workers_are_divided_by_how_long_tasks_ran_and_memory_by_heads() -> None:
+    shares, all_of_it = Shares(), {"java": ProcessUsage(9.0, 1000), "workers": ProcessUsage(3.0, 90)}
+    shares.look(1.0, {"a": InJava(0.5, 10.0)})
+    shares.look(3.0, {"a": InJava(2.5, 13.0), "b": InJava(0.5, 1.0)})
+
+    usage = shares.of("a", InJava(2.5, 13.0), all_of_it, 2)
+    other = shares.of("b", InJava(0.5, 1.0), all_of_it, 2)
+
+    assert usage == {"java": ProcessUsage(2.5, 500), "workers": ProcessUsage(2.5, 45)}
+    assert other["workers"] == ProcessUsage(0.5, 45)
+    assert together({"driver": ProcessUsage(1.0, 7)}, usage)["java"] == ProcessUsage(2.5, 500)
+
+
+def test_a_driver_says_what_it_has_of_the_java_that_it_shares(serving: Serving) -> None:
+    place = serving.lodger("a")
+    place._java = (4711, None)
+    serving.lodger("b")
+
+    shared = place.look()
+
+    assert shared is not None
+    assert (shared.pid, shared.drivers, shared.usage["java"].cpu_seconds) == (4711, 2, 2.0)
+
+
+def test_java_of_a_host_that_was_killed_is_ended_before_the_lock_is_let_go_of(serving: Serving) -> None:
+    place = serving.lodger("a")
+    java = subprocess.Popen(["sleep", "600"])
+    place._host, place._java = (4711, "a host that is gone"), (java.pid, processes.born(java.pid))
+    assert place._line is not None
+    place._line.connection.shutdown(socket.SHUT_RDWR)
+
+    place.leave()
+
+    assert java.wait(30) == -signal.SIGKILL
+
+
+def test_java_of_a_host_that_was_killed_is_ended_at_once(serving: Serving) -> None:
+    place = serving.lodger("a")
+    java = subprocess.Popen(["sleep", "600"])
+    place._host, place._java = (4711, "a host that is gone"), (java.pid, processes.born(java.pid))
+    assert place._line is not None
+    watch = threading.Thread(target=place._watch_host, args=(place._line.connection,))
+    watch.start()
+    assert java.poll() is None
+
+    place._line.connection.shutdown(socket.SHUT_RDWR)
+
+    assert java.wait(30) == -signal.SIGKILL
+    watch.join(30)
+
+
+def test_java_of_a_host_that_hangs_up_and_lives_is_left_alone(serving: Serving) -> None:
+    place = serving.lodger("a")
+    java = subprocess.Popen(["sleep", "600"])
+    here = os.getpid()
+    place._host, place._java = (here, processes.born(here)), (java.pid, processes.born(java.pid))
+    assert place._line is not None
+    place._line.connection.shutdown(socket.SHUT_RDWR)
+
+    place.leave()
+
+    assert java.poll() is None
+    java.kill()
+    java.wait()
+
+
+def test_who_comes_after_a_host_that_was_killed_ends_what_it_has_left(tmp_path: Path) -> None:
+    directory = tmp_path / "hosts" / "one"
+    environment = {**os.environ, processes.MARK: host_mark(directory)}
+    remains = subprocess.Popen(["sleep", "600"], env=environment)
+    until(lambda: processes.marked(host_mark(directory)) == [remains.pid])
+
+    lodging._end_remains(directory)
+
+    assert remains.wait(30) == -signal.SIGKILL
+
+
+def test_an_error_of_the_start_is_what_the_host_has_met() -> None:
+    error = lodging._error_of({"code": JavaStartError.code, "message": "no memory", "hint": None})
+
+    assert isinstance(error, JavaStartError)
+    assert error.message == "no memory"
