@@ -26,6 +26,12 @@ def _arguments(parser: ArgumentParser) -> None:
         help="Show the plan as it runs with this setting of the run (default: on)",
     )
     parser.add_argument(
+        "--by-pane",
+        choices=("on", "off"),
+        default="off",
+        help="Show how a state is kept that begins with this setting of the run (default: off)",
+    )
+    parser.add_argument(
         "--format", choices=("text", "json", "dot"), default="text", help="Show the plan in this form (default: text)"
     )
 
@@ -34,6 +40,7 @@ def _run(arguments: Namespace) -> int:
     from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
     from engine.connectors.redirected import describe_redirected  # noqa: PLC0415
     from engine.plan.explain import explain, explain_state  # noqa: PLC0415
+    from engine.plan.panes import as_it_begins  # noqa: PLC0415
 
     script = writing_under(read_script(arguments.file), arguments.into)
     try:
@@ -41,7 +48,8 @@ def _run(arguments: Namespace) -> int:
     except ScriptRefused as error:
         complain(error, script)
         return 2
-    program = replace(program, is_fused=arguments.fuse == "on")
+    parts = as_it_begins(program.parts, program.operators) if arguments.by_pane == "on" else program.parts
+    program = replace(program, parts=parts, is_fused=arguments.fuse == "on")
     ids = [operator.id for operator in program.operators]
     shown = explain(program.running_parts, arguments.format, is_whole=program.whole is not None, ids=ids)
     if arguments.format == "text":

@@ -12,6 +12,7 @@ from engine.functions import AGGREGATES
 from engine.plan.explain import explain_state
 from engine.plan.expr import Column
 from engine.plan.nodes import Aggregate
+from engine.plan.panes import as_it_begins
 from engine.plan.retained_state import needs_values, needs_values_in_window
 from engine.spark.printers.aggregates import aggregate_to_sql
 from engine.updating.accumulators import Measure, keeps_values
@@ -66,6 +67,17 @@ def test_a_plan_says_what_it_keeps_and_for_how_long(query: str, lines: list[str]
     parts = compile_script(TABLES + query).parts
 
     assert explain_state(parts).splitlines() == ["kept between epochs", *(f"  {line}" for line in lines)]
+
+
+def test_a_plan_says_what_is_kept_by_pane_where_it_begins() -> None:
+    program = compile_script(TABLES + "SELECT count(*) FROM events GROUP BY hop('20 seconds', '70 seconds'), key")
+
+    parts = as_it_begins(program.parts, program.operators)
+
+    assert explain_state(parts).splitlines()[1:] == [
+        "  branch 0, WindowAggregate: a row of each pane of 10 seconds and key, for 70 seconds and until late rows are"
+        " refused; each row is in 4 windows, which are made of panes"
+    ]
 
 
 def aggregates() -> list[Aggregate]:

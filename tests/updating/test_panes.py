@@ -17,7 +17,7 @@ from engine.updating.accumulators import Measure
 from engine.updating.bucket_state import BucketState
 from engine.updating.chunks import Chunks
 from engine.updating.pane_spec import PaneSpec
-from engine.updating.panes import END_OF_ALL, TABLE, PaneOperator, in_form, starts_of
+from engine.updating.panes import END_OF_ALL, TABLE, PaneOperator, in_form, open_windows, starts_of
 from tests.updating.streams import INSTANT, identity
 
 pytestmark = pytest.mark.unit
@@ -141,14 +141,20 @@ def test_each_window_has_all_rows_that_were_not_late_for_it_once(shape: str, see
         came = [written(row) for row in stream.epoch(open_rows, watermark)]
         assert all(int(str(row[2])) <= watermark for row in came), "a window is open still"
         out += came
-    expected = []
+        # what is open is what Spark would keep of windows now
+        opened = [written(row) for state in stream.states.values() for row in open_windows(spec, state).to_pylist()]
+        assert Counter(opened) == Counter(row for row in answers(spec, members) if int(str(row[2])) > watermark)
+    assert Counter(out) == Counter(answers(spec, members))
+    assert all(state.newest == END_OF_ALL and not state.tables[TABLE].tables for state in stream.states.values())
+
+
+def answers(spec: PaneSpec, members: Mapping[tuple[str | None, int], Sequence[Row]]) -> Iterator[tuple[object, ...]]:
+    """The row of each window and key that has these rows."""
     for (key, start), rows in members.items():
         numbers = [row.number for row in rows if row.number is not None]
         texts = list(map(str, numbers))
         results = (len(rows), sum(numbers) if numbers else None, min(numbers, default=None), max(texts, default=None))
-        expected.append((key, start, start + spec.width, *results))
-    assert Counter(out) == Counter(expected)
-    assert all(state.newest == END_OF_ALL and not state.tables[TABLE].tables for state in stream.states.values())
+        yield (key, start, start + spec.width, *results)
 
 
 def test_windows_are_given_out_by_the_first_watermark_that_has_come_to_their_end() -> None:
@@ -180,6 +186,23 @@ def test_a_bucket_of_other_aggregates_goes_on_with_those_that_stay() -> None:
     rows = list(after.epoch([], 100))
     assert {(row["r0"], row["r1"]) for row in rows} == {(None, 5)}
     assert len(rows) == 5
+
+
+def test_a_bucket_of_narrower_numbers_goes_on_in_the_wider_types() -> None:
+    small = types.Integer(16)
+    narrow = Measure("min", (small,), small)
+    spec = spec_of("hop", (COUNT, SUM, narrow))
+    stream, wide = Stream(spec), replace(spec_of("hop", (COUNT, SUM, LEAST)), formerly=((), (), ("2",)))
+    wide = replace(wide, form=("0", "1", "wide"))
+    rows = table_of([Row(3, 0, "a", 5)])
+    rows = rows.set_column(rows.column_names.index("a2_0"), "a2_0", rows["a2_0"].cast(pa.int16()))
+    (payloads,) = [[payload] for _, payload in stream.operator.pack(rows)]
+    state = stream.operator.step(BucketState(), payloads, 0).state
+    after = Stream(wide)
+    after.states = {0: in_form(wide, state)}
+    (table,) = after.states[0].tables[TABLE].tables
+    assert table["m2.0"].type == pa.int64()
+    assert {(row["r0"], row["r1"], row["r2"]) for row in after.epoch([], 100)} == {(1, 5, 5)}
 
 
 def test_an_epoch_without_a_window_that_ends_leaves_large_chunks_as_they_are() -> None:
