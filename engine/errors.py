@@ -936,6 +936,19 @@ class PushUnclearError(PartitionError):
     retryable = True
 
 
+class LineageUnreachableError(EngineError):
+    """What OpenLineage is to be told cannot be sent now; it is sent again."""
+
+    code = "lineage.unreachable"
+    retryable = True
+
+
+class LineageEventRefusedError(EngineError):
+    """OpenLineage does not take an event, whenever it is sent."""
+
+    code = "lineage.refused"
+
+
 class StaleWriteError(PipelineError):
     """Another request has changed the record in between; send the request again."""
 

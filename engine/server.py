@@ -31,6 +31,9 @@ from engine.api.caretaker import Caretaker
 from engine.api.context import Context, LastCalls
 from engine.api.drill_savepoint import Drills
 from engine.api.hand_over_steps import HandOverWatch
+from engine.api.lineage_events.events import EventMaker
+from engine.api.lineage_events.senders import open_sender
+from engine.api.lineage_events.watch import LineageWatch
 from engine.api.meetings import StateMeetings
 from engine.api.plan_query import plan_query
 from engine.api.plan_rehearsal import check_rehearsal
@@ -216,6 +219,7 @@ def _serve(
         long_poll_max=settings.api.long_poll_max,
         tell_span=None if traces is None else traces.tell,
         sessions=Sessions(database.vault.digest("sessions of browsers").encode()),
+        lineage_namespace=settings.openlineage.namespace,
     )
     with database.reading() as connection:
         context.admission.load(tokens.named(connection))
@@ -232,6 +236,7 @@ def _serve(
     hand_overs = HandOverWatch(context)
     push_watch = PushWatch(context)
     rehearsal_watch = RehearsalWatch(context, LocalRehearsers(directory, settings.pipeline.driver_environment))
+    lineage_watch = _lineage_watch(settings, context)
     threads = [
         threading.Thread(target=work, name=name)
         for name, work in (
@@ -242,6 +247,7 @@ def _serve(
             ("rehearsals", rehearsal_watch.run),
             ("pushes", push_watch.run),
             ("spares", spares.run),
+            *([] if lineage_watch is None else [("openlineage", lineage_watch.run)]),
         )
     ]
     for thread in threads:
@@ -255,6 +261,8 @@ def _serve(
         hand_overs.close()
         rehearsal_watch.close()
         push_watch.close()
+        if lineage_watch is not None:
+            lineage_watch.close()
         spares.close()
         for thread in threads:
             thread.join()
@@ -278,6 +286,12 @@ def _open_traces(settings: Settings, instance: str) -> Traces | None:
     from engine.api.traces.otel import open_traces  # noqa: PLC0415 - its packages are there only if they are wanted
 
     return open_traces(endpoint, __version__, instance)
+
+
+def _lineage_watch(settings: Settings, context: Context) -> LineageWatch | None:
+    """Who tells OpenLineage of runs, where it is to be told."""
+    sender = open_sender(settings.openlineage)
+    return None if sender is None else LineageWatch(context, sender, EventMaker(context), settings.openlineage.interval)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from engine.errors import SettingError
 
@@ -82,6 +82,31 @@ class TraceSettings(Section):
         description="The base address of a collector that takes traces of OpenTelemetry over HTTP, such as "
         "`http://localhost:4318`; by default that of `OTEL_EXPORTER_OTLP_ENDPOINT`, and without either there are none.",
     )
+
+
+class OpenLineageSettings(Section):
+    """Where events of runs go. Without `url` and `file` there are none."""
+
+    url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^@]+$",
+        description="The base address of an API of OpenLineage that takes events, such as `http://localhost:5000`.",
+    )
+    endpoint: str = Field(default="api/v1/lineage", description="The path below it that events are posted to.")
+    api_key: SecretStr | None = Field(default=None, description="What is sent along as a bearer token.")
+    file: Path | None = Field(default=None, description="A file that gets an event a line, instead of an API.")
+    namespace: str = Field(
+        default="arroyo", min_length=1, max_length=500, description="The namespace of the jobs, which pipelines are."
+    )
+    interval: Duration = Field(
+        default=timedelta(minutes=5), description="How often is told of a run that works how far it is."
+    )
+
+    @model_validator(mode="after")
+    def _has_one_place(self) -> Self:
+        if self.url is not None and self.file is not None:
+            raise ValueError("events go to `url` or to `file`, not to both")
+        return self
 
 
 class PipelineSettings(Section):
@@ -206,6 +231,9 @@ class Settings(Section):
     )
     api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
     traces: TraceSettings = Field(default=TraceSettings(), description="Where traces go.")
+    openlineage: OpenLineageSettings = Field(
+        default=OpenLineageSettings(), description="Where OpenLineage is told of the runs of pipelines."
+    )
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
     rehearsal: RehearsalSettings = Field(default=RehearsalSettings(), description="How rehearsals are played.")
     sweep: SweepSettings = Field(default=SweepSettings(), description="What of the past is kept.")

@@ -29,6 +29,7 @@ from engine.jobs.process_usage import RunUsage, SharedWith
 from engine.jobs.rehearsal import RehearsalLimits, RehearsedChange
 from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
 from engine.jobs.state_rows import ReadRows
+from engine.openlineage.names import JOB_NAMESPACE
 from engine.start_positions import StartPosition
 from engine.store.database import Database
 from engine.store.savepoints import Savepoint
@@ -223,6 +224,8 @@ class Context:
     admission: Admission = field(default_factory=Admission)
     """The named tokens that are let in."""
     sessions: Sessions = field(default_factory=Sessions)
+    lineage_namespace: str = JOB_NAMESPACE
+    """The namespace of pipelines in OpenLineage."""
     """The browsers that are let in."""
     tell_span: TellSpan | None = None
     """Takes spans, where traces are wanted."""

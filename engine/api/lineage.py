@@ -5,12 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import Field
 
-from engine.api.context import ContextDep
+from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.openlineage.datasets import Datasets, datasets_of
-from engine.openlineage.names import JOB_NAMESPACE, JobName
-from engine.store import versions
-from engine.store.records import read_record
+from engine.openlineage.names import JobName
+from engine.store import pipelines, versions
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
@@ -27,20 +26,26 @@ class Lineage(Datasets):
 @ROUTER.get("/{pipeline}/lineage", responses=refusals(400, 404))
 def show_lineage(pipeline: str, context: ContextDep) -> Lineage:
     """Show what a pipeline reads and writes, and which columns each column that it writes comes from, and how."""
+    with context.database.reading() as connection:
+        pipeline_row = pipelines.get(connection, pipeline)
+    datasets = version_datasets(context, pipeline_row.id, pipeline_row.name, pipeline_row.version)
+    return Lineage(
+        pipeline_id=pipeline_row.id,
+        version=pipeline_row.version,
+        namespace=context.lineage_namespace,
+        name=pipeline_row.name,
+        inputs=datasets.inputs,
+        outputs=datasets.outputs,
+    )
+
+
+def version_datasets(context: Context, pipeline_id: str, name: str, number: int) -> Datasets:
+    """What a version of a pipeline reads and writes; refused where that is not known any more."""
     from engine.compile import compile_script  # noqa: PLC0415 - the server is there sooner
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     with context.database.reading() as connection:
-        record = read_record(connection, pipeline)
-        version = versions.get(connection, record.pipeline.id, record.pipeline.version)
-    program = compile_script(version.spec.query, udfs=name_files(version.spec.udfs), connections=context.connections)
-    job = JobName(JOB_NAMESPACE, record.pipeline.name)
-    datasets = datasets_of(program, job)
-    return Lineage(
-        pipeline_id=record.pipeline.id,
-        version=version.number,
-        namespace=job.namespace,
-        name=job.name,
-        inputs=datasets.inputs,
-        outputs=datasets.outputs,
-    )
+        pipelines.get(connection, pipeline_id)
+        spec = versions.get(connection, pipeline_id, number).spec
+    program = compile_script(spec.query, udfs=name_files(spec.udfs), connections=context.connections)
+    return datasets_of(program, JobName(context.lineage_namespace, name))

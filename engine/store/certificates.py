@@ -14,7 +14,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Integer, Table, Text, and_, insert, or_, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    Table,
+    Text,
+    and_,
+    insert,
+    literal_column,
+    or_,
+    select,
+)
 from sqlalchemy import update as update_rows
 
 from engine.jobs.gates import GateTime
@@ -39,6 +52,10 @@ CERTIFICATES = Table(
     Column("voided_at", Instant),
     Column("offsets", Offsets),
 )
+
+
+_numbered = literal_column("certificates.rowid", BigInteger)
+"""Grows with each certificate that is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +102,28 @@ def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certi
     is_of_run = CERTIFICATES.c.id.not_like("part\\_%", escape="\\")
     rows = connection.execute(newest.where(CERTIFICATES.c.pipeline_id == pipeline_id, is_of_run)).mappings()
     return [Certificate(**row) for row in rows]
+
+
+def given_since(connection: Connection, number: int) -> tuple[int, Sequence[str]]:
+    """The pipelines that certificates were given of after one, which is known by its number, and the number of the
+    newest. Numbers count only as long as nobody makes the table anew."""
+    query = select(_numbered, CERTIFICATES.c.pipeline_id).where(_numbered > number).order_by(_numbered)
+    given = connection.execute(query).all()
+    return (given[-1][0] if given else number), list(dict.fromkeys(pipeline_id for _, pipeline_id in given))
+
+
+def after(
+    connection: Connection, pipeline_id: str, at: datetime | None, number: int, limit: int
+) -> Sequence[tuple[Certificate, int]]:
+    """The oldest certificates of a pipeline that were given after an instant, or at the instant with a larger number;
+    without it, the oldest of all. Each with its number."""
+    wanted = CERTIFICATES.c.pipeline_id == pipeline_id
+    if at is not None:
+        wanted = and_(wanted, or_(CERTIFICATES.c.at > at, and_(CERTIFICATES.c.at == at, _numbered > number)))
+    query = select(CERTIFICATES, _numbered.label("number")).where(wanted).order_by(CERTIFICATES.c.at, _numbered)
+    rows = [dict(row) for row in connection.execute(query.limit(limit)).mappings()]
+    numbers = [row.pop("number") for row in rows]
+    return [(Certificate(**row), number) for row, number in zip(rows, numbers, strict=True)]
 
 
 def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None) -> Sequence[Certificate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, and_, bindparam, insert, select
@@ -61,6 +61,16 @@ def add(connection: Connection, status: Status) -> None:
 def get(connection: Connection, job_id: str) -> Status:
     """A job that must be there."""
     return from_row(connection.execute(select(JOBS).where(JOBS.c.id == job_id)).mappings().one())
+
+
+def stages(connection: Connection, pipeline_ids: Collection[str]) -> Mapping[str, tuple[str, int]]:
+    """The state of each of these pipelines' jobs and the number of its newest run, as far as they are there."""
+    ids, found = sorted(pipeline_ids), dict[str, tuple[str, int]]()
+    for first in range(0, len(ids), 500):  # there is a limit to what one statement names
+        some = JOBS.c.pipeline_id.in_(ids[first : first + 500])
+        rows = connection.execute(select(JOBS.c.pipeline_id, JOBS.c.state, JOBS.c.generation).where(some))
+        found |= {row.pipeline_id: (row.state, row.generation) for row in rows}
+    return found
 
 
 def update(connection: Connection, before: Status, after: Status) -> bool:

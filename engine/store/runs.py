@@ -10,6 +10,7 @@ from sqlalchemy import update as update_rows
 
 from engine.jobs.status import Goodbye, Run
 from engine.start_steps import StartStep
+from engine.store.checkpoints import CHECKPOINTS
 from engine.store.columns import Instant, RowValues
 from engine.store.database import METADATA
 from engine.store.jobs import read_failure
@@ -58,6 +59,23 @@ def find(connection: Connection, job_id: str, generation: int) -> Run | None:
     """The run with that number, if there was one."""
     row = connection.execute(select(RUNS).where(_same(job_id, generation))).mappings().one_or_none()
     return None if row is None else from_row(row)
+
+
+def find_after(connection: Connection, job_id: str, generation: int) -> Run | None:
+    """The run of a job that came after one, if there was one."""
+    later = select(RUNS).where(RUNS.c.job_id == job_id, RUNS.c.generation > generation).order_by(RUNS.c.generation)
+    row = connection.execute(later.limit(1)).mappings().one_or_none()
+    return None if row is None else from_row(row)
+
+
+def of_epoch(connection: Connection, job_id: str, epoch: int | None, at: datetime) -> int:
+    """The number of the run that has made what was the newest epoch of a job at an instant; of one that is not kept any
+    more, of the run that was the newest then."""
+    made = select(CHECKPOINTS.c.generation).where(CHECKPOINTS.c.job_id == job_id, CHECKPOINTS.c.epoch == epoch)
+    if epoch is not None and (number := connection.execute(made).scalar_one_or_none()) is not None:
+        return int(number)
+    newest = select(func.max(RUNS.c.generation)).where(RUNS.c.job_id == job_id, RUNS.c.launched_at <= at)
+    return connection.execute(newest).scalar_one_or_none() or 0
 
 
 def set_process(connection: Connection, run: Run, pid: int, born: str) -> None:

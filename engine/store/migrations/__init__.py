@@ -37,6 +37,7 @@ from engine.store.migrations import (
     m0032_partition_pushes,
     m0033_stored_objects,
     m0034_joined_late_batches,
+    m0035_told_runs,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -74,4 +75,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0032_partition_pushes.STATEMENTS,
     m0033_stored_objects.STATEMENTS,
     m0034_joined_late_batches.STATEMENTS,
+    m0035_told_runs.STATEMENTS,
 )

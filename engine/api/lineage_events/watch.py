@@ -1,0 +1,193 @@
+"""Tells OpenLineage of the runs of all pipelines, on a thread of its own: jobs wait for nothing of it.
+
+What is to be told is worked out from what is stored, one event at a time, and written down once it was taken. So an
+endpoint that is away, or a control plane that is killed, loses no event and fills nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from engine.api.context import Context
+from engine.api.lineage_events.due import Seen, Telling, next_telling
+from engine.api.lineage_events.events import EventMaker
+from engine.api.lineage_events.senders import Sender
+from engine.errors import EngineError, LineageEventRefusedError, LineageUnreachableError, PipelineNotFoundError
+from engine.jobs.pushes import Chance, pause
+from engine.jobs.told_runs import ToldRun
+from engine.store import certificates, changes, jobs, previews, runs, told_runs
+from engine.store.records import read_record
+
+LOG = logging.getLogger(__name__)
+_REST = timedelta(minutes=1)
+"""So long a pipeline is left alone with which something went wrong."""
+_AT_ONCE = 100
+"""So many certificates one event has at most."""
+
+
+@dataclass(slots=True)
+class LineageWatch:
+    """Looks after what is told of all pipelines."""
+
+    context: Context
+    sender: Sender
+    maker: EventMaker
+    interval: timedelta
+    look_every: timedelta = timedelta(seconds=1)
+    chance: Chance = random.random
+    _due: dict[str, datetime | None] = field(default_factory=dict)
+    """Of which pipelines something may be told, and when; None for at once."""
+    _stages: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """The state of each job, and the number of its run, at its newest change."""
+    _read_until: int = -1
+    _certificates_until: int = -1
+    _failures: int = 0
+    _again: datetime | None = None
+    """When it is tried again after a failure."""
+    _is_over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Look again and again until closed."""
+        while not self._is_over.is_set():
+            try:
+                self.look()
+            except Exception:
+                LOG.exception("an error ends this look at what OpenLineage is told; the next one tries again")
+            self._is_over.wait(self.look_every.total_seconds())
+        self.sender.close()
+
+    def close(self) -> None:
+        """Make `run` return."""
+        self._is_over.set()
+
+    def look(self) -> None:
+        """Tell all that is due now, until something cannot be sent."""
+        self._notice()
+        now = self.context.clock()
+        if self._again is not None and now < self._again <= now + timedelta(minutes=5):
+            return
+        for pipeline_id in [each for each, at in self._due.items() if at is None or at <= now]:
+            self._due[pipeline_id] = None
+            while not self._is_over.is_set():
+                try:
+                    if self._step(pipeline_id):
+                        break
+                except LineageUnreachableError as error:
+                    self._fail(error)
+                    return
+                except Exception:
+                    LOG.exception("an error ends what OpenLineage is told of %s; it is tried again", pipeline_id)
+                    self._due[pipeline_id] = now + _REST
+                    break
+
+    def _notice(self) -> None:
+        """Note of which pipelines something is new."""
+        with self.context.database.reading() as connection:
+            if self._read_until < 0:
+                self._due |= dict.fromkeys(told_runs.left(connection))
+            news = changes.since(connection, self._read_until)
+            stages = jobs.stages(connection, [change.pipeline_id for change in news])
+            for change in news:
+                stage, self._read_until = stages.get(change.pipeline_id), change.number
+                if self._stages.get(change.pipeline_id, ()) != stage:
+                    self._due[change.pipeline_id] = None
+                else:  # another epoch, which is told of in its time
+                    self._due.setdefault(change.pipeline_id, None)
+                if stage is None:
+                    self._stages.pop(change.pipeline_id, None)
+                else:
+                    self._stages[change.pipeline_id] = stage
+            self._certificates_until, certified = certificates.given_since(connection, self._certificates_until)
+            self._due |= dict.fromkeys(certified)
+
+    def _step(self, pipeline_id: str) -> bool:
+        """Tell one event of a pipeline; whether nothing more is due now."""
+        with self.context.database.reading() as connection:
+            told = told_runs.find(connection, pipeline_id) or _first(connection, pipeline_id)
+            seen = Seen() if told is None else _seen(connection, told)
+        if told is None:
+            del self._due[pipeline_id]
+            return True
+        match next_telling(told, seen, self.context.clock(), self.interval):
+            case Telling() as telling:
+                self._write(told)  # so that it is known of even if it is gone before it can be told
+                self._send(told, telling)
+                self._write(telling.after, told)
+                return telling.after is None
+            case ToldRun() as following:
+                self._write(following)
+                return False
+            case None:
+                del self._due[pipeline_id]
+                return True
+            case at:
+                self._due[pipeline_id] = at
+                return True
+
+    def _send(self, told: ToldRun, telling: Telling) -> None:
+        event = self.maker.make(told, telling)
+        try:
+            self.sender.send(event.to_json())
+        except LineageEventRefusedError as error:
+            LOG.error("%s: %s of %s: %s", error.code, telling.kind, told.name, error.message)
+        if self._failures > 0:
+            LOG.info("OpenLineage is told of runs again")
+        self._failures, self._again = 0, None
+
+    def _write(self, told: ToldRun | None, before: ToldRun | None = None) -> None:
+        with self.context.database.writing() as connection:
+            if told is not None:
+                told_runs.put(connection, told)
+            elif before is not None:
+                told_runs.remove(connection, before)
+
+    def _fail(self, error: EngineError) -> None:
+        self._failures += 1
+        self._again = self.context.clock() + pause(self._failures, self.chance)
+        if self._failures == 1:
+            LOG.warning("%s: OpenLineage is told nothing now: %s; %s", error.code, error.message, error.hint)
+
+
+def _first(connection: Connection, pipeline_id: str) -> ToldRun | None:
+    """The newest run of a pipeline of which nothing was told yet; those before it are history, and previews are nobody
+    else's business."""
+    if previews.among(connection, [pipeline_id]):
+        return None
+    try:
+        record = read_record(connection, pipeline_id)
+    except PipelineNotFoundError:
+        return None
+    run = runs.find(connection, record.status.job_id, record.status.generation)
+    if run is None:
+        return None
+    return ToldRun(
+        run.job_id,
+        pipeline_id,
+        record.pipeline.name,
+        run.generation,
+        run.version,
+        run.launched_at,
+        certificate_at=run.launched_at,
+    )
+
+
+def _seen(connection: Connection, told: ToldRun) -> Seen:
+    try:
+        record = read_record(connection, told.pipeline_id)
+    except PipelineNotFoundError:
+        return Seen()
+    given = certificates.after(connection, told.pipeline_id, told.certificate_at, told.certificate, _AT_ONCE)
+    return Seen(
+        run=runs.find(connection, told.job_id, told.generation),
+        next_run=runs.find_after(connection, told.job_id, told.generation),
+        status=record.status,
+        certificates=[
+            (each, number, runs.of_epoch(connection, told.job_id, each.epoch, each.at)) for each, number in given
+        ],
+    )

@@ -1,0 +1,176 @@
+"""The events of a run, as OpenLineage writes them.
+
+START      the driver is launched                          inputs, outputs, arroyo_run
+RUNNING    it works; later now and then, with its epoch     arroyo_epoch
+RUNNING    somebody relies on an epoch of it                arroyo_certificate
+COMPLETE   its input has ended
+ABORT      it was stopped, also for another version
+FAIL       it has failed, or died                           errorMessage
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from engine.openlineage.datasets import PRODUCER, SCHEMAS, Dataset, Facet, Shape
+
+_SPEC = "https://openlineage.io/spec"
+_FACETS = f"{_SPEC}/facets"
+EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
+
+
+class JobTypeFacet(Facet):
+    """What kind of a job a pipeline is."""
+
+    schema_url: str = Field(
+        default=f"{_FACETS}/2-0-3/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    processing_type: Literal["STREAMING"] = Field(
+        default="STREAMING", alias="processingType", description="Whether it has an end."
+    )
+    integration: str = Field(default="ARROYO", description="Who runs it.")
+    job_type: str = Field(default="PIPELINE", alias="jobType", description="What that calls it.")
+
+
+class EngineFacet(Facet):
+    """What computes it."""
+
+    schema_url: str = Field(
+        default=f"{_FACETS}/1-1-1/ProcessingEngineRunFacet.json#/$defs/ProcessingEngineRunFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    version: str = Field(description="Its version.")
+    name: str = Field(default="arroyo", description="Its name.")
+
+
+class ErrorFacet(Facet):
+    """Why a run has failed."""
+
+    schema_url: str = Field(
+        default=f"{_FACETS}/1-0-1/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    message: str = Field(description="What went wrong, after the code of the error.")
+    programming_language: str = Field(
+        default="SQL", alias="programmingLanguage", description="What the job is written in."
+    )
+
+
+class RunFacet(Facet):
+    """Which run of a pipeline it is."""
+
+    schema_url: str = Field(
+        default=f"{SCHEMAS}/ArroyoRunFacet.json#/$defs/ArroyoRunFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    pipeline: str = Field(description="The id of the pipeline.")
+    version: int = Field(description="The version that runs.")
+    generation: int = Field(description="The number of the run, one more at every start of the pipeline.")
+
+
+class EpochFacet(Facet):
+    """How far a run has come."""
+
+    schema_url: str = Field(
+        default=f"{SCHEMAS}/ArroyoEpochRunFacet.json#/$defs/ArroyoEpochRunFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    epoch: int = Field(description="The newest committed epoch.")
+    lineage: str | None = Field(description="The history of the state that the epoch belongs to.")
+    watermark: datetime | None = Field(description="The watermark of what is written.")
+    complete_until: datetime | None = Field(description="How far the output of all sinks is complete.")
+
+
+class Certificate(Shape):
+    """An epoch that somebody relies on."""
+
+    id: str = Field(description="The certificate, as the control plane keeps it.")
+    pipeline: str = Field(description="The id of the pipeline.")
+    namespace: str = Field(description="The namespace of the job.")
+    name: str = Field(description="What the job is called.")
+    version: int | None = Field(description="The version that ran.")
+    lineage: str | None = Field(description="The history of the state.")
+    epoch: int | None = Field(description="The epoch.")
+    complete_until: datetime = Field(description="How far the output was complete then.")
+
+
+class CertificateFacet(Facet):
+    """Which epochs of a run others rely on: runs of DAGs tell the same certificates."""
+
+    schema_url: str = Field(
+        default=f"{SCHEMAS}/ArroyoCertificateRunFacet.json#/$defs/ArroyoCertificateRunFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    certificates: Sequence[Certificate] = Field(description="The certificates.")
+
+
+class RunFacets(Shape):
+    """What is known of a run."""
+
+    processing_engine: EngineFacet = Field(description="What computes it.")
+    arroyo_run: RunFacet = Field(description="Which run it is.")
+    arroyo_epoch: EpochFacet | None = Field(default=None, description="How far it has come.")
+    arroyo_certificate: CertificateFacet | None = Field(default=None, description="Who relies on it.")
+    error: ErrorFacet | None = Field(default=None, alias="errorMessage", description="Why it has failed.")
+
+
+class Run(Shape):
+    """A run of a job."""
+
+    id: UUID = Field(alias="runId", description="What it is known by.")
+    facets: RunFacets = Field(description="What is known of it.")
+
+
+class JobFacets(Shape):
+    """What is known of a job."""
+
+    job_type: JobTypeFacet = Field(default=JobTypeFacet(), alias="jobType", description="What kind it is.")
+
+
+class Job(Shape):
+    """A pipeline."""
+
+    namespace: str = Field(description="Its namespace.")
+    name: str = Field(description="Its name.")
+    facets: JobFacets = Field(default=JobFacets(), description="What is known of it.")
+
+
+class RunEvent(Shape):
+    """Something that has happened to a run."""
+
+    event_time: datetime = Field(alias="eventTime", description="When.")
+    producer: str = Field(default=PRODUCER, description="Who tells it.")
+    schema_url: str = Field(
+        default=f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent", alias="schemaURL", description="What describes it."
+    )
+    event_type: EventType = Field(alias="eventType", description="What has happened.")
+    run: Run = Field(description="To which run.")
+    job: Job = Field(description="Of which job.")
+    inputs: Sequence[Dataset] = Field(default=(), description="What it reads.")
+    outputs: Sequence[Dataset] = Field(default=(), description="What it writes.")
+
+    def to_json(self) -> str:
+        """The event as it is sent: on one line."""
+        return self.model_dump_json(by_alias=True, exclude_none=True)
+
+
+def run_id(job_id: str, generation: int, launched_at: datetime) -> UUID:
+    """What a run is known by: always the same, and those that were launched later sort behind (UUID version 7)."""
+    millis = int(launched_at.timestamp() * 1000) & (2**48 - 1)
+    rest = int.from_bytes(sha256(f"{job_id}/{generation}".encode()).digest()[:10])
+    number = millis << 80 | rest
+    number = number & ~(0xF << 76) | 0x7 << 76
+    return UUID(int=number & ~(0x3 << 62) | 0x2 << 62)
