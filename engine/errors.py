@@ -929,6 +929,12 @@ class PushUnreachableError(PartitionError):
     retryable = True
 
 
+class PushBehindError(PartitionError):
+    """Airflow has an event of a delivery that the control plane, restored from a backup, has for something else."""
+
+    code = "partition.push_behind"
+
+
 class PushUnclearError(PartitionError):
     """The answer of Airflow is lost: it may have stored the event of the delivery, or not."""
 

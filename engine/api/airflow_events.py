@@ -7,15 +7,16 @@ environment. A token that Airflow does not take any more is asked for anew, once
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 from pydantic import BaseModel, SecretStr
 
+from engine.api.limited_time import LimitedTransport
 from engine.connectors.addresses import Resolve, check_url, resolve
 from engine.connectors.secret_values import fill_in
 from engine.errors import PushRefusedError, PushUnclearError, PushUnreachableError, TargetUnavailableError
@@ -23,12 +24,16 @@ from engine.jobs.probes import HIDDEN
 from engine.jobs.pushes import Push
 
 _TIMEOUT = httpx.Timeout(15.0, connect=5.0)
+_LIMIT = 30.0
+"""Seconds that one request may take in all, however slowly its answer comes."""
 _LONGEST_ANSWER = 8 * 1024 * 1024
 _PAGE = 100
 _PAGES = 50
 """Of the events that came after another one, so many pages are looked at."""
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _UNAUTHORIZED = 401
+_SKEW = timedelta(hours=1)
+"""The clock of Airflow may be so far behind."""
 Environ = Callable[[], Mapping[str, str]]
 """What references to secrets stand for, as it is now."""
 
@@ -39,6 +44,14 @@ class AssetPlace:
 
     id: int
     newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event of an asset that Airflow has stored, and what it tells."""
+
+    id: int
+    extra: Mapping[str, object]
 
 
 class _Login(BaseModel):
@@ -63,9 +76,11 @@ class AirflowEvents:
         self._lookup = lookup
         self._token: str | None = None
         self._sent: set[str] = set()
-        verify = ssl.create_default_context() if push.url.startswith("https:") else False
         self._http = httpx.Client(
-            timeout=_TIMEOUT, follow_redirects=False, trust_env=False, transport=transport, verify=verify
+            timeout=_TIMEOUT,
+            follow_redirects=False,
+            trust_env=False,
+            transport=transport or LimitedTransport(push.url, _LIMIT),
         )
 
     def close(self) -> None:
@@ -85,10 +100,10 @@ class AirflowEvents:
             hint="it knows those that a DAG names; see the spelling of the URI, and that the user may see it",
         )
 
-    def has(self, place: AssetPlace, delivery: str, after: int) -> bool:
-        """Whether there is an event of a delivery that came after another event."""
+    def find(self, place: AssetPlace, delivery: str, after: int, since: datetime | None = None) -> StoredEvent | None:
+        """The event of a delivery that came after another event, and not long before an instant."""
         if place.newest <= after:
-            return False
+            return None
         for number in range(_PAGES):
             query: dict[str, str | int] = {
                 "asset_id": place.id,
@@ -97,17 +112,19 @@ class AirflowEvents:
                 "offset": number * _PAGE,
             }
             events = _listed(self._get("/api/v2/assets/events", query), "asset_events")
-            if any((event.get("extra") or {}).get("delivery") == delivery for event in events):
-                return True
-            if len(events) < _PAGE or all(int(event["id"]) <= after for event in events):
-                return False
+            for event in events:
+                extra = event.get("extra") or {}
+                if extra.get("delivery") == delivery:
+                    return StoredEvent(int(event["id"]), extra)
+            if len(events) < _PAGE or all(int(event["id"]) <= after or _is_before(event, since) for event in events):
+                return None
         raise PushRefusedError(
             f"{self.push.asset!r} has so many new events that nobody can say whether {delivery} is among them",
             hint="let no one else make events of this asset so often, or give the consumer an asset of its own",
         )
 
-    def tell(self, place: AssetPlace, key: str | None, extra: Mapping[str, object]) -> None:
-        """Make an event of the asset, with a partition key or without."""
+    def tell(self, place: AssetPlace, key: str | None, extra: Mapping[str, object]) -> int | None:
+        """Make an event of the asset, with a partition key or without; its number, if Airflow says it."""
         body = {"asset_id": place.id, "extra": extra, **({} if key is None else {"partition_key": key})}
         answer = self._authorized("POST", "/api/v2/assets/events", body)
         if answer.status_code >= 500:
@@ -115,6 +132,10 @@ class AirflowEvents:
                 f"Airflow at {self.push.url} answers {self._said(answer)}", hint="see the log of its API server"
             )
         self._check(answer)
+        try:
+            return int(json.loads(answer.content)["id"])
+        except (ValueError, KeyError, TypeError):
+            return None
 
     def _get(self, path: str, query: Mapping[str, str | int]) -> httpx.Response:
         try:
@@ -236,3 +257,12 @@ def _listed(answer: httpx.Response, name: str) -> list[dict[str, Any]]:
     if not isinstance(rows, list):
         raise PushRefusedError(f"the answer has no {name}", hint="see the URL: is it the API server of an Airflow 3?")
     return rows
+
+
+def _is_before(event: Mapping[str, Any], since: datetime | None) -> bool:
+    """Whether an event was surely made before an instant."""
+    try:
+        at = datetime.fromisoformat(str(event.get("timestamp")))
+    except ValueError:
+        return False
+    return since is not None and (at if at.tzinfo else at.replace(tzinfo=UTC)) < since - _SKEW

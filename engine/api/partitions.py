@@ -34,7 +34,7 @@ from engine.jobs import ids
 from engine.jobs.gates import GateTime
 from engine.jobs.late_rows import takes_late_rows
 from engine.jobs.partitions import Consumer, LateMode, first_bucket
-from engine.jobs.pushes import Push, Pushed
+from engine.jobs.pushes import Push, Pushed, PushState
 from engine.jobs.records import JobRecord
 from engine.jobs.time_buckets import TimeBuckets, check_buckets, check_instant
 from engine.store import late_batches, partitions, pipelines, pushes, versions
@@ -223,16 +223,20 @@ def _described(connection: Connection, context: Context, consumer: Consumer) -> 
 
 def _let_be_pushed(connection: Connection, consumer: Consumer, push: Push | None) -> None:
     """Let deliveries be pushed there from now on; asked again for the same place, the next one is tried at once. With
-    another login what is in doubt there stays so."""
-    before = pushes.find(connection, consumer)
+    another login, and after a time off, what is in doubt there stays so."""
+    before = pushes.find_last(connection, consumer)
     if push is None:
-        pushes.put(connection, consumer, None)
-    elif before is not None and before.push == push:
-        pushes.put(connection, consumer, replace(before, state=replace(before.state, due=None)))
+        if before is not None:
+            pushes.put(connection, consumer, replace(before, is_off=True))
+        return
+    is_there = before is not None and (before.push.url, before.push.asset) == (push.url, push.asset)
+    if before is None or not is_there:
+        pushes.put(connection, consumer, Pushed(push))
+    elif before.push == push:
+        pushes.put(connection, consumer, Pushed(push, replace(before.state, due=None)))
     else:
-        is_there = before is not None and (before.push.url, before.push.asset) == (push.url, push.asset)
-        doubt = before.state.doubt if before is not None and is_there else None
-        pushes.put(connection, consumer, Pushed(push).doubts(doubt))
+        state = PushState(doubt=before.state.doubt, newest=before.state.newest)
+        pushes.put(connection, consumer, Pushed(push, state))
 
 
 def _check_same(there: Consumer, wanted: Consumer, start: datetime | None) -> None:

@@ -11,12 +11,18 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from engine.api.airflow_events import AirflowEvents, Environ
+from engine.api.airflow_events import AirflowEvents, AssetPlace, Environ, StoredEvent
 from engine.api.context import Context
 from engine.api.partition_answers import delivery_id
 from engine.api.partition_deliveries import give
 from engine.delivery.faults import reach
-from engine.errors import EngineError, PartitionConsumerDiffersError, PartitionConsumerNotFoundError, PushUnclearError
+from engine.errors import (
+    EngineError,
+    PartitionConsumerDiffersError,
+    PartitionConsumerNotFoundError,
+    PushBehindError,
+    PushUnclearError,
+)
 from engine.instants import FAR_FUTURE
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.fault_points import PushPoint
@@ -55,6 +61,8 @@ class Pusher:
     open_airflow: OpenAirflow = AirflowEvents
     chance: Chance = random.random
     _airflow: AirflowEvents | None = None
+    _is_sure: bool = False
+    """Whether it was looked once, since this process began, which events Airflow has: the database may be older."""
 
     def step(self) -> datetime | None:
         """Push what is next. None when more may be due at once; else when to look again, unless the pipeline comes
@@ -101,17 +109,17 @@ class Pusher:
             return None
         if state.doubt is not None and (settled := self._settled(todo, state.doubt)) > self.context.clock():
             return settled
-        airflow, name = self._open(todo), delivery_id(todo.consumer, delivery.sequence)
+        airflow = self._open(todo)
         place = airflow.place()
-        doubt = state.doubt
-        if doubt is not None and doubt.sequence == delivery.sequence and airflow.has(place, name, doubt.after):
-            self._settle(todo, self.context.clock())
+        doubt = state.doubt if state.doubt is not None and state.doubt.sequence == delivery.sequence else None
+        if (stored := self._stored(todo, airflow, place, doubt)) is not None:
+            self._settle(todo, self.context.clock(), stored.id)
             return None
-        after = doubt.after if doubt is not None and doubt.sequence == delivery.sequence else place.newest
+        after = place.newest if doubt is None else doubt.after
         self._write(todo, todo.pushed.doubts(Doubt(delivery.sequence, after, self.context.clock())))
         reach(PushPoint.BEFORE_POST)
         try:
-            airflow.tell(place, key_of(delivery.bucket.start) if push.with_keys else None, _extra(todo))
+            event = airflow.tell(place, key_of(delivery.bucket.start) if push.with_keys else None, _extra(todo))
         except PushUnclearError:
             # a login may have come before it was posted, and the answer was waited for: it settles from now on
             self._write(todo, todo.pushed.doubts(Doubt(delivery.sequence, after, self.context.clock())))
@@ -120,9 +128,30 @@ class Pusher:
             self._write(todo, todo.pushed.doubts(None))
             raise
         reach(PushPoint.AFTER_POST)
-        self._settle(todo, self.context.clock())
+        self._settle(todo, self.context.clock(), event)
         reach(PushPoint.AFTER_ACK)
         return None
+
+    def _stored(
+        self, todo: _Next, airflow: AirflowEvents, place: AssetPlace, doubt: Doubt | None
+    ) -> StoredEvent | None:
+        """The event of the delivery, if there is one: of one that is in doubt, or of one that was pushed before the
+        database was restored from a backup, which knows less than Airflow."""
+        if doubt is None and self._is_sure:
+            return None
+        consumer, delivery, state = todo.consumer, todo.delivery, todo.pushed.state
+        after = doubt.after if doubt is not None else state.newest or 0
+        since = None if doubt is not None or state.newest is not None else state.pushed_at or consumer.created_at
+        stored = airflow.find(place, delivery_id(consumer, delivery.sequence), after, since)
+        if stored is not None and (told := _meant(stored.extra)) != _meant(_extra(todo)):
+            raise PushBehindError(
+                f"Airflow has an event of delivery {delivery.sequence} of {consumer.name!r} that tells of {told[1]} as "
+                f"{told[0]}: the control plane was restored from a backup, and tells something else now",
+                hint=f"look at the newest events of {todo.pushed.push.asset!r}, delete the consumer, and make it anew "
+                "with --start where it is to go on",
+            )
+        self._is_sure = self._is_sure or stored is None
+        return stored
 
     def _settled(self, todo: _Next, doubt: Doubt) -> datetime:
         """When what is in doubt is stored, or never will be: counted anew where the clock was set back since."""
@@ -143,7 +172,7 @@ class Pusher:
             secrets = pipeline_secrets.read(connection, self.context.database.vault, pipeline_id)
         return {**os.environ, **{f"{SECRET_PREFIX}{name}": value for name, value in secrets.items()}}
 
-    def _settle(self, todo: _Next, at: datetime | None) -> None:
+    def _settle(self, todo: _Next, at: datetime | None, event: int | None = None) -> None:
         """Acknowledge what Airflow has stored, or does not need."""
         with self.context.database.writing() as connection:
             consumer = _again(connection, todo)
@@ -152,7 +181,7 @@ class Pusher:
             if todo.pushed.state.failures >= _TOLD_AFTER and at is not None:
                 words = f"deliveries of {consumer.name!r} are pushed to {todo.pushed.push.url} again"
                 _tell(connection, consumer, at, "info", words)
-            pushes.put(connection, consumer, todo.pushed.succeeded(at))
+            pushes.put(connection, consumer, todo.pushed.succeeded(at, event))
 
     def _write(self, todo: _Next, pushed: Pushed) -> None:
         with self.context.database.writing() as connection:
@@ -190,6 +219,11 @@ def _tell(
     job_id = read_record(connection, consumer.pipeline_id).pipeline.job_id
     code, hint = (None, None) if error is None else (error.code, error.hint)
     events.add(connection, JobEvent(job_id, at, level, words, code, hint, who=CONTROL_PLANE))
+
+
+def _meant(extra: Mapping[str, object]) -> tuple[object, object]:
+    """What an event says of which bucket."""
+    return extra.get("kind"), extra.get("key")
 
 
 def _extra(todo: _Next) -> dict[str, object]:

@@ -7,7 +7,8 @@
       there is none                         12 is posted again
     not posted: Airflow is away             12 is in no doubt; the same pauses
 
-What is in doubt is written down before it is posted: a control plane that is killed looks before it posts again.
+What is in doubt is written down before it is posted: a control plane that is killed looks before it posts again. So
+does one whose database was restored from a backup, and knows of events up to 60 while there are some up to 70.
 """
 
 from __future__ import annotations
@@ -59,22 +60,27 @@ class PushState:
     due: datetime | None = None
     pushed_at: datetime | None = None
     doubt: Doubt | None = None
+    newest: int | None = None
+    """The newest event of the asset that is known to be of the consumer; None before the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """A consumer's push, and how it goes."""
+    """A consumer's push, and how it goes. One that is off is remembered: there may be something in doubt when it is
+    turned on again."""
 
     push: Push
     state: PushState = field(default_factory=PushState)
+    is_off: bool = False
 
     def doubts(self, doubt: Doubt | None) -> Pushed:
         """The same with this in doubt."""
         return replace(self, state=replace(self.state, doubt=doubt))
 
-    def succeeded(self, at: datetime | None) -> Pushed:
-        """Airflow has stored what was to be pushed; without an instant there was nothing to be stored."""
-        return replace(self, state=PushState(pushed_at=at or self.state.pushed_at))
+    def succeeded(self, at: datetime | None, event: int | None = None) -> Pushed:
+        """Airflow has stored what was to be pushed as this event; without an instant there was nothing to be stored."""
+        state = self.state
+        return replace(self, state=PushState(pushed_at=at or state.pushed_at, newest=event or state.newest))
 
     def failed(self, at: datetime, error: str, code: str, chance: Chance) -> Pushed:
         """It has failed once more; the next try is due after a longer pause, and of what is in doubt once that has

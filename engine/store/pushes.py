@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Table, Text, delete, select
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Table, Text, and_, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.jobs.partitions import Consumer
@@ -32,26 +32,32 @@ PUSHES = Table(
     Column("doubt_of", BigInteger),
     Column("doubt_after", BigInteger),
     Column("doubt_since", Instant),
+    Column("newest", BigInteger),
+    Column("is_off", Boolean, nullable=False),
 )
 
 
 def find(connection: Connection, consumer: Consumer) -> Pushed | None:
     """Where the deliveries of a consumer are pushed to; None when they are pulled."""
+    pushed = find_last(connection, consumer)
+    return None if pushed is None or pushed.is_off else pushed
+
+
+def find_last(connection: Connection, consumer: Consumer) -> Pushed | None:
+    """The same; of deliveries that are pulled by now, where they were pushed to last."""
     row = connection.execute(select(PUSHES).where(PUSHES.c.consumer_id == consumer.id)).mappings().one_or_none()
     return None if row is None else _from_row(row)
 
 
 def names(connection: Connection) -> Sequence[tuple[str, str]]:
     """The names of the consumers whose deliveries are pushed, and the pipelines that they follow."""
-    query = select(CONSUMERS.c.name, CONSUMERS.c.pipeline_id).join(PUSHES, PUSHES.c.consumer_id == CONSUMERS.c.id)
+    is_on = and_(PUSHES.c.consumer_id == CONSUMERS.c.id, PUSHES.c.is_off.is_(False))
+    query = select(CONSUMERS.c.name, CONSUMERS.c.pipeline_id).join(PUSHES, is_on)
     return [(row.name, row.pipeline_id) for row in connection.execute(query.order_by(CONSUMERS.c.name))]
 
 
-def put(connection: Connection, consumer: Consumer, pushed: Pushed | None) -> None:
+def put(connection: Connection, consumer: Consumer, pushed: Pushed) -> None:
     """Let the deliveries of a consumer be pushed there, or pulled."""
-    if pushed is None:
-        connection.execute(delete(PUSHES).where(PUSHES.c.consumer_id == consumer.id))
-        return
     row = {"consumer_id": consumer.id, **_row(pushed)}
     upsert = insert(PUSHES).values(row)
     connection.execute(upsert.on_conflict_do_update(index_elements=["consumer_id"], set_=_row(pushed)))
@@ -75,6 +81,8 @@ def _row(pushed: Pushed) -> dict[str, object]:
         "doubt_of": None if doubt is None else doubt.sequence,
         "doubt_after": None if doubt is None else doubt.after,
         "doubt_since": None if doubt is None else doubt.since,
+        "newest": state.newest,
+        "is_off": pushed.is_off,
     }
 
 
@@ -91,5 +99,6 @@ def _from_row(row: RowValues) -> Pushed:
         row["due"],
         row["pushed_at"],
         doubt,
+        row["newest"],
     )
-    return Pushed(push, state)
+    return Pushed(push, state, row["is_off"])

@@ -27,6 +27,8 @@ class StandInAirflow:
     """Whether it refuses a login as what checks bodies does, with the body."""
     valid: str = "token-1"
     logins: int = 0
+    listed: int = 0
+    """How often events were listed."""
     has_asset: bool = True
 
     @property
@@ -61,6 +63,7 @@ class StandInAirflow:
             return httpx.Response(200, json={"assets": [other, *([found] if self.has_asset else [])]})
         if self.cannot_list:
             return httpx.Response(500, text="Internal Server Error")
+        self.listed += 1
         offset, limit = int(request.url.params["offset"]), int(request.url.params["limit"])
         return httpx.Response(200, json={"asset_events": self.events[::-1][offset : offset + limit]})
 

@@ -178,6 +178,94 @@ def test_what_is_in_doubt_stays_so_with_another_login(hours: Pushing, monkeypatc
     assert hours.airflow.told == ["closed 00", "closed 01", "closed 02"]
 
 
+@pytest.mark.parametrize("fault", ["lost answer", "lost request"])
+def test_what_is_in_doubt_stays_so_over_a_time_in_which_it_is_pulled(hours: Pushing, fault: str) -> None:
+    hours.airflow.faults += ["", fault]
+    hours.push_all()
+    follow(hours.plane, push=None)
+    assert hours.pusher.step() == FAR_FUTURE
+    hours.start()
+
+    follow(hours.plane, push=PUSH)
+    assert hours.state["failures"] == 1
+    hours.wait_and_push()
+
+    assert hours.airflow.told == ["closed 00", "closed 01", "closed 02"]
+    assert hours.airflow.posted() == 3 + (fault == "lost request")
+
+
+def rows_of_pushes(plane: Plane) -> dict[str, list[dict[str, Any]]]:
+    """What a copy of the database has of consumers and what they were told."""
+    with plane.context.database.reading() as connection:
+        return {
+            name: [dict(row) for row in connection.exec_driver_sql(f"SELECT * FROM {name}").mappings()]
+            for name in ("certificates", "partition_consumers", "partition_deliveries", "partition_pushes")
+        }
+
+
+def restore(plane: Plane, copy: dict[str, list[dict[str, Any]]]) -> None:
+    """Bring it back."""
+    with plane.context.database.writing() as connection:
+        for name in reversed(copy):
+            connection.exec_driver_sql(f"DELETE FROM {name}")
+        for name, rows in copy.items():
+            for row in rows:
+                columns, marks = ", ".join(row), ", ".join("?" * len(row))
+                connection.exec_driver_sql(f"INSERT INTO {name} ({columns}) VALUES ({marks})", tuple(row.values()))
+
+
+@pytest.mark.parametrize("others", [0, 250])
+@pytest.mark.parametrize("pushed_before", [False, True])
+def test_a_control_plane_that_was_restored_from_a_backup_posts_nothing_twice(
+    hours: Pushing, others: int, pushed_before: bool
+) -> None:
+    if pushed_before:
+        hours.push_all()
+    copy = rows_of_pushes(hours.plane)
+    hours.push_all()
+    reach(hours.plane, 8, 305)
+    hours.push_all()
+    hours.airflow.events += [{"id": 6 + number, "extra": {}} for number in range(others)]
+    told = hours.airflow.posted()
+    restore(hours.plane, copy)
+    hours.start()
+
+    hours.push_all()
+    assert hours.airflow.posted() == told
+    reach(hours.plane, 9, 365)
+    hours.push_all()
+
+    ours = [event["extra"]["key"][11:13] for event in hours.airflow.events if event["extra"]]
+    assert ours == ["00", "01", "02", "03", "04", "05"]
+
+
+def test_after_a_restore_from_a_backup_nothing_else_is_told_under_the_name_of_what_was_told(hours: Pushing) -> None:
+    hours.push_all()
+    copy = rows_of_pushes(hours.plane)
+    reach(hours.plane, 8, 245)
+    hours.push_all()
+    restore(hours.plane, copy)
+    follow(hours.plane, late="reopen")
+    come(hours.plane, 9, 250, batch(9, [65]))
+    hours.start()
+
+    hours.push_all()
+
+    assert hours.airflow.told == ["closed 00", "closed 01", "closed 02", "closed 03"]
+    assert (hours.state["error_code"], hours.state["waiting"]) == ("partition.push_behind", 2)
+    assert "delete the consumer" in hours.state["error"]
+
+
+def test_events_are_listed_only_where_something_is_not_known(hours: Pushing) -> None:
+    hours.push_all()
+    hours.start()
+    reach(hours.plane, 8, 365)
+
+    hours.push_all()
+
+    assert (len(hours.airflow.told), hours.airflow.listed) == (6, 0)
+
+
 def test_what_is_in_doubt_waits_while_airflow_cannot_list_events(hours: Pushing) -> None:
     hours.airflow.faults += ["lost answer"]
     hours.airflow.cannot_list = True

@@ -38,6 +38,7 @@ from engine.store.migrations import (
     m0033_stored_objects,
     m0034_joined_late_batches,
     m0035_told_runs,
+    m0036_newest_pushes,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -76,4 +77,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0033_stored_objects.STATEMENTS,
     m0034_joined_late_batches.STATEMENTS,
     m0035_told_runs.STATEMENTS,
+    m0036_newest_pushes.STATEMENTS,
 )
