@@ -149,6 +149,34 @@ class ConsumerSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class PushSpec:
+    """An asset of an Airflow that gets an event for each delivery, and the names of the secrets to log in with."""
+
+    url: str
+    asset: str
+    with_keys: bool = True
+    username: str | None = None
+    password_secret: str | None = None
+    token_secret: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The part of a consumer that says it."""
+        parts: dict[str, Json] = {
+            "url": self.url,
+            "asset": self.asset,
+            "with_keys": self.with_keys,
+            "username": self.username,
+            "password": _secret(self.password_secret),
+            "token": _secret(self.token_secret),
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+
+def _secret(name: str | None) -> str | None:
+    return None if name is None else f"{{{{ secret:{name} }}}}"
+
+
+@dataclass(frozen=True, slots=True)
 class UpgradeWish:
     """Whether a script takes over the state of the one before it, and what may be given up of that."""
 
@@ -360,6 +388,12 @@ def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = tim
 def put_consumer(name: str, spec: ConsumerSpec) -> ApiCall[PartitionConsumer]:
     """Let there be a consumer of partitions; one that is there already goes on from where it is."""
     return ApiCall("PUT", _consumer(name), partial(read, PartitionConsumer), body=spec.to_json())
+
+
+def put_pushed_consumer(name: str, spec: ConsumerSpec, push: PushSpec | None) -> ApiCall[PartitionConsumer]:
+    """The same, and have its deliveries pushed there, or pulled."""
+    body = {**spec.to_json(), "push": None if push is None else push.to_json()}
+    return ApiCall("PUT", _consumer(name), partial(read, PartitionConsumer), body=body)
 
 
 def next_deliveries(name: str, limit: int, hold: timedelta = timedelta(0)) -> ApiCall[Deliveries]:

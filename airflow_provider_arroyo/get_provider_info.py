@@ -28,6 +28,7 @@ def get_provider_info() -> dict[str, Any]:
             "operators.fork",
             "operators.move",
             "operators.next_partition",
+            "operators.push_partitions",
             "operators.rehearse",
             "operators.reprocess",
             "operators.rescale",

@@ -324,6 +324,8 @@ class FakeControlPlane:
             self.consume(name, **request.body)
         if differs(self.consumers[name], request.body):
             return problem(409, "partition.differs", f"the consumer of partitions {name!r} follows other buckets")
+        if "push" in request.body:
+            self.consumers[name].body["push"] = request.body["push"]
         if request.body.get("late"):
             self.consumers[name].body["late"] = request.body["late"]
         return Answer(200, self.consumers[name].to_json())

@@ -31,6 +31,7 @@ _DEFAULTS = {
     "start": None,
     "until": None,
     "late": None,
+    "push": None,
 }
 
 
@@ -123,6 +124,7 @@ class FakeConsumer:
             "delivered": len(self.deliveries),
             "acked": self.acked,
             "closed_until": to_micros(self.closed_until),
+            "push": self.body["push"],
         }
 
     def told(self, delivery: FakeDelivery) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from airflow_provider_arroyo.notifications.arroyo import ArroyoNotifier
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.move import MoveOperator
 from airflow_provider_arroyo.operators.next_partition import NextPartitionOperator
+from airflow_provider_arroyo.operators.push_partitions import PushPartitionsOperator
 from airflow_provider_arroyo.operators.rehearse import RehearseOperator
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
@@ -38,6 +39,7 @@ TASKS = [
     StopStreamingJobOperator,
     DeletePipelineOperator,
     NextPartitionOperator,
+    PushPartitionsOperator,
     WatermarkSensor,
     CheckpointSensor,
     StreamingJobSensor,

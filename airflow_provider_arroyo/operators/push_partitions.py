@@ -1,0 +1,148 @@
+"""Have the control plane make an event of an asset of each bucket of event time that is complete, by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset, conf
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.calls import ConsumerSpec, GateTime, LateMode, PushSpec
+from airflow_provider_arroyo.operators.base import PipelineOperator
+from airflow_provider_arroyo.partitions import to_edge, to_length
+from airflow_provider_arroyo.secret_sources import NAME
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class PushPartitionsOperator(PipelineOperator):
+    """Have the control plane push each bucket of event time that is complete to Airflow, as an event of an asset.
+
+    The task asks for it and ends; from then on no task waits, no DAG runs for it, and there is no watcher. Each bucket
+    is one event, in order and once, over kills of the control plane and outages of Airflow. By default an event has the
+    start of the bucket as its partition key, and starts the DAGs on `PartitionedAssetTimetable(assets=partitions)`.
+
+    Asked again it goes on as it did, and what could not be pushed is tried at once. The asset is no outlet of the task:
+    that would make an event when the task ends, of no bucket.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param partitions: the asset that gets the events, which some DAG has to name.
+    :param every: how long a bucket is: `1 hour`, `15 minutes`, or a timedelta of whole seconds.
+    :param consumer: the name under which the control plane keeps how far this is (templated).
+    :param url: Airflow's API server as the control plane reaches it; by default `[api] base_url` (templated).
+    :param username: who logs in there, with `password_secret`; without one of them Airflow has to let everybody in
+        (templated).
+    :param password_secret: the name of the secret that is the password: one that the pipeline was deployed with, or
+        `ARROYO_SECRET_NAME` where the control plane is started.
+    :param token_secret: the name of the secret that is a token, instead of a user and a password.
+    :param with_keys: whether events have partition keys; those without start the DAGs that are scheduled on the asset.
+    :param push: False ends it: deliveries are pulled from then on. What is in doubt is remembered.
+    :param table: the sink that has to be complete; without it, all of them.
+    :param by: `input` or `output` time, as at a `WatermarkSensor`.
+    :param time_zone: whole days begin at midnight there.
+    :param offset: how much later each bucket begins.
+    :param start: an instant of the first bucket; without it, the oldest one that is not complete when this runs first
+        (templated).
+    :param until: buckets that end later are left out (templated).
+    :param late: `reopen` has a bucket told of once more, as `reopened`, when rows came late for it: into the table
+        of late rows. Without it a consumer that is there goes on as it did, and a new one ignores them.
+    """
+
+    template_fields: Sequence[str] = (
+        *PipelineOperator.template_fields,
+        "consumer",
+        "url",
+        "username",
+        "table",
+        "start",
+        "until",
+    )
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        partitions: Asset,
+        every: timedelta | str,
+        consumer: str,
+        url: str | None = None,
+        username: str | None = None,
+        password_secret: str | None = None,
+        token_secret: str | None = None,
+        with_keys: bool = True,
+        push: bool = True,
+        table: str | None = None,
+        by: GateTime = "input",
+        time_zone: str = "UTC",
+        offset: timedelta | str | None = None,
+        start: datetime | str | None = None,
+        until: datetime | str | None = None,
+        late: LateMode | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        if (username is None) != (password_secret is None) or (password_secret and token_secret):
+            raise ValueError("credentials are username with password_secret, or token_secret alone")
+        for secret in (password_secret, token_secret):
+            if secret is not None and not NAME.fullmatch(secret):  # not repeated: it may be the secret itself
+                raise ValueError("password_secret and token_secret are names of secrets, such as AIRFLOW")
+        self.partitions = partitions
+        self.every = every
+        self.consumer = consumer
+        self.url = url
+        self.username = username
+        self.password_secret = password_secret
+        self.token_secret = token_secret
+        self.with_keys = with_keys
+        self.push = push
+        self.table = table
+        self.by = by
+        self.time_zone = time_zone
+        self.offset = offset
+        self.start = start
+        self.until = until
+        self.late = late
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Ask for it."""
+        push = self._push() if self.push else None
+        consumer = self.send(calls.put_pushed_consumer(self.consumer, self._spec(), push))
+        self.note(context, consumer.pipeline_id)
+        where = f"are pushed to {self.partitions.uri} at {push.url}" if push else "are pulled"
+        self.log.info("The deliveries of consumer %s %s", consumer.name, where)
+        return {
+            "consumer": consumer.name,
+            "consumer_id": consumer.id,
+            "pipeline_id": consumer.pipeline_id,
+            "pushed_to": push and push.url,
+            "delivered": consumer.delivered,
+            "acked": consumer.acked,
+        }
+
+    def _push(self) -> PushSpec:
+        url = self.url or conf.get("api", "base_url", fallback="")
+        if not url:
+            raise ValueError(
+                "nobody knows where the control plane reaches Airflow: name it as url, or in [api] base_url"
+            )
+        return PushSpec(
+            url, self.partitions.uri, self.with_keys, self.username, self.password_secret, self.token_secret
+        )
+
+    def _spec(self) -> ConsumerSpec:
+        offset = None if self.offset is None else to_length(self.offset)
+        start, until = to_edge(self.start, "start"), to_edge(self.until, "until")
+        return ConsumerSpec(
+            self.pipeline,
+            to_length(self.every),
+            self.table,
+            self.by,
+            self.time_zone,
+            offset,
+            start,
+            until,
+            self.late,
+        )
