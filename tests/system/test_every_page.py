@@ -49,6 +49,7 @@ PAGES: tuple[tuple[str, str, Prepare], ...] = (
     ("#/pipelines/broken", ".problem", nothing),
     ("#/pipelines/nobody", ".problem", nothing),
     ("#/editor", ".sql-editor", nothing),
+    ("#/examples/sellers", ".node", nothing),
     (f"#/editor/{NAME}", ".node", nothing),
     (f"#/editor/{NAME}/fork", "h1", nothing),
     ("#/connections", "section[aria-label=Tables] li", nothing),
