@@ -40,13 +40,7 @@ def go_back_if_failed(context: Context, pipeline_id: str) -> None:
     if saved is None:
         return
     try:
-        with context.database.reading() as connection:
-            upgrade = versions.get(connection, record.pipeline.id, record.pipeline.version).upgrade
-        # the state of another pipeline is of another history, though nothing was committed in it
-        is_of_another = upgrade is not None and upgrade.is_fork
-        plan = plan_restore(context, record, saved, with_version=True, allow_replay=is_of_another)
-        if upgrade is not None and is_of_another:
-            plan = _with_own_version(context, plan, upgrade)
+        plan = plan_way_back(context, record, saved)
         with context.database.writing() as connection:
             current = read_record(connection, pipeline_id)
             if _to_go_back_to(connection, current) != saved:
@@ -58,6 +52,16 @@ def go_back_if_failed(context: Context, pipeline_id: str) -> None:
         _tell_once(context, _not_undone(context, record, saved, error))
         return
     context.changed(pipeline_id)
+
+
+def plan_way_back(context: Context, record: JobRecord, saved: Savepoint) -> RestorePlan:
+    """How a pipeline goes back to the state before its version, and to the query that it had then."""
+    with context.database.reading() as connection:
+        upgrade = versions.get(connection, record.pipeline.id, record.pipeline.version).upgrade
+    # the state of another pipeline is of another history, though nothing was committed in it
+    is_of_another = upgrade is not None and upgrade.is_fork
+    plan = plan_restore(context, record, saved, with_version=True, allow_replay=is_of_another)
+    return _with_own_version(context, plan, upgrade) if upgrade is not None and is_of_another else plan
 
 
 def reasons_not_undone(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, str]:

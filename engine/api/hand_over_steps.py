@@ -26,8 +26,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from engine.api.context import Context
+from engine.api.go_back import plan_way_back
 from engine.api.hand_over_plans import plan_hand_over
-from engine.api.savepoints import take_due
+from engine.api.late_switches import EndIt, GoBack, StopIt, SwitchAction, WaitFor, follow, follow_stopped
+from engine.api.savepoints import settle_taken, take_due
 from engine.checkpoints.manifest import read_manifest
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineNotFoundError
@@ -53,6 +55,7 @@ LONGEST_MEETING = timedelta(minutes=15)
 _CLOSE = timedelta(seconds=20)
 """A copy that is where the original was so long ago has caught up."""
 _RUNS = State.RUNNING
+_STOPS_IT = f"{CONTROL_PLANE}, for a hand-over"
 
 
 @dataclass(slots=True)
@@ -270,9 +273,40 @@ class HandOvers:
         take_due(context, row.origin_id)  # the state before, which is saved before anything is put in its place
 
     def _follow(self, pair: _Pair) -> None:
-        status = pair.origin.status
-        if status.version == pair.row.new_version and status.progress.epoch is not None:
-            self._to(pair, "over")
+        """See the original to its first epoch with the other state, or to whatever end there is without one."""
+        row, origin, action = pair.row, pair.origin, self._decide(pair)
+        match action:
+            case WaitFor(None):
+                pass
+            case WaitFor(str(what)):
+                self._tell(pair, what)
+            case StopIt(why):
+                self._to(pair, "switching", why, origin=_stopping(origin, self.context))
+            case EndIt(told):
+                self._to(pair, "over", told, origin=_running(origin) if _is_stopped_for_it(origin) else None)
+            case GoBack(saved, why):
+                plan = plan_way_back(self.context, origin, saved)
+                with self.context.database.writing() as connection:
+                    if not _is_current(connection, row):
+                        return
+                    back = plan.ask(connection, read_record(connection, row.origin_id))
+                    back = replace(back, stop="none", stop_request=None)
+                    pipelines.update(connection, back, hands_over=True)
+                    self._put(connection, pair, "given_up", told=why)
+                self._done(pair, "given_up")
+
+    def _decide(self, pair: _Pair) -> SwitchAction:
+        row, origin, context = pair.row, pair.origin, self.context
+        if not _is_stopped_for_it(origin):
+            return follow(row, origin, context.clock(), _because(origin))
+        if not self._rests(origin):
+            return WaitFor()
+        settle_taken(context, row.origin_id)
+        with context.database.reading() as connection:
+            upgrade = versions.get(connection, row.origin_id, origin.pipeline.version).upgrade
+            wanted = None if upgrade is None else upgrade.savepoint_id
+            saved = None if wanted is None else savepoints.find(connection, row.origin_id, wanted)
+        return follow_stopped(row, origin, self._standings(pair)[1], saved, _because(origin))
 
     def _pass_secrets_on(self, connection: Connection, row: Reprocessing) -> None:
         vault, now = self.context.database.vault, self.context.clock()
@@ -360,8 +394,10 @@ class HandOvers:
         )
         reprocessings.put(connection, put)
         message = _EVENTS[step].format(copy=pair.copy.pipeline.name, origin=pair.origin.pipeline.name, why=told)
+        if told and step != "given_up":
+            message = f"{message}; {told}"
         for record in (pair.origin, pair.copy):
-            level = "warn" if step == "given_up" else "info"
+            level = "warn" if told else "info"
             event = JobEvent(record.status.job_id, now, level, message, who=row.asked_by or CONTROL_PLANE)
             events.add(connection, event)
 
@@ -501,11 +537,13 @@ def _is_current(connection: Connection, row: Reprocessing) -> bool:
 
 
 def _stopping(record: JobRecord, context: Context) -> Pipeline:
-    return replace(
-        record.pipeline,
-        stop="checkpoint",
-        stop_request=StopRequest(f"{CONTROL_PLANE}, for a hand-over", context.clock()),
-    )
+    return replace(record.pipeline, stop="checkpoint", stop_request=StopRequest(_STOPS_IT, context.clock()))
+
+
+def _is_stopped_for_it(record: JobRecord) -> bool:
+    """Whether it is the hand-over that has it stop, and not somebody."""
+    request = record.pipeline.stop_request
+    return record.pipeline.stop != "none" and request is not None and request.by == _STOPS_IT
 
 
 def _running(record: JobRecord) -> Pipeline:

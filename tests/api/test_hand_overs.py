@@ -12,6 +12,7 @@ import pytest
 
 from engine.api import hand_over_steps
 from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
+from engine.api.late_switches import LONGEST_SWITCH
 from engine.api.savepoints import take_due
 from engine.cli import main
 from engine.errors import TargetTakenError
@@ -20,6 +21,7 @@ from engine.jobs.observe import Process
 from engine.jobs.spec import ShownUpgrade, Spec
 from engine.jobs.status import Run
 from engine.sink_prefix import without_prefix, writing_under
+from engine.store import savepoints
 from tests.api.conftest import TOKEN, Plane, report
 from tests.api.stand_in_server import StandInServer
 from tests.system.conftest import until
@@ -476,6 +478,103 @@ def test_an_original_that_fails_with_the_other_state_goes_back_to_its_own(two: T
     assert two.plane.runner.launched[-1].upgrade is None
     assert two.plane.get("/pipelines/orders")["version"] == 3
     assert two.plane.state("orders-again") == "Stopped"
+
+
+def late(two: Two, *, is_saved: bool = True) -> Two:
+    """The original has been given the state of the copy, and its starts are in vain for a quarter of an hour."""
+    asked(two).to_the_switch()
+    assert two.look() == "switching"
+    two.saved()
+    two.plane.settle()
+    if is_saved:
+        two.plane.save_before(two.plane.runner.launched[-1])
+    two.fails("orders", "Recovering", "outage")
+    assert two.look() == "switching"
+    told = "orders is Recovering (sql.error: it is wrong; mend it)"
+    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == told
+    two.plane.now += LONGEST_SWITCH + timedelta(seconds=1)
+    return two
+
+
+def shown(two: Two) -> str:
+    return str(two.plane.get("/pipelines/orders-again/hand-over")["waits_for"])
+
+
+def test_an_original_that_comes_to_no_epoch_with_the_other_state_stops_and_goes_back_to_its_own(two: Two) -> None:
+    late(two)
+    before = two.plane.runner.restored[-1].save_as
+
+    assert two.look() == "switching"
+    assert "it stops, to go back to its own state" in shown(two)
+    assert two.plane.state("orders") == "Stopped"
+    assert two.look() == "given_up"
+
+    assert "it goes back to its own query and state" in shown(two)
+    two.plane.settle()
+    restore = two.plane.runner.restored[-1]
+    assert (restore.savepoint_id, restore.of_pipeline) == (before, None)
+    two.starts("orders")
+    assert two.plane.runner.launched[-1].upgrade is None
+    assert (two.plane.state("orders"), two.plane.state("orders-again")) == ("Running", "Stopped")
+    events = [event["message"] for event in two.plane.get("/pipelines/orders/events")["data"]]
+    assert any("is given up: orders has come to no epoch in 15 minutes" in message for message in events)
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_an_original_that_may_have_written_with_the_other_state_or_has_no_other_goes_on_with_it(
+    two: Two, is_saved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late(two)
+    assert two.look() == "switching"
+    if is_saved:
+        two.meetings.at["orders"] = Stand(80, planned=90)
+        why = "since its sinks may have an epoch of that"
+    else:
+        find = savepoints.find
+        monkeypatch.setattr(
+            savepoints,
+            "find",
+            lambda *args: replace(find(*args), state="failed", failure_message="no room"),  # type: ignore[type-var]
+        )
+        why = "since its own is not: no room"
+
+    assert two.look() == "over"
+
+    assert why in shown(two)
+    two.starts("orders")
+    assert two.plane.get("/pipelines/orders")["version"] == 2
+
+
+def test_an_original_that_is_up_and_finds_nothing_to_read_has_taken_over(two: Two) -> None:
+    asked(two).to_the_switch()
+    assert two.look() == "switching"
+    two.saved()
+    two.plane.settle()
+    two.plane.come_up()
+    assert two.look() == "switching"
+    two.plane.now += LONGEST_SWITCH + timedelta(seconds=1)
+
+    assert two.look() == "over"
+
+    assert shown(two) == "orders is up, and has found nothing to read in 15 minutes"
+    assert two.plane.state("orders") == "Running"
+
+
+def test_a_first_epoch_that_comes_while_the_original_stops_to_go_back_is_the_end_of_the_hand_over(two: Two) -> None:
+    asked(two).to_the_switch()
+    assert two.look() == "switching"
+    two.saved()
+    two.plane.settle()
+    two.plane.now += LONGEST_SWITCH + timedelta(seconds=1)
+    assert two.look() == "switching"
+    assert two.look() == "switching", "its driver lives"
+    two.plane.call("heartbeat", {"state": "running", "reports": [report(3, 1)]})
+    two.ends("orders", 84)
+
+    assert two.look() == "over"
+
+    two.starts("orders")
+    assert (two.plane.get("/pipelines/orders")["version"], shown(two)) == (2, "None")
 
 
 def test_what_is_in_the_way_only_when_both_stand_still_gives_it_up_and_both_go_on(
