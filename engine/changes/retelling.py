@@ -46,6 +46,12 @@ def can_tell(program: Program, operator: Operator) -> bool:
     return _piece_of(program, operator) is not None
 
 
+def tells_the_same(before: Program, old: Operator, after: Program, new: Operator, reset: frozenset[str]) -> bool:
+    """Whether the rows of an aggregate come to the same tables by both scripts, and none of these begins anew."""
+    written = _written(before, old, Consent(reset=reset))
+    return bool(written) and written == _written(after, new, Consent(reset=reset))
+
+
 def _written(program: Program, operator: Operator, consent: Consent) -> frozenset[str]:
     """The tables that get the rows of an aggregate as its branch releases them; none where anything else is done with
     them, or where one of these begins anew."""

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from engine.changes.accepted import Wording, why_not
 from engine.changes.compare import compare
 from engine.changes.fork import plan_fork
-from engine.changes.retelling import can_tell
+from engine.changes.retelling import can_tell, tells_the_same
 from engine.changes.show import show
 from engine.changes.verdict import UpgradePlan
 from engine.checkpoints import spark_log
@@ -94,7 +94,7 @@ def take_over(
     counting_starts(program, start_from, begun_after(begun_tables(paths.checkpoint), plan.dropped_sources))
     if is_begun_for_good(paths, before, held.lineage):
         finish(before)
-    retellings = _retellings(paths, program, plan)
+    retellings = retellings_of(paths, before, program, plan, frozenset(upgrade.reset))
     save_before(paths, upgrade, clock)
     with scratch(paths) as folder:
         skeleton = folder / "checkpoint"
@@ -122,9 +122,12 @@ def take_over(
     return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)
 
 
-def _retellings(paths: StatePaths, program: Program, plan: UpgradePlan) -> Mapping[int, Retelling]:
+def retellings_of(
+    paths: StatePaths, before: Program, program: Program, plan: UpgradePlan, reset: frozenset[str]
+) -> Mapping[int, Retelling]:
     """What is to be told anew from the next epoch on. What the query before has not told yet goes on to be told: its
-    sinks have what the one before that has written."""
+    sinks have what the one before that has written. Refused where these are not the sinks of the new query, which
+    would be told that rows are gone which they have not had, while those that have them would not."""
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None:
         return {}
@@ -138,6 +141,13 @@ def _retellings(paths: StatePaths, program: Program, plan: UpgradePlan) -> Mappi
                     "the query before has changed a condition, and has not committed an epoch since, in which its "
                     "sinks would have been told what that lets out",
                     hint="go back to the query before that, or let this one commit an epoch first",
+                )
+            if not tells_the_same(before, before.operators[old], program, program.operators[number], reset):
+                tables = ", ".join(sorted(before.operators[old].sinks))
+                raise StateNotKeptError(
+                    f"the query before has changed a condition, and has not committed an epoch since, in which {tables}"
+                    " would have been told what that lets out; this one writes its rows elsewhere",
+                    hint="go back to the query before that, or let one that writes there commit an epoch first",
                 )
             retellings[number] = pending[old]
     return retellings

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from engine.changes.compare import compare
+from engine.checkpoints.forms import write_forms
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import read_manifest
 from engine.compile import compile_script
 from engine.delivery.manifests import EpochManifest, decide_manifest
+from engine.errors import StateNotKeptError
+from engine.plan.forms import Form
+from engine.plan.nodes import Retelling
 from engine.spark.run_spec import StateUpgrade
-from engine.spark.take_over import is_begun_for_good, save_before
+from engine.spark.take_over import is_begun_for_good, retellings_of, save_before
 from engine.spark.targets import sink_directory
 from tests.checkpoints.conftest import clock, paths
 
@@ -56,3 +61,45 @@ def test_a_state_is_saved_as_that_of_a_version_only_if_it_is_of_its_plan(
     save_before(paths, wish, clock)
 
     assert read_manifest(paths.savepoints / "sp_1").origin.version == version
+
+
+GROUPS = """
+CREATE TABLE clicks (at TIMESTAMP NOT NULL, user TEXT, n BIGINT)
+WITH (connector = 'kafka', bootstrap_servers = 'k:9092', topic = 'clicks', format = 'json', type = 'source');
+CREATE TABLE out (user TEXT, c BIGINT) WITH ({kafka}, topic = 'out');
+CREATE TABLE more (user TEXT, c BIGINT) WITH ({kafka}, topic = 'more');
+CREATE VIEW busy AS SELECT user, count(*) AS c FROM clicks GROUP BY user HAVING count(*) > {least};
+""".replace("{kafka}", "connector = 'kafka', type = 'sink', bootstrap_servers = 'b:1', format = 'debezium_json'")
+OUT, MORE = "INSERT INTO out SELECT user, c FROM busy;", "INSERT INTO more SELECT user, c FROM busy;"
+PENDING = Retelling("first", "(c1 > 1)", 4)
+
+
+def retold(folder: Path, inserts: str, least: int, epoch: int, reset: frozenset[str]) -> list[Retelling]:
+    """What a further query is to tell, of whose two predecessors the second has changed a condition at epoch 3."""
+    checkpoint = StatePaths(folder).checkpoint
+    (checkpoint / "commits").mkdir(parents=True)
+    (checkpoint / "commits" / str(epoch)).touch()
+    write_forms(checkpoint, {0: Form(None, retelling=PENDING)})
+    before, after = compile_script(GROUPS.format(least=3) + OUT), compile_script(GROUPS.format(least=least) + inserts)
+    plan = compare(before, after, reset=sorted(reset))
+    return list(retellings_of(StatePaths(folder), before, after, plan, reset).values())
+
+
+@pytest.mark.parametrize("least", [3, 5])
+def test_what_the_query_before_has_not_told_is_told_by_the_next_one_where_it_writes_to_the_same_tables(
+    least: int, tmp_path: Path
+) -> None:
+    assert retold(tmp_path, OUT, least, 3, frozenset()) == [PENDING]
+
+
+@pytest.mark.parametrize(("inserts", "reset"), [(MORE, set()), (OUT + MORE, set()), (OUT, {"out"})])
+@pytest.mark.parametrize("least", [3, 5])
+def test_a_query_that_writes_elsewhere_is_refused_until_the_one_before_has_told_what_it_lets_out(
+    inserts: str, reset: set[str], least: int, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        StateNotKeptError, match="in which out would have been told what that lets out; this one writes"
+    ):
+        retold(tmp_path / "pending", inserts, least, 3, frozenset(reset))
+
+    assert PENDING not in retold(tmp_path / "told", inserts, least, 4, frozenset(reset))
