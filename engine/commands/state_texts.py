@@ -51,8 +51,9 @@ def listing_text(listing: Shown) -> str:
 
 def diagnosis_text(diagnosis: Diagnosis, explains: bool) -> str:
     """What is wrong, a line each, and what it means and the way out when that is to be explained."""
+    left = [f"left: {sink}" for sink in diagnosis.left] if explains else []
     if not diagnosis.damages:
-        return f"{diagnosis.directory} is whole"
+        return "\n".join([f"{diagnosis.directory} is whole", *left])
     lines = []
     for damage in diagnosis.damages:
         lines.append(f"{damage.code}: {damage}")
@@ -60,7 +61,7 @@ def diagnosis_text(diagnosis: Diagnosis, explains: bool) -> str:
             about = damage.kind.value
             lines += [f"    it means: {about.meaning}", f"    way out: {about.way_out}"]
     if explains:
-        lines += ["", diagnosis.advice]
+        lines += ["", diagnosis.advice, *left]
     return "\n".join(lines)
 
 

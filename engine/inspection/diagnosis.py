@@ -10,6 +10,7 @@ from engine.checkpoints.savepoints import list_savepoints
 from engine.inspection.damage import Damage
 from engine.inspection.epochs import is_savepoint
 from engine.inspection.find import find_damage
+from engine.inspection.left_sinks import LeftSink, left_sinks
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Diagnosis:
     damages: tuple[Damage, ...]
     sound: str | None = None
     epoch: int | None = None
+    left: tuple[LeftSink, ...] = ()
+    """What sinks have left here that are not written any more, which is no damage."""
 
     @property
     def advice(self) -> str:
@@ -52,17 +55,19 @@ class Diagnosis:
             ],
             "savepoint": self.sound,
             "savepoint_epoch": self.epoch,
+            "left": [sink.to_json() for sink in self.left],
         }
 
 
 def diagnose(directory: Path, *, reads_rows: bool = False) -> Diagnosis:
     """Say what is wrong; where anything is, savepoints are verified, the newest first, until one is whole."""
     damages = tuple(find_damage(directory, reads_rows=reads_rows))
+    left = () if is_savepoint(directory) else tuple(left_sinks(StatePaths(directory)))
     if not damages:
-        return Diagnosis(directory, ())
+        return Diagnosis(directory, (), left=left)
     state = directory.absolute().parents[1] if is_savepoint(directory) else directory
     for manifest in reversed(list_savepoints(state)):
         folder = StatePaths(state).savepoints / manifest.id
         if folder.absolute() != directory.absolute() and folder.is_dir() and not find_damage(folder):
-            return Diagnosis(directory, damages, manifest.id, manifest.epoch)
-    return Diagnosis(directory, damages)
+            return Diagnosis(directory, damages, manifest.id, manifest.epoch, left)
+    return Diagnosis(directory, damages, left=left)

@@ -11,8 +11,13 @@ import pytest
 from engine.api.plan_upgrade import check_sinks, plan_upgrade
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.commands.state_texts import diagnosis_text
 from engine.delivery.ledger import LedgerEntry
+from engine.delivery.manifests import EpochManifest, decide_manifest
+from engine.delivery.rolling import OpenFile
+from engine.delivery.segments import Segment
 from engine.errors import LeftSinkError
+from engine.inspection.diagnosis import diagnose
 from engine.jobs.spec import Upgrade
 from engine.spark.targets import sink_directory
 from tests.inspection.conftest import Kept
@@ -55,3 +60,44 @@ def test_what_is_brought_back_is_asked_for_the_history_that_it_begins_from(kept:
     check_sinks(state, NEW, (), (Lineage("left", ((known.id, 1),)), 2))
     with pytest.raises(LeftSinkError, match="copies"):
         check_sinks(state, NEW, (), (known, 1))
+
+
+def open_file(state: Path, epoch: int) -> None:
+    """What copies had left open after an epoch, and the segment that this is made of."""
+    folder = sink_directory(state, "copies")
+    segment = Segment("segments/000000000003-left/00000-a", 120, 4, "")
+    (folder / segment.path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / segment.path).write_text("rows")
+    decide_manifest(folder, EpochManifest("left", epoch, "", 1, (), (OpenFile("", 0, 1, (segment,)),)))
+
+
+def test_the_doctor_says_what_a_sink_has_left_that_is_not_written_any_more(kept: Kept) -> None:
+    state = kept("updating_joins")
+    assert diagnose(state).left == ()
+    written(state, ("left", 2), ("left", 3))
+    open_file(state, 3)
+
+    diagnosis = diagnose(state)
+
+    (left,) = diagnosis.left
+    assert (left.name, left.epoch, left.open_files, left.open_rows) == ("copies", 3, 1, 120)
+    assert (left.segments, left.bytes, left.undecided, left.unknown) == (1, 4, None, None)
+    told = diagnosis_text(diagnosis, explains=True)
+    assert told.startswith(f"{state} is whole")
+    assert "120 rows of 1 files that it had left open are never published; 1 segments of 4 bytes lie in" in told
+    assert diagnosis_text(diagnosis, explains=False) == f"{state} is whole"
+    assert diagnosis.to_json()["left"] == [left.to_json()]
+
+
+def test_an_epoch_of_which_only_the_target_knows_is_said_and_so_is_what_cannot_be_read(kept: Kept) -> None:
+    state = kept("updating_joins")
+    written(state, ("left", 2))
+    open_file(state, 3)
+    assert [left.undecided for left in diagnose(state).left] == [3]
+    assert "epoch 3 was to be written, and only its target can tell" in str(diagnose(state).left[0])
+
+    (sink_directory(state, "copies") / "manifests" / "000000000003-left.json").write_text("{")
+
+    (left,) = diagnose(state).left
+    assert left.unknown is not None
+    assert (left.segments, left.undecided) == (1, None)
