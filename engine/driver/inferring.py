@@ -68,7 +68,7 @@ def _from_records(order: ProbeOrder, known: Connections, *, is_change: bool) -> 
         looked = f"none of the first {found.strangers} records is a JSON object" if found.strangers else "it is empty"
         raise SchemaUnknownError(f"no columns can be found out: {looked}", hint="list them by hand")
     columns: Columns = [(name, kind, True) for name, kind in found.columns]
-    words = [f"{len(columns)} columns, from {found.records} records"]
+    words = [f"{_counted(len(columns), 'column')}, from {_counted(found.records, 'record')}"]
     if found.guessed:
         words.append(f"only NULL was seen of {_names(found.guessed)}")
     if is_change:
@@ -142,7 +142,7 @@ def _from_parquet(order: ProbeOrder, known: Connections) -> ProbeResult:
     columns: Columns = [(name, kind, nullable) for name, kind, nullable in kinds if kind is not None]
     left_out = [name for name, kind, _ in kinds if kind is None]
     _checked(order, known, columns)
-    words = [f"{len(columns)} columns, as {name or options.path} has them"]
+    words = [f"{_counted(len(columns), 'column')}, as {name or options.path} has them"]
     if left_out:
         words.append(f"there is no type for {_names(left_out)}")
     return _result(columns, words)
@@ -168,7 +168,7 @@ def _from_avro(order: ProbeOrder, known: Connections) -> ProbeResult:
     fields, left_out = columns_of(str(text))
     columns: Columns = [(field.name, field.type, field.nullable) for field in fields]
     _checked(order, known, columns)
-    words = [f"{len(columns)} columns, as {place} has them"]
+    words = [f"{_counted(len(columns), 'column')}, as {place} has them"]
     if left_out:
         words.append(f"there is no type for {_names(left_out)}")
     return _result(columns, words)
@@ -211,6 +211,10 @@ def _listed(columns: Columns) -> str:
 
 def _result(columns: Columns, words: list[str]) -> ProbeResult:
     return ProbeResult("; ".join(words), columns=tuple((name, str(kind), nullable) for name, kind, nullable in columns))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _names(names: Iterable[str]) -> str:

@@ -58,7 +58,7 @@ def test_only_the_first_records_are_looked_at(plane: Plane, tmp_path: Path) -> N
 
     found = ask(plane, "POST", PATH, of_file(path))
 
-    assert found["message"] == "1 columns, from 1000 records"
+    assert found["message"] == "1 column, from 1000 records"
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,14 @@ from engine.connectors.newest import newest_rows
 from tests.api.conftest import Plane
 from tests.api.test_stored_tables import use
 
-QUERY = """CREATE TABLE orders (id BIGINT NOT NULL, "the name" TEXT, at TIMESTAMP) WITH (
+QUERY = """CREATE TABLE orders (id BIGINT NOT NULL, "it's named" TEXT, at TIMESTAMP) WITH (
   connector = 'filesystem', type = 'source', path = '{0}/in', format = 'json',
   bad_data = 'dead_letter', 'dead_letter.table' = 'rejected');
 CREATE TABLE rejected (source TEXT, error TEXT, record TEXT)
   WITH (connector = 'filesystem', type = 'sink', path = '{0}/rejected', format = 'json');
 CREATE TABLE good WITH (connector = 'filesystem', type = 'sink', path = '{0}/good', format = 'parquet');
 CREATE TABLE elsewhere WITH (connector = 'blackhole', type = 'sink');
-INSERT INTO good SELECT id, "the name" FROM orders;
+INSERT INTO good SELECT id, "it's named" FROM orders;
 INSERT INTO elsewhere SELECT id FROM orders;
 """
 
@@ -74,7 +74,7 @@ def test_dead_letters_come_with_a_script_that_reads_them_again(written: Plane, t
 
     assert (shown["role"], shown["data"]) == ("dead letters", [letter])
     program = compile_script(shown["replay"])
-    assert program.writes[0].schema.names == ("id", "the name", "at", "record")
+    assert program.writes[0].schema.names == ("id", "it's named", "at", "record")
     assert str(tmp_path / "rejected") in shown["replay"]
 
 

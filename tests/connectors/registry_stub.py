@@ -31,11 +31,21 @@ class Handler(BaseHTTPRequestHandler):
         return self.path.partition("?")[0]
 
     def do_GET(self) -> None:
+        if self._path.endswith("/versions/latest"):
+            self._newest(self._path.removesuffix("/latest"))
+            return
         number = int(self._path.rsplit("/", 1)[1])
         if number <= len(self.server.registered):
             self._answer(200, {"schema": self.server.registered[number - 1][2]})
         else:
             self._answer(404, {"error_code": 40403, "message": "Schema not found"})
+
+    def _newest(self, subject: str) -> None:
+        texts = [text for path, _, text in self.server.registered if path == subject]
+        if texts:
+            self._answer(200, {"subject": subject, "id": len(texts), "version": len(texts), "schema": texts[-1]})
+        else:
+            self._answer(404, {"error_code": 40401, "message": "Subject not found"})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -45,6 +45,16 @@ def test_a_schema_is_registered_and_found_and_asked_for_once(stub: Stub) -> None
     assert "sesame" not in repr(registry)
 
 
+def test_the_newest_schema_of_a_subject_is_found(stub: Stub) -> None:
+    registry = ask(stub)
+    for text in ("{}", '{"a": 1}'):
+        registry.register("a/b-value", "AVRO", text)
+
+    assert registry.newest_of("a/b-value") == '{"a": 1}'
+    with pytest.raises(SchemaRefusedError, match="404 Subject not found"):
+        registry.newest_of("c-value")
+
+
 def test_refusals_are_reported(stub: Stub) -> None:
     with pytest.raises(SchemaRefusedError, match="404 Schema not found"):
         ask(stub).schema_of(5)

@@ -3,6 +3,7 @@ the browser's console, and no request may go elsewhere."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -31,6 +32,15 @@ CREATE TABLE out (at TIMESTAMP, auction BIGINT, bids BIGINT) WITH (connector = '
 INSERT INTO out SELECT w.end, auction, bids FROM (
   SELECT tumble(INTERVAL '1 minute') AS w, bid.auction AS auction, count(*) AS bids
   FROM bids WHERE bid IS NOT NULL GROUP BY 1, 2);
+"""
+
+LETTERS = """CREATE TABLE orders (id BIGINT NOT NULL) WITH (
+  connector = 'filesystem', type = 'source', path = '{folder}/in', format = 'json',
+  bad_data = 'dead_letter', 'dead_letter.table' = 'rejected');
+CREATE TABLE rejected (source TEXT, error TEXT, record TEXT)
+WITH (connector = 'filesystem', type = 'sink', path = '{folder}/rejected', format = 'json');
+CREATE TABLE good WITH (connector = 'filesystem', type = 'sink', path = '{folder}/good', format = 'parquet');
+INSERT INTO good SELECT id FROM orders;
 """
 
 
@@ -349,7 +359,9 @@ def test_a_table_is_tried_kept_used_and_deleted(visit: Visit, shared: Served, tm
     page.get_by_label("path (required)").fill(str(lines))
     page.get_by_label("type (required)").select_option("source")
     page.get_by_label("Format").select_option("json")
-    page.get_by_label("Columns").fill("n BIGINT")
+    page.get_by_role("button", name="Find out the columns").click()
+    expect(page.get_by_text("1 column, from 1 record")).to_be_visible(timeout=60_000)
+    expect(page.get_by_label("Columns", exact=True)).to_have_value('"n" BIGINT')
 
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.get_by_text("it can be read, and has 1 partition")).to_be_visible(timeout=30_000)
@@ -362,3 +374,50 @@ def test_a_table_is_tried_kept_used_and_deleted(visit: Visit, shared: Served, tm
     page.get_by_role("button", name="Delete kept_lines").click()
     page.get_by_role("button", name="Delete kept_lines for good").click()
     expect(page.get_by_text("No table is kept.")).to_be_visible()
+
+
+def test_a_function_is_looked_at_while_it_is_typed_and_kept(visit: Visit, shared: Served) -> None:
+    page = visit.enter()
+    visit.go("#/connections")
+    page.get_by_role("button", name="New function").click()
+    form = page.get_by_role("form", name="New function")
+    expect(form.get_by_text("Nothing is wrong with shout.")).to_be_visible()
+    form.get_by_label("Python").fill(
+        f"# {SCRIPT}\nfrom engine.udf import udf\n\n@udf\ndef loud(text):\n    return text\n"
+    )
+    expect(form.get_by_role("listitem").first).to_contain_text("no type hint")
+    expect(form.get_by_role("button", name="Keep the function")).to_be_disabled()
+    form.get_by_label("Python").fill(
+        "from engine.udf import udf\n\n@udf\ndef loud(text: str) -> str:\n    return text\n"
+    )
+    form.get_by_label("What it is for").fill(HOSTILE[0])
+    form.get_by_role("button", name="Keep the function").click()
+
+    expect(page.get_by_role("region", name="Functions")).to_contain_text(HOSTILE[0])
+    query = "CREATE TABLE n WITH (connector = 'impulse', event_rate = 5); SELECT loud('a') FROM n"
+    verdict: Any = shared.client.send("POST", "/pipelines/validate_query", {"query": query})
+    assert verdict["errors"] == []
+    page.get_by_role("button", name="Delete loud", exact=True).click()
+    page.get_by_role("button", name="Delete loud for good").click()
+    expect(page.get_by_text("No function is kept.")).to_be_visible()
+
+
+def test_dead_letters_are_seen_with_what_is_wrong_and_read_again(visit: Visit, shared: Served, tmp_path: Path) -> None:
+    shared.deploy("with-letters", query=LETTERS.format(folder=tmp_path))
+    rejected = tmp_path / "rejected"
+    rejected.mkdir()
+    letters = [{"source": "orders", "error": text, "record": f"{{{text}"} for text in HOSTILE]
+    (rejected / "a.json").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
+    page = visit.enter()
+    visit.go("#/pipelines/with-letters/output")
+    page.get_by_label("Table").select_option("rejected")
+    expect(page.get_by_label("Table")).to_contain_text("rejected: dead letters of orders")
+    for text in HOSTILE[:-1]:
+        expect(page.get_by_role("cell", name=text, exact=True)).to_be_visible()
+    page.get_by_role("button", name=f"Row {len(HOSTILE)} as a whole").click()
+    expect(page.locator(".whole-row").get_by_text(HOSTILE[-1], exact=True)).to_be_visible()
+    page.get_by_role("button", name="Replay these as SQL").click()
+
+    expect(page.locator(".cm-content")).to_contain_text("TRY_CAST")
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    expect(page.get_by_role("button", name="Preview")).to_be_enabled()

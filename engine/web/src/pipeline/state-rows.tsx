@@ -59,9 +59,8 @@ export function StateRows({ pipeline, epoch }: { pipeline: Pipeline; epoch: numb
   return (
     <section class="panel wide">
       <h2>State</h2>
-      {!hasState || operators?.length === 0 ? (
-        <p class="hint">{hasState ? "The pipeline keeps no state." : "No epoch is committed yet."}</p>
-      ) : (
+      {(!hasState || operators?.length === 0) && <p class="hint">{hasState ? "The pipeline keeps no state." : "No epoch is committed yet."}</p>}
+      {operators && operators.length > 0 && (
         <form
           class="row state-rows"
           onSubmit={(event) => {
@@ -71,8 +70,8 @@ export function StateRows({ pipeline, epoch }: { pipeline: Pipeline; epoch: numb
         >
           <label>
             Operator{" "}
-            <select value={operator} disabled={!operators} onChange={(event) => setOperator(event.currentTarget.value)}>
-              {operators?.map((each) => (
+            <select value={operator} onChange={(event) => setOperator(event.currentTarget.value)}>
+              {operators.map((each) => (
                 <option key={each.id} value={each.id!}>
                   {`${each.id}: ${each.rows === null ? "" : `${count(each.rows)} rows, `}${bytes(each.bytes)}`}
                 </option>
