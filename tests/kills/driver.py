@@ -12,12 +12,13 @@ import re
 import sqlite3
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -43,6 +44,7 @@ from engine.errors import NothingToSaveError, OutOfRangeError, SupersededError
 from engine.instants import from_micros, now
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import Upgrade
+from engine.schema import Schema
 from engine.spark.epoch import SinkMessage, commit_sinks
 from engine.spark.offset_log import hash_offsets
 from engine.spark.targets import Target, sink_directory
@@ -70,9 +72,6 @@ class StandInWork:
         """End after the epoch in hand."""
         self._stopped.set()
 
-    def hold(self, lock: IO[str]) -> None:
-        """Work under that lock alone."""
-
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Write events until stopped, or until there are no more."""
         paths = StatePaths(assignment.state_dir)
@@ -90,13 +89,21 @@ class StandInWork:
         if WONT_RUN in assignment.query:
             raise OutOfRangeError("the query fails at its first row", hint="mend it")
         listener.sign(StartStep.FIRST_EPOCH)
-        writing = _Writing(assignment, paths, held)
-        while not self._stopped.wait(PACE):
+        writing = self.begin(assignment, paths, held)
+        while not self._stopped.wait(self.pace(listener)):
             number = writing.take_next()
             if number is None:
                 return "finished"
             listener.report(writing.report(number))
         return "stopped"
+
+    def pace(self, listener: RunListener) -> float:
+        """How long to rest before the next epoch, in seconds."""
+        return PACE
+
+    def begin(self, assignment: Assignment, paths: StatePaths, held: Claim) -> Writing:
+        """Make what writes the epochs of this run."""
+        return Writing(assignment, paths, held)
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay a state out that has no rows: with the folder for them, the whole way is gone."""
@@ -149,22 +156,26 @@ def _about(parallelism: int) -> str:
     return json.dumps({"batchWatermarkMs": 0, "conf": {"spark.sql.shuffle.partitions": str(parallelism)}})
 
 
-class _Writing:
+class Writing:
     """One run's epochs."""
 
     def __init__(self, assignment: Assignment, paths: StatePaths, held: Claim) -> None:
-        self._checkpoint, self._claim = paths.checkpoint, held
+        self._paths, self._checkpoint, self._claim = paths, paths.checkpoint, held
         self._place = _output(assignment.query)
         name = self._place.name.partition(".")[0]
         self._end, self._writers = (self._place.with_name(f"{name}.{role}") for role in ("end", "writers"))
-        directory = sink_directory(paths.root, "out")
-        directory.mkdir(parents=True, exist_ok=True)
-        out = table("single_file", SCHEMA, path=self._place, type="sink", format="json")
-        context = SinkContext(directory, assignment.job_id, Owner(assignment.name, held.owner))
-        self._target = Target(out, context)
+        self._owner = Owner(assignment.name, held.owner)
+        self._job_id = assignment.job_id
+        self._target = self._file("out", self._place, SCHEMA)
         self._checkpoint.mkdir(parents=True, exist_ok=True)
         if not (self._checkpoint / "metadata").exists():
             (self._checkpoint / "metadata").write_text('{"id":"query"}')
+
+    def _file(self, sink: str, place: Path, schema: Schema) -> Target:
+        directory = sink_directory(self._paths.root, sink)
+        directory.mkdir(parents=True, exist_ok=True)
+        to = table("single_file", schema, path=place, type="sink", format="json")
+        return Target(to, SinkContext(directory, self._job_id, self._owner))
 
     def take_next(self) -> int | None:
         """Take the next epoch; None when there are no more events."""
@@ -177,7 +188,7 @@ class _Writing:
         reach(Point.AFTER_OFFSETS, number)
         with self._writers.open("a") as notes:
             notes.write(f"{self._claim.generation} {number}\n")
-        self._write(number, first, self._end_of(number))
+        self._write(self._epoch(number), first, self._end_of(number))
         reach(Point.AFTER_SINKS, number)
         if not create_durably(self._checkpoint / "commits" / str(number), f"v2\n{_COMMIT}\n".encode()):
             raise SupersededError("another run has committed the epoch")
@@ -203,25 +214,33 @@ class _Writing:
         lines = "\n".join(["v1", _about(self._claim.parallelism), source])
         create_durably(self._checkpoint / "offsets" / str(number), lines.encode())
 
-    def _write(self, number: int, first: int, end: int) -> None:
-        epoch = Epoch(
+    def _epoch(self, number: int) -> Epoch:
+        return Epoch(
             number,
             self._claim.lineage,
             self._claim.generation,
             hash_offsets(self._checkpoint, number),
             self._claim.parents,
-            watermark=end * 1_000_000,
+            watermark=self._end_of(number) * 1_000_000,
         )
+
+    def _write(self, epoch: Epoch, first: int, end: int) -> None:
         messages: list[SinkMessage] = []
         for task in range(SHARDS):
-            for answer in write_task([self._target], epoch, iter([make_events(first, end, task)]), task):
-                assert isinstance(answer, pa.RecordBatch)
-                messages += [SinkMessage(0, row["rows"], row["message"]) for row in answer.to_pylist()]
+            messages += written(0, self._target, epoch, make_events(first, end, task), task)
         commit_sinks((self._target,), epoch, messages)
 
     def _end_of(self, number: int) -> int:
         lines = (self._checkpoint / "offsets" / str(number)).read_text().splitlines()
         return int(json.loads(lines[2])["end"])
+
+
+def written(sink: int, target: Target, epoch: Epoch, rows: pa.RecordBatch, task: int = 0) -> Iterator[SinkMessage]:
+    """Write a task's rows for a sink; what its commit has to know of them."""
+    for answer in write_task([target], epoch, iter([rows]), task):
+        assert isinstance(answer, pa.RecordBatch)
+        for row in answer.to_pylist():
+            yield SinkMessage(sink, row["rows"], row["message"])
 
 
 def _output(query: str) -> Path:
@@ -243,7 +262,7 @@ def _fingerprint(assignment: Assignment) -> str:
         database.close()
 
 
-class _WithoutPandas(MetaPathFinder):
+class WithoutPandas(MetaPathFinder):
     """pyarrow asks for pandas at its first array, which would take longer to load than all else."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
@@ -253,5 +272,5 @@ class _WithoutPandas(MetaPathFinder):
 
 
 if __name__ == "__main__":
-    sys.meta_path.insert(0, _WithoutPandas())
+    sys.meta_path.insert(0, WithoutPandas())
     sys.exit(main(sys.argv[1:], StandInWork()))

@@ -63,7 +63,7 @@ class Served:
         with (self.data_dir / "server.log").open("ab") as log:
             command, environment = self.command(), self.environment()
             self.process = subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log)
-        until(self._is_up, bool)
+        until(self._is_up, bool, 300)
         return self
 
     def command(self, *more: str) -> list[str]:
