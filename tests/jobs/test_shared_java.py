@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -151,6 +152,35 @@ def test_one_that_leaves_waits_until_nothing_of_it_is_under_way(serving: Serving
     assert other.death() is None
 
 
+def test_one_that_was_killed_while_it_waited_for_its_door_keeps_no_lock(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java takes its time to be up: meanwhile a driver that waits for it may be killed."""
+    is_opening, may_open = threading.Event(), threading.Event()
+    let_in = FakeJava.let_in
+
+    def open_late(java: FakeJava, name: str, log: Path) -> FakeDoor:
+        is_opening.set()
+        assert may_open.wait(30)
+        door = let_in(java, name, log)
+        door.may_close.set()
+        return door
+
+    monkeypatch.setattr(FakeJava, "let_in", open_late)
+    lock = processes.try_lock(serving.lock("a"))
+    assert lock is not None
+    line = call_host(serving.directory, WISH, {})
+    line.say({"lodge": "a", "log": str(serving.directory / "log")}, (lock.fileno(),))
+    assert is_opening.wait(30)
+    line.close()
+    lock.close()
+    assert processes.is_locked(serving.lock("a"))
+
+    may_open.set()
+
+    until(lambda: not processes.is_locked(serving.lock("a")))
+
+
 def test_what_does_not_end_is_ended_with_java_and_all_are_told_why(serving: Serving) -> None:
     place, other = serving.lodger("a"), serving.lodger("b")
     serving.java.doors["a"].can_close = False
@@ -181,6 +211,26 @@ def test_whose_host_hangs_up_has_lost_java(serving: Serving) -> None:
     place._line.connection.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr] # it has a line
     assert not place.is_alive
     assert isinstance(place.death(), SharedJavaDiedError)
+
+
+def test_a_driver_that_cannot_call_ends_no_host_that_serves_others(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    ended: list[Path] = []
+    monkeypatch.setattr(lodging, "_end_remains", ended.append)
+    monkeypatch.setattr(lodging, "_start_host", lambda *_: None)
+    monkeypatch.setattr(socket, "socket", lambda *_: SimpleNamespace(connect=refuse, close=refuse_nothing))
+
+    with pytest.raises(PermissionError):
+        call_host(serving.directory, WISH, {})
+    assert not ended
+
+
+def refuse_nothing() -> None:
+    """Close a socket that was never open."""
 
 
 def test_a_host_in_which_nobody_is_ends_and_leaves_no_socket(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,6 +287,14 @@ def test_those_share_who_want_the_same_and_have_the_same_around_them(tmp_path: P
     assert directory() == directory(ARROYO_SECRET_KAFKA="x", **{processes.MARK: "job_1/3"})
     assert directory() != directory(AWS_REGION="north")
     assert directory() != directory(replace(WISH, memory="4g"))
+
+
+def test_hosts_of_two_control_planes_are_told_apart_on_the_machine(tmp_path: Path) -> None:
+    """Who comes after a host that was killed ends what has its mark, which must be no other's."""
+    environment = host_environment({"PATH": "/bin"})
+    one, other = (host_directory(tmp_path / name / "hosts", WISH, environment) for name in ("one", "other"))
+
+    assert host_mark(one) != host_mark(other)
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://host", "local-cluster[1,1,1024]"])

@@ -156,6 +156,8 @@ class Host:
         lodger = None
         try:
             lodger = self._let_in(line)
+            if lodger is not None:
+                self._welcome(line, lodger)
             while lodger is not None and (request := line.hear()) is not None:
                 line.say({**self._answer(lodger, str(request.get("ask"))), "number": request.get("number")})
         except (OSError, ValueError) as error:
@@ -185,10 +187,13 @@ class Host:
         with self._guard:
             self._lodgers[lodger.name] = lodger
         LOG.info("%s comes", lodger.name)
+        return lodger
+
+    def _welcome(self, line: Line, lodger: Lodger) -> None:
+        """Tell a driver where its door is; it may have been killed while it waited for that."""
         door = lodger.door
         pids = {"host": os.getpid(), "java": self.java.pid}
         line.say({**pids, "port": door.port, "secret": door.secret, "python": self.java.python})
-        return lodger
 
     def _answer(self, lodger: Lodger, question: str) -> dict[str, object]:
         match question:

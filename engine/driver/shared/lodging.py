@@ -224,13 +224,18 @@ def _end_remains(directory: Path) -> None:
 
 
 def _call(directory: Path) -> Line | None:
+    """The line to a host; None where nobody listens. What else goes wrong says nothing of the host, which may be
+    serving others."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with short_path(directory) as path:
             connection.connect(path)
-    except OSError:
+    except (FileNotFoundError, ConnectionRefusedError):
         connection.close()
         return None
+    except OSError:
+        connection.close()
+        raise
     return Line(connection)
 
 
