@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +16,8 @@ import pytest
 from engine.connectors.kafka.write import transaction as kafka_transaction
 from engine.connectors.kafka.write.fenced_ahead import MOST_AGE, MadeAhead
 from engine.connectors.kafka.write.producer import ProducerSession
+from engine.delivery.epoch import Epoch
+from engine.errors import LedgerLostError
 from tests.kafka.broker import Broker
 from tests.kafka.sink_pipeline import EPOCHS, expected, make_topic, numbers, run, settled, target
 
@@ -51,6 +59,42 @@ def test_what_is_older_than_brokers_keep_connections_is_none() -> None:
     ahead.make("orders", lambda: "made")
 
     assert ahead.take("orders") is None
+
+
+@pytest.fixture
+def no_search_for_cycles() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.unit
+@pytest.mark.usefixtures("no_search_for_cycles")
+def test_a_producer_ends_with_the_last_reference_to_it() -> None:
+    session = ProducerSession({"bootstrap.servers": "127.0.0.1:9", "log_level": 0})
+    seen = weakref.ref(session)
+
+    del session
+
+    assert seen() is None
+
+
+@pytest.mark.unit
+def test_a_sink_that_is_opened_again_finds_the_producer_though_it_signs_in_by_another_callable(tmp_path: Path) -> None:
+    epoch = Epoch(7, "one", 1, "offsets-7")
+    part = kafka_transaction.TransactionPart("name", "topic", [], 0, must_have_ledger=True)
+    writers = [
+        kafka_transaction.Writer({"client.id": "arroyo", "oauth_cb": partial(sign_in, 1.0)}, tmp_path, timedelta(1))
+        for _ in range(2)
+    ]
+    first, second = (kafka_transaction._key(writer, part, epoch) for writer in writers)
+
+    assert first == second
+    assert first != kafka_transaction._key(writers[0], part, replace(epoch, generation=2))
+
+
+def sign_in(until: float, config: str) -> tuple[str, float]:
+    return config, until
 
 
 def test_every_epoch_but_the_first_finds_its_producer_made(
@@ -100,3 +144,21 @@ def test_a_producer_that_was_fenced_off_since_is_replaced(
 
     assert attempts[0] == 2
     assert numbers(settled(broker, topic)) == expected(3)
+
+
+def test_a_topic_that_is_made_anew_while_a_producer_is_ready_stops_the_job(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = make_topic(broker)
+    ahead = MadeAhead[kafka_transaction.FencedProducer]()
+    monkeypatch.setattr(kafka_transaction, "_AHEAD", ahead)
+    run(target(broker.address, topic), tmp_path, until=2)
+    [ready] = ahead._by_key.values()
+    ready.is_over.wait()
+    assert ready.value is not None
+
+    broker.delete_topic(topic)
+    make_topic(broker, topic)
+
+    with pytest.raises(LedgerLostError):
+        run(target(broker.address, topic), tmp_path)

@@ -1,11 +1,12 @@
 """Producers that have fenced off all others before the epoch that they are for: it takes the client half a second.
 
-    epoch 6 is committed       a thread starts a producer, which fences off the one of epoch 6, and reads the ledger
-    epoch 7 comes              takes that producer: its records go out at once
+    epoch 6 is committed       a thread starts a producer, which fences off the one of epoch 6, and finds the ledger
+    epoch 7 comes              takes that producer, reads the ledger, and its records go out
 
-The order of `transaction.py` stays: fence, read the ledger, write. Nobody can have written in between, since whoever
+The order of `transaction.py` stays: fence, read the ledger, write. Nobody can have written since the fence: whoever
 does so fences this producer off, and its transaction fails. Then, and when there is none in time, or it is older than
-brokers keep a silent connection, the epoch has its producer made as ever.
+brokers keep a silent connection, the epoch has its producer made as ever. The ledger is read when the epoch is there,
+over a connection that is up: it goes with a topic that is deleted meanwhile, which no fence prevents.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class _Made(Generic[T]):
             self.value = maker()
         except Exception as error:  # noqa: BLE001 - the epoch meets it again, and says it
             LOG.debug("no producer is ready for the next epoch: %s", error)
-        self.since = clock()
-        self.is_over.set()
+        finally:
+            self.since = clock()
+            self.is_over.set()
 
 
 @dataclass(slots=True)
@@ -52,9 +54,9 @@ class MadeAhead(Generic[T]):
     def make(self, key: object, maker: Callable[[], T]) -> None:
         """Begin to make one. One of the same key that nobody has taken is dropped."""
         made = _Made[T]()
-        self._by_key[key] = made
         # nobody waits for it when the process ends
         threading.Thread(target=made.make, args=(maker, self.clock), name="fence ahead", daemon=True).start()
+        self._by_key[key] = made
 
     def take(self, key: object) -> T | None:
         """The one of that key, once it is made; None where there is none, it failed, or it is too old."""

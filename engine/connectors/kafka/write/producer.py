@@ -45,14 +45,31 @@ def producer_config(options: KafkaSinkOptions) -> ClientConfig:
     return DEFAULTS | client_config(options) | PROMISES
 
 
+class _Complaints:
+    """The first record that a producer could not deliver, or a broker that does not let it in. It knows nothing of the
+    session, whose threads would otherwise stay until Python looks for cycles."""
+
+    def __init__(self) -> None:
+        self.first: KafkaError | None = None
+
+    def delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.first = self.first or error
+
+    def complained(self, error: KafkaError) -> None:
+        if is_refusal(error):
+            self.first = self.first or error
+
+
 class ProducerSession:
     """A producer. What it says on the side is remembered: the first record that it could not deliver, and a broker that
-    does not let it in, which it would try again for ever. One that has failed is not used again."""
+    does not let it in, which it would try again for ever. One that has failed is not used again. Its threads and
+    connections end with the last reference to it."""
 
     def __init__(self, client: ClientConfig) -> None:
-        self.failure: KafkaError | None = None
-        callbacks = {"on_delivery": self._delivered, "error_cb": self._complained, "logger": _SILENT}
-        self.producer = Producer({**client, **callbacks})
+        self._complaints = _Complaints()
+        callbacks = {"on_delivery": self._complaints.delivered, "error_cb": self._complaints.complained}
+        self.producer = Producer({**client, **callbacks, "logger": _SILENT})
 
     def send(self, topic: str, records: pa.RecordBatch) -> int:
         """Hand over records, waiting for room as long as there is none; how many they were."""
@@ -70,8 +87,8 @@ class ProducerSession:
     def raise_failure(self) -> None:
         """Raise what the producer has complained about, if anything."""
         self.producer.poll(0)
-        if self.failure is not None:
-            raise KafkaException(self.failure)
+        if self._complaints.first is not None:
+            raise KafkaException(self._complaints.first)
 
     def retry(self, work: Callable[[float], object], seconds: float) -> None:
         """Call something that waits in vain while the producer complains: for a second at a time, and at most for so
@@ -103,14 +120,6 @@ class ProducerSession:
                 self.raise_failure()
             else:
                 return
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self.failure = self.failure or error
-
-    def _complained(self, error: KafkaError) -> None:
-        if is_refusal(error):
-            self.failure = self.failure or error
 
 
 def probe_topic(options: KafkaSinkOptions) -> None:

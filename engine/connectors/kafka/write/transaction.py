@@ -10,7 +10,7 @@ would be there twice.
 
 Every attempt has a producer of its own. Its `init_transactions` aborts what an older one has open and gives it a new
 epoch, without which a commit request that was delayed on its way could commit a later transaction. Whatever an attempt
-does not learn, the next one learns from the ledger. The first two steps of an epoch's first attempt are taken while the
+does not learn, the next one learns from the ledger. The first step of an epoch's first attempt is taken while the
 epoch is on its way (`fenced_ahead.py`).
 See `docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
@@ -58,11 +58,10 @@ class TransactionPart:
 
 @dataclass(frozen=True, slots=True)
 class FencedProducer:
-    """A producer that has fenced off all older ones of its name, and what the ledger said behind that."""
+    """A producer that has fenced off all older ones of its name, and the ledger, to be read behind that."""
 
     session: ProducerSession
     ledger: KafkaLedger
-    entries: Sequence[LedgerEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,10 @@ def fence_for_next(writer: Writer, parts: Sequence[TransactionPart], epoch: Epoc
 
         def fenced(part: TransactionPart = part) -> FencedProducer:
             check_fence(writer.directory, epoch)
-            return _fenced(writer, part, epoch.number + 1)
+            ahead = _fenced(writer, part, epoch.number + 1)
+            # what it says is not kept, since the topic may be made anew before the epoch comes: the connection is
+            ahead.ledger.read()
+            return ahead
 
         _AHEAD.make(_key(writer, part, epoch), fenced)
 
@@ -115,29 +117,26 @@ def write_part(writer: Writer, part: TransactionPart, epoch: Epoch) -> None:
 
 
 def _key(writer: Writer, part: TransactionPart, epoch: Epoch) -> object:
-    """What a producer must have been made for."""
-    return (writer.directory, epoch.generation, part.name, part.topic, tuple(sorted(writer.client.items())))
+    """What a producer must have been made for. A sink that is opened again signs in by another callable that does the
+    same."""
+    client = tuple(sorted((name, value) for name, value in writer.client.items() if not callable(value)))
+    return (writer.directory, epoch.generation, part.name, part.topic, client)
 
 
 def _fenced(writer: Writer, part: TransactionPart, number: int) -> FencedProducer:
-    """A new producer, and the ledger behind its fence, for an epoch of that number."""
+    """A new producer behind its fence, for an epoch of that number."""
     reach(Point.BEFORE_FENCE, number)
     limit = writer.timeout // timedelta(milliseconds=1)
     session = ProducerSession({**writer.client, "transactional.id": part.name, "transaction.timeout.ms": limit})
     session.retry(session.producer.init_transactions, SECONDS)
     reach(Point.AFTER_FENCE, number)
-    ledger = KafkaLedger(writer.client, part.name, part.topic)
-    try:
-        return FencedProducer(session, ledger, ledger.read())
-    except BaseException:
-        ledger.close()
-        raise
+    return FencedProducer(session, KafkaLedger(writer.client, part.name, part.topic))
 
 
 def _attempt(fenced: FencedProducer, writer: Writer, part: TransactionPart, epoch: Epoch) -> None:
     session, producer = fenced.session, fenced.session.producer
     with fenced.ledger as ledger:
-        if not _is_to_be_written(fenced.entries, part, writer.directory, epoch):
+        if not _is_to_be_written(ledger.read(), part, writer.directory, epoch):
             return
         start = time.monotonic()
         producer.begin_transaction()
