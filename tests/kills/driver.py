@@ -18,7 +18,7 @@ from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import pyarrow as pa
 
@@ -71,6 +71,9 @@ class StandInWork:
     def stop(self, mode: StopMode) -> None:
         """End after the epoch in hand."""
         self._stopped.set()
+
+    def hold(self, lock: IO[str]) -> None:
+        """Keep nothing: no other process works for it."""
 
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Write events until stopped, or until there are no more."""
