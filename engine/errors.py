@@ -805,6 +805,13 @@ class PipelineExistsError(PipelineError):
     code = "pipeline.exists"
 
 
+class PreviewsBusyError(PipelineError):
+    """So many previews run already as may run at once."""
+
+    code = "pipeline.too_many_previews"
+    retryable = True
+
+
 class PipelineMovingError(PipelineError):
     """The pipeline is on its way to another control plane, or there already."""
 

@@ -204,6 +204,7 @@ def _serve(
         plan_hand_over=partial(plan_hand_over, connections=connections, may_hold_secrets=settings.literal_secrets),
         check_rehearsal=partial(check_rehearsal, connections=connections, may_hold_secrets=settings.literal_secrets),
         rehearsals=read_section(RehearsalLimits, settings.rehearsal),
+        previews_at_once=settings.preview.at_once,
         free_bytes=partial(free_bytes, directory.root),
         free_memory=known_free_memory,
         meetings=StateMeetings(connections),

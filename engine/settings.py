@@ -189,6 +189,17 @@ class RehearsalSettings(Section):
     kept: int = Field(default=50, ge=1, description="How many of a pipeline that are over stay in the list.")
 
 
+class PreviewSettings(Section):
+    """What previews may take."""
+
+    at_once: int = Field(
+        default=4,
+        ge=1,
+        le=64,
+        description="How many run at the same time; each has a driver of its own. A further one is refused.",
+    )
+
+
 class SweepSettings(Section):
     """What of the past is kept, and how often the rest is removed."""
 
@@ -236,6 +247,7 @@ class Settings(Section):
     )
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
     rehearsal: RehearsalSettings = Field(default=RehearsalSettings(), description="How rehearsals are played.")
+    preview: PreviewSettings = Field(default=PreviewSettings(), description="What previews of scripts may take.")
     sweep: SweepSettings = Field(default=SweepSettings(), description="What of the past is kept.")
 
 

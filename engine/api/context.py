@@ -200,6 +200,8 @@ class Context:
     rehearsals: RehearsalLimits = field(default_factory=RehearsalLimits)
     rehearsals_changed: threading.Event = field(default_factory=threading.Event)
     """Set when one was asked for or called off: has them looked at now."""
+    previews_at_once: int = 4
+    """How many previews may run at the same time."""
     pushes_changed: threading.Event = field(default_factory=threading.Event)
     """Set when deliveries are to be pushed that were not, or elsewhere."""
     free_bytes: Callable[[], int] = lambda: 2**60

@@ -28,7 +28,7 @@ from engine.api.traces.spans import SpanId, watch
 from engine.changes.accepted import Wording, why_not
 from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
-from engine.errors import PipelineExistsError, RequestError, RequestTooLargeError, StaleWriteError
+from engine.errors import PipelineExistsError, PreviewsBusyError, RequestError, RequestTooLargeError, StaleWriteError
 from engine.inspection.reading_again import history_of
 from engine.jobs import desired, ids
 from engine.jobs.address import LONGEST_NAME, NAME
@@ -359,6 +359,8 @@ def _rehearsed(
 def _create(connection: Connection, name: str, deployment: _Deployment, context: Context) -> Pipeline:
     """A pipeline that was not there, with its first version and its job."""
     refuse_id(name)
+    if deployment.preview_until is not None:
+        _refuse_further_preview(connection, context)
     now = context.clock()
     body, planned = deployment.body, deployment.planned
     pipeline = Pipeline(
@@ -381,6 +383,16 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
     if deployment.preview_until is not None:
         previews.add(connection, pipeline.id, deployment.preview_until)
     return pipeline
+
+
+def _refuse_further_preview(connection: Connection, context: Context) -> None:
+    """Each preview has a driver of its own until it is at rest, and pipelines need the machine, too."""
+    running = previews.not_at_rest(connection)
+    if running >= context.previews_at_once:
+        raise PreviewsBusyError(
+            f"{running} previews run already, and {context.previews_at_once} may at once",
+            hint="stop one, or wait: one ends when nobody looks at it; the setting preview.at_once is the limit",
+        )
 
 
 def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment, context: Context) -> Pipeline:

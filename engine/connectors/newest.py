@@ -9,6 +9,7 @@ Of a file of lines the last megabyte is read, of a Parquet file its last rows; n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -23,6 +24,8 @@ from engine.errors import NotReadBackError
 
 _MOST_BYTES = 1024 * 1024
 _MOST_FILES = 200
+_DEEPEST = 100
+_HALF = re.compile("[\ud800-\udfff]")
 Rows = list[dict[str, Any]]
 
 
@@ -56,9 +59,14 @@ def newest_rows(place: Path, limit: int) -> Rows:
 
 
 def _rows_of(path: Path, limit: int) -> Rows:
-    if path.suffix == ".parquet":
-        return _last_of_parquet(path, limit)
-    return [_as_row(line) for line in _last_lines(path)[-limit:]]
+    try:
+        if path.suffix == ".parquet":
+            return _last_of_parquet(path, limit)
+        return [_as_row(line) for line in _last_lines(path)[-limit:]]
+    except FileNotFoundError:  # somebody has removed it since the directory was listed
+        return []
+    except (OSError, ValueError) as error:  # what Arrow says of a file that is no Parquet is a ValueError
+        raise NotReadBackError(f"{path.name} cannot be read: {error}", hint="look at the file where it is") from error
 
 
 def _last_lines(path: Path) -> Sequence[bytes]:
@@ -79,7 +87,23 @@ def _as_row(line: bytes) -> dict[str, Any]:
         row = json.loads(line)
     except (ValueError, RecursionError):
         row = line.decode(errors="replace")
+    if not _is_sendable(row):
+        row = line.decode(errors="replace")
     return row if isinstance(row, dict) else {"value": row}
+
+
+def _is_sendable(value: object, depth: int = 0) -> bool:
+    """Whether an answer can hold it: one has no escaped half of a character, and is not nested without end."""
+    if depth > _DEEPEST:
+        return False
+    match value:
+        case str():
+            return value.isascii() or not _HALF.search(value)
+        case dict():
+            return all(_is_sendable(key) and _is_sendable(part, depth + 1) for key, part in value.items())
+        case list():
+            return all(_is_sendable(part, depth + 1) for part in value)
+    return True
 
 
 def _last_of_parquet(path: Path, limit: int) -> Rows:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Select, Table, Text, insert, select, update
+from sqlalchemy import Column, Connection, Select, Table, Text, func, insert, select, update
 
+from engine.jobs.states import State
 from engine.store.columns import Instant
 from engine.store.database import METADATA
+from engine.store.jobs import JOBS
+
+_RESTING = [state.value for state in State if state.is_terminal]
 
 PREVIEWS = Table(
     "previews",
@@ -33,6 +37,12 @@ def until(connection: Connection, pipeline_id: str) -> datetime | None:
 def prolong(connection: Connection, pipeline_id: str, instant: datetime) -> None:
     """Keep a preview until then."""
     connection.execute(update(PREVIEWS).where(PREVIEWS.c.pipeline_id == pipeline_id).values(until=instant))
+
+
+def not_at_rest(connection: Connection) -> int:
+    """How many previews have a job that is not at rest."""
+    query = select(func.count()).join_from(PREVIEWS, JOBS, PREVIEWS.c.pipeline_id == JOBS.c.pipeline_id)
+    return connection.execute(query.where(JOBS.c.state.not_in(_RESTING))).scalar_one()
 
 
 def due(connection: Connection, now: datetime) -> Sequence[str]:

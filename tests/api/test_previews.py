@@ -5,13 +5,20 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from httpx import Response
+
 from engine.api.caretaker import Caretaker
 from engine.sink_prefix import only_shown
 from tests.api.conftest import Plane
+from tests.api.test_stored_tables import use
+
+
+def ask_for_preview(plane: Plane, headers: dict[str, str] | None = None) -> Response:
+    return plane.http.post("/api/v1/pipelines/preview", json={"query": "SELECT 1"}, headers=headers)
 
 
 def made(plane: Plane) -> dict[str, Any]:
-    answer = plane.http.post("/api/v1/pipelines/preview", json={"query": "SELECT 1"})
+    answer = ask_for_preview(plane)
     assert answer.status_code == 200, answer.text
     plane.settle()
     pipeline: dict[str, Any] = answer.json()
@@ -123,3 +130,29 @@ def test_no_pipeline_that_is_no_preview_is_ended(plane: Plane) -> None:
     care(plane, 100_000)
 
     assert plane.state() != "Stopping"
+
+
+def test_no_more_run_at_once_than_the_setting_says(plane: Plane) -> None:
+    use(plane, previews_at_once=1)
+    first = made(plane)
+
+    answer = ask_for_preview(plane)
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "pipeline.too_many_previews")
+    assert "preview.at_once" in answer.json()["hint"]
+    plane.come_up()
+    plane.http.patch(f"/api/v1/pipelines/{first['id']}", json={"stop": "immediate"})
+    plane.settle()
+    plane.end("stopped")
+    assert is_there(plane, first)  # it is at rest, and can still be read
+    plane.deploy("orders")  # others are not counted
+    assert ask_for_preview(plane).status_code == 200
+
+
+def test_a_preview_that_was_made_is_answered_again_however_many_run(plane: Plane) -> None:
+    use(plane, previews_at_once=1)
+
+    answers = [ask_for_preview(plane, {"Idempotency-Key": "one"}) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json()["id"] == answers[1].json()["id"]

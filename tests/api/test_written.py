@@ -105,3 +105,21 @@ def test_of_many_files_the_newest_rows_are_read_and_no_more(tmp_path: Path) -> N
     assert 5_000 < len(last) < 20_000
     assert last[0]["value"].endswith("x" * 100)
     assert newest_rows(tmp_path / "nothing", 5) == []
+
+
+def test_lines_that_no_answer_can_hold_are_shown_as_text(written: Plane, tmp_path: Path) -> None:
+    (tmp_path / "rejected").mkdir()
+    lines = ['{"a": NaN}', r'{"a": "\ud800"}', r'{"\udfff": 1}', '{"a": ' * 300 + "1" + "}" * 300]
+    (tmp_path / "rejected" / "a.json").write_text("\n".join(lines))
+
+    assert show(written, "rejected")["data"] == [{"a": None}, *({"value": line} for line in lines[1:])]
+
+
+def test_a_file_that_is_no_parquet_is_named(written: Plane, tmp_path: Path) -> None:
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / "a.parquet").write_text("nonsense")
+
+    answer = written.http.get("/api/v1/pipelines/orders/written/good")
+
+    assert answer.is_client_error
+    assert "a.parquet cannot be read" in answer.text
