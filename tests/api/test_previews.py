@@ -5,15 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from httpx import Response
-
 from engine.api.caretaker import Caretaker
 from engine.sink_prefix import only_shown
 from tests.api.conftest import Plane
 from tests.api.test_stored_tables import use
 
 
-def ask_for_preview(plane: Plane, headers: dict[str, str] | None = None) -> Response:
+def ask_for_preview(plane: Plane, headers: dict[str, str] | None = None) -> Any:
     return plane.http.post("/api/v1/pipelines/preview", json={"query": "SELECT 1"}, headers=headers)
 
 
