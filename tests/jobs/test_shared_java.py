@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,16 @@ from engine.driver.shared.host import Host, listen
 from engine.driver.shared.lodging import Lodging, call_host
 from engine.driver.shared.place import JavaWish, host_directory, host_environment, host_mark, make_private
 from engine.driver.shared.shares import InJava, Shares
-from engine.errors import Cause, EngineError, JavaStartError, JvmDiedError, SettingError, SharedJavaDiedError, cause_of
+from engine.errors import (
+    Cause,
+    DriverCrashedError,
+    EngineError,
+    JavaStartError,
+    JvmDiedError,
+    SettingError,
+    SharedJavaDiedError,
+    cause_of,
+)
 from engine.jobs import processes
 from engine.jobs.process_usage import ProcessUsage, together
 from engine.jobs.spec import read_run_settings
@@ -179,6 +189,22 @@ def test_one_that_was_killed_while_it_waited_for_its_door_keeps_no_lock(
     may_open.set()
 
     until(lambda: not processes.is_locked(serving.lock("a")))
+
+
+def test_who_cannot_be_let_in_is_told_why_and_that_it_is_no_outage(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(java: FakeJava, name: str, log: Path) -> FakeDoor:
+        raise TypeError("'JavaPackage' object is not callable")
+
+    monkeypatch.setattr(FakeJava, "let_in", fail)
+
+    lock = processes.try_lock(serving.lock("orders"))
+    assert lock is not None
+    with lock, pytest.raises(DriverCrashedError, match="JavaPackage") as met:
+        Lodging(serving.directory, WISH, {}, "orders", lock)._received(serving.directory / "log")
+
+    assert cause_of(met.value) is Cause.UNKNOWN
 
 
 def test_what_does_not_end_is_ended_with_java_and_all_are_told_why(serving: Serving) -> None:
@@ -379,7 +405,7 @@ def test_java_of_a_host_that_hangs_up_and_lives_is_left_alone(serving: Serving) 
 
 
 def test_who_comes_after_a_host_that_was_killed_ends_what_it_has_left(tmp_path: Path) -> None:
-    directory = tmp_path / "hosts" / "one"
+    directory = tmp_path / "hosts" / uuid.uuid4().hex  # its name is the mark, which must be nobody else's here
     environment = {**os.environ, processes.MARK: host_mark(directory)}
     remains = subprocess.Popen(["sleep", "600"], env=environment)
     until(lambda: processes.marked(host_mark(directory)) == [remains.pid])

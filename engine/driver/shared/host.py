@@ -31,7 +31,7 @@ from py4j.protocol import Py4JError
 from engine.driver.handover import Line, short_path
 from engine.driver.shared.place import START, JavaWish
 from engine.driver.shared.shares import InJava, Shares
-from engine.errors import EngineError
+from engine.errors import DriverCrashedError, EngineError
 from engine.jobs import processes
 from engine.jobs.process_usage import RunUsage, UsageMeter
 from engine.spark.host_java import Door, HostJava
@@ -88,9 +88,14 @@ def _refuse(listener: socket.socket, error: EngineError) -> None:
     end = time.monotonic() + _LAST_WORDS
     while (left := end - time.monotonic()) > 0 and select.select([listener], [], [], left)[0]:
         connection, _ = listener.accept()
-        with suppress(OSError):
-            Line(connection).say({"code": error.code, "message": error.message, "hint": error.hint})
+        _tell(Line(connection), error)
         connection.close()
+
+
+def _tell(line: Line, error: EngineError) -> None:
+    """Answer a driver that wants to come in with what stands in the way."""
+    with suppress(OSError):
+        line.say({"code": error.code, "message": error.message, "hint": error.hint})
 
 
 @dataclass(slots=True)
@@ -164,13 +169,20 @@ class Host:
             LOG.warning("the line to %s breaks: %s", "a driver" if lodger is None else lodger.name, error)
         except Py4JError as error:
             LOG.warning("Java does not answer for %s: %s", "a driver" if lodger is None else lodger.name, error)
+        except Exception as error:
+            LOG.exception("the host meets an error of its own")
+            if lodger is None:  # hung up on without a word, it would take that for an outage, and come again for ever
+                hint = f"the log of the host is in {self.directory}"
+                _tell(line, DriverCrashedError(f"{type(error).__name__}: {error}", hint=hint))
         finally:
-            if lodger is not None:
-                self._see_off(lodger)
-            with self._guard:
-                self._coming -= 1
-                self._empty_since = time.monotonic()
-            line.close()
+            try:
+                if lodger is not None:
+                    self._see_off(lodger)
+            finally:
+                with self._guard:
+                    self._coming -= 1
+                    self._empty_since = time.monotonic()
+                line.close()
 
     def _let_in(self, line: Line) -> Lodger | None:
         request, descriptors = line.hear_with_outputs()

@@ -75,6 +75,7 @@ class Lodging:
                 line.say({"lodge": self.name, "log": str(log)}, (self.lock.fileno(),))
                 if (answer := line.hear()) is not None:
                     if "code" in answer:
+                        line.close()
                         raise _error_of(answer)
                     return line, answer
             line.close()
