@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Pipeline } from "../src/api/types";
 import { App } from "../src/app";
 import { Complaints, useVerdict } from "../src/editor/script";
+import { Fork } from "../src/pages/fork";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
 import { ActionDialog } from "../src/pipeline/action-dialog";
 import { Logs } from "../src/pipeline/logs";
@@ -164,4 +165,19 @@ test("what is being done is not left before it is known whether it was done", as
 
   expect([leave(), cancel.disabled, close.mock.calls]).toEqual([true, false, []]);
   expect(place.textContent).toContain("it was not done");
+});
+
+test("a choice of savepoints is there when there are some, and none that goes away again", async () => {
+  const savepoints: object[] = [];
+  answering((_, { pathname }) => (pathname.endsWith("/savepoints") ? { data: savepoints } : pathname.endsWith("/validate_query") ? { problems: [] } : { ...ORDERS, query: "SELECT 1" }));
+
+  render(<Fork pipeline="orders" />, place);
+  expect(place.querySelector("select")).toBe(null);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(place.textContent).toContain("There is no savepoint to begin with");
+  expect(place.querySelector("select")).toBe(null);
+
+  savepoints.push({ id: "sp_1", state: "completed", label: "nightly", epoch: 4, created_at: 0 });
+  await shown(<Fork key="again" pipeline="orders" />);
+  expect(place.querySelector("select")!.value).toBe("sp_1");
 });

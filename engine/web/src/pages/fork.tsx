@@ -52,11 +52,11 @@ export function Fork({ pipeline }: { pipeline: string }) {
         <label>
           Name <input value={name} maxLength={256} onInput={(event) => setName(event.currentTarget.value)} />
         </label>
-        {savepoints?.length !== 0 && (
+        {savepoints !== null && savepoints.length > 0 && (
           <label>
             Savepoint{" "}
             <select value={savepoint} onChange={(event) => setSavepoint(event.currentTarget.value)}>
-              {savepoints?.map(({ id, label, epoch, created_at }) => (
+              {savepoints.map(({ id, label, epoch, created_at }) => (
                 <option key={id} value={id}>
                   {`${label ?? id}, epoch ${epoch ?? "–"}, ${instant(created_at)}`}
                 </option>
