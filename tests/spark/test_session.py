@@ -54,6 +54,13 @@ def test_settings_reach_spark(spark: "SparkSession") -> None:
     assert "PYSPARK_GATEWAY_SECRET" not in os.environ
 
 
+def test_a_stop_waits_seconds_for_the_maintenance_of_states_and_not_minutes(spark: "SparkSession") -> None:
+    conf = spark._jsparkSession.sessionState().conf()
+
+    assert conf.stateStoreMaintenanceShutdownTimeout() == 5
+    assert conf.stateStoreMaintenanceForceShutdownTimeout() == 1
+
+
 def test_what_the_caller_asks_for_wins() -> None:
     conf = driver_conf(
         app_name="a", master="local[1]", parallelism=3, scratch=Path("/s"), extra={"spark.sql.ansi.enabled": "false"}
