@@ -20,6 +20,7 @@ from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.expectations import with_expectations
 from engine.api.pipelines import Interval, Parallelism, show
+from engine.api.preview_room import refuse_further_preview, refuse_preview_again
 from engine.api.problems import RefusedPlanError, refusals
 from engine.api.savepoints import take_due
 from engine.api.stored_text import WholeSpec, refuse_gone, stored_secrets, with_stored
@@ -28,7 +29,7 @@ from engine.api.traces.spans import SpanId, watch
 from engine.changes.accepted import Wording, why_not
 from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
-from engine.errors import PipelineExistsError, PreviewsBusyError, RequestError, RequestTooLargeError, StaleWriteError
+from engine.errors import PipelineExistsError, RequestError, RequestTooLargeError, StaleWriteError
 from engine.inspection.reading_again import history_of
 from engine.jobs import desired, ids
 from engine.jobs.address import LONGEST_NAME, NAME
@@ -360,7 +361,7 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
     """A pipeline that was not there, with its first version and its job."""
     refuse_id(name)
     if deployment.preview_until is not None:
-        _refuse_further_preview(connection, context)
+        refuse_further_preview(connection, context)
     now = context.clock()
     body, planned = deployment.body, deployment.planned
     pipeline = Pipeline(
@@ -383,16 +384,6 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
     if deployment.preview_until is not None:
         previews.add(connection, pipeline.id, deployment.preview_until)
     return pipeline
-
-
-def _refuse_further_preview(connection: Connection, context: Context) -> None:
-    """Each preview has a driver of its own until it is at rest, and pipelines need the machine, too."""
-    running = previews.not_at_rest(connection)
-    if running >= context.previews_at_once:
-        raise PreviewsBusyError(
-            f"{running} previews run already, and {context.previews_at_once} may at once",
-            hint="stop one, or wait: one ends when nobody looks at it; the setting preview.at_once is the limit",
-        )
 
 
 def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment, context: Context) -> Pipeline:
@@ -422,6 +413,7 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
     has_other_secrets = _set_secrets(connection, changed, deployment, context)
     if not has_other_secrets and changed == earlier:
         return changed
+    refuse_preview_again(connection, record, changed, context)
     return pipelines.update(connection, replace(changed, asked_by=deployment.request.who))
 
 

@@ -17,15 +17,16 @@ from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, ea
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.go_back import reasons_not_undone
+from engine.api.preview_room import is_preview, refuse_preview_again
 from engine.api.problems import refusals
 from engine.delivery.faults import reach
 from engine.errors import UnsupportedRequestError
-from engine.jobs import desired, ids
+from engine.jobs import desired
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import StopMode
-from engine.store import pipelines, previews, targets, versions
+from engine.store import pipelines, targets, versions
 from engine.store.lineages import is_state_given_up, voided_by_request
 from engine.store.records import read_record, read_version
 
@@ -162,6 +163,7 @@ def update(
         request.check(record.pipeline)
         changed = apply(connection, record)
         if changed != record.pipeline:
+            refuse_preview_again(connection, record, changed, context)
             changed = pipelines.update(connection, replace(changed, asked_by=request.who))
             note(connection, context, request, changed.job_id, desired.describe_change(record.pipeline, changed))
         return record, changed
@@ -193,10 +195,5 @@ def show_record(connection: Connection, record: JobRecord, context: Context) -> 
         voided_by_request(connection, record),
         is_given_up=is_state_given_up(connection, record),
         not_undone=reasons_not_undone(connection, [record]).get(record.pipeline.id),
-        is_preview=_is_preview(connection, record.pipeline),
+        is_preview=is_preview(connection, record.pipeline),
     )
-
-
-def _is_preview(connection: Connection, pipeline: Pipeline) -> bool:
-    """Others have other names, and are not asked for."""
-    return ids.is_id(pipeline.name, "preview") and previews.until(connection, pipeline.id) is not None

@@ -25,6 +25,7 @@ from engine.api.deployments import starts_of
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
 from engine.api.plan_restore import RestorePlan, plan_origin, read_checked
+from engine.api.preview_room import refuse_preview_again
 from engine.api.problems import refusals
 from engine.api.savepoints import settle_taken, take_due
 from engine.checkpoints.layout import StatePaths
@@ -228,6 +229,7 @@ def _store(context: Context, request: ChangeRequest, pipeline: str, plan: _Rollb
         request.check(record.pipeline)
         changed = plan.ask(connection, record)
         if changed != record.pipeline:
+            refuse_preview_again(connection, record, changed, context)
             changed = pipelines.update(connection, replace(changed, asked_by=request.who))
             note(connection, context, request, changed.job_id, _told(plan, record.pipeline, changed))
         shown = show(connection, changed.id, context)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Select, Table, Text, func, insert, select, update
+from sqlalchemy import Column, Connection, Select, Table, Text, insert, select, update
 
-from engine.jobs.states import State
 from engine.store.columns import Instant
 from engine.store.database import METADATA
-from engine.store.jobs import JOBS
-
-_RESTING = [state.value for state in State if state.is_terminal]
 
 PREVIEWS = Table(
     "previews",
@@ -39,12 +35,6 @@ def prolong(connection: Connection, pipeline_id: str, instant: datetime) -> None
     connection.execute(update(PREVIEWS).where(PREVIEWS.c.pipeline_id == pipeline_id).values(until=instant))
 
 
-def not_at_rest(connection: Connection) -> int:
-    """How many previews have a job that is not at rest."""
-    query = select(func.count()).join_from(PREVIEWS, JOBS, PREVIEWS.c.pipeline_id == JOBS.c.pipeline_id)
-    return connection.execute(query.where(JOBS.c.state.not_in(_RESTING))).scalar_one()
-
-
 def due(connection: Connection, now: datetime) -> Sequence[str]:
     """The previews that are not kept any longer, by their pipelines."""
     query = select(PREVIEWS.c.pipeline_id).where(PREVIEWS.c.until <= now).order_by(PREVIEWS.c.until)
@@ -59,3 +49,9 @@ def among(connection: Connection, pipeline_ids: Collection[str]) -> frozenset[st
 def all_of_them() -> Select[tuple[str]]:
     """The pipelines that are previews."""
     return select(PREVIEWS.c.pipeline_id)
+
+
+def ids(connection: Connection) -> Sequence[str]:
+    """All of them, by their pipelines."""
+    query = select(PREVIEWS.c.pipeline_id)
+    return list(connection.execute(query).scalars())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from engine.api.caretaker import Caretaker
 from engine.sink_prefix import only_shown
 from tests.api.conftest import Plane
@@ -154,3 +156,47 @@ def test_a_preview_that_was_made_is_answered_again_however_many_run(plane: Plane
 
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].json()["id"] == answers[1].json()["id"]
+
+
+def put_to_rest(plane: Plane, preview: dict[str, Any]) -> None:
+    plane.come_up()
+    plane.http.patch(f"/api/v1/pipelines/{preview['id']}", json={"stop": "immediate"})
+    plane.settle()
+    plane.end("stopped")
+
+
+AGAIN = {
+    "patch": lambda plane, preview: plane.http.patch(f"/api/v1/pipelines/{preview['id']}", json={"stop": "none"}),
+    "restart": lambda plane, preview: plane.http.post(f"/api/v1/pipelines/{preview['id']}/restart"),
+    "deploy": lambda plane, preview: plane.http.put(
+        f"/api/v1/pipelines/by-name/{preview['name']}", json={"query": preview["query"]}
+    ),
+}
+
+
+@pytest.mark.parametrize("way", AGAIN)
+def test_a_preview_at_rest_that_is_to_run_again_needs_room(plane: Plane, way: str) -> None:
+    use(plane, previews_at_once=1)
+    first = made(plane)
+    put_to_rest(plane, first)
+    second = made(plane)
+
+    refused = AGAIN[way](plane, first)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "pipeline.too_many_previews")
+    put_to_rest(plane, second)
+    again = AGAIN[way](plane, first)
+    assert again.is_success, again.text
+    assert ask_for_preview(plane).status_code == 409  # it counts before its run has begun
+
+
+def test_what_is_changed_of_a_preview_that_runs_or_stays_at_rest_needs_no_room(plane: Plane) -> None:
+    use(plane, previews_at_once=1)
+    first = made(plane)
+    put_to_rest(plane, first)
+    second = made(plane)
+
+    at_rest = plane.http.patch(f"/api/v1/pipelines/{first['id']}", json={"parallelism": 2})
+    running = plane.http.patch(f"/api/v1/pipelines/{second['id']}", json={"parallelism": 2})
+
+    assert [at_rest.status_code, running.status_code] == [200, 200]

@@ -1,0 +1,48 @@
+"""How many previews may run at once: each has a driver of its own until it is at rest, and pipelines need the machine.
+
+made                      counted until its job is at rest
+at rest                   not counted; it can be read for a while
+at rest, asked to run     counted from then on, and refused when there is no room
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from engine.api.context import Context
+from engine.errors import PreviewsBusyError
+from engine.jobs import ids
+from engine.jobs.desired import is_settled
+from engine.jobs.records import JobRecord
+from engine.jobs.spec import Pipeline
+from engine.jobs.status import Status
+from engine.store import previews
+from engine.store.records import read_each
+
+
+def refuse_further_preview(connection: Connection, context: Context) -> None:
+    """Refuse one more preview where as many run, or are about to, as may at once."""
+    records = read_each(connection, previews.ids(connection))
+    running = sum(_has_driver(record.pipeline, record.status) for record in records)
+    if running >= context.previews_at_once:
+        raise PreviewsBusyError(
+            f"{running} previews run already, and {context.previews_at_once} may at once",
+            hint="stop one, or wait: one ends when nobody looks at it; the setting preview.at_once is the limit",
+        )
+
+
+def refuse_preview_again(connection: Connection, record: JobRecord, changed: Pipeline, context: Context) -> None:
+    """Refuse a change by which a preview at rest runs again, where there is no room for it."""
+    was_at_rest = not _has_driver(record.pipeline, record.status)
+    if was_at_rest and _has_driver(changed, record.status) and is_preview(connection, changed):
+        refuse_further_preview(connection, context)
+
+
+def is_preview(connection: Connection, pipeline: Pipeline) -> bool:
+    """Others have other names, and are not asked for."""
+    return ids.is_id(pipeline.name, "preview") and previews.until(connection, pipeline.id) is not None
+
+
+def _has_driver(pipeline: Pipeline, status: Status) -> bool:
+    """Whether there is a driver, or one is to come since the job is asked to run."""
+    return not status.state.is_terminal or (pipeline.stop == "none" and not is_settled(pipeline, status))
