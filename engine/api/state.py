@@ -10,7 +10,6 @@ from fastapi.responses import JSONResponse
 from engine.api import answers
 from engine.api.context import ContextDep
 from engine.api.problems import refusals
-from engine.errors import RequestError
 from engine.jobs.state_rows import RowsOrder
 from engine.store import versions
 from engine.store.records import read_record
@@ -55,21 +54,15 @@ def read_rows(
 ) -> answers.Page[answers.StateRow]:
     """Show rows that an operator keeps in the newest committed epoch. They are read in a process of its own, which has
     Spark where windows keep them: that takes some seconds, and one is read at a time."""
-    from engine.udf.declared import name_files  # noqa: PLC0415 - the server is there sooner
+    from engine.inspection.row_conditions import refuse_without_value  # noqa: PLC0415 - the server is there sooner
+    from engine.udf.declared import name_files  # noqa: PLC0415
 
-    conditions = dict(map(_condition, key or ()))
+    refuse_without_value(key or ())
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
         version = versions.get(connection, record.pipeline.id, record.pipeline.version)
     udfs = [(file.name, file.text) for file in name_files(version.spec.udfs)]
     directory = str(context.directory.state(record.pipeline.id))
-    order = RowsOrder(directory, operator, conditions, limit + 1, udfs, context.connections)
+    order = RowsOrder(directory, operator, key or (), limit + 1, udfs, context.connections)
     rows = context.read_state_rows(order)
     return answers.Page(data=[answers.StateRow(**row) for row in rows[:limit]], has_more=len(rows) > limit)
-
-
-def _condition(text: str) -> tuple[str, str]:
-    column, separator, value = text.rpartition("=")
-    if not separator:
-        raise RequestError(f"key {text!r} names no value", hint="write it as COLUMN=VALUE")
-    return column, value

@@ -93,18 +93,19 @@ def _rows(args: Namespace) -> int:
             "arroyo state rows needs an operator",
             hint="arroyo state rows OPERATOR --state-dir DIR; `arroyo state show` names the operators",
         )
-    conditions = dict(_condition(text) for text in args.key)
-    shown = _rows_of_directory(args, conditions) if args.pipeline is None else _rows_of_pipeline(args)
+    shown = _rows_of_directory(args) if args.pipeline is None else _rows_of_pipeline(args)
     say(json.dumps(shown, indent=2) if args.format == "json" else rows_text(shown))
     return 0
 
 
-def _rows_of_directory(args: Namespace, conditions: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+def _rows_of_directory(args: Namespace) -> Sequence[Mapping[str, Any]]:
+    from engine.inspection.row_conditions import refuse_without_value  # noqa: PLC0415 - see above
     from engine.spark.kept_rows import kept_rows  # noqa: PLC0415 - see above
 
+    refuse_without_value(args.key)
     directory, _ = _chosen(args)
     udfs, connections = read_udf_files(args.udf), connections_text(args)
-    return kept_rows(directory, args.subject, conditions, args.limit, udfs=udfs, connections=connections)
+    return kept_rows(directory, args.subject, args.key, args.limit, udfs=udfs, connections=connections)
 
 
 def _rows_of_pipeline(args: Namespace) -> Sequence[Mapping[str, Any]]:
@@ -113,13 +114,6 @@ def _rows_of_pipeline(args: Namespace) -> Sequence[Mapping[str, Any]]:
     answer: Any = connect(args).get(f"/pipelines/{segment(args.pipeline)}/state/rows", query)
     rows: Sequence[Mapping[str, Any]] = answer["data"]
     return rows
-
-
-def _condition(text: str) -> tuple[str, str]:
-    column, separator, value = text.rpartition("=")
-    if not separator:
-        raise RequestError(f"--key {text!r} names no value", hint="write it as --key COLUMN=VALUE")
-    return column, value
 
 
 def _verify(args: Namespace) -> int:

@@ -6,6 +6,7 @@ reads those (`spark/state_rows.py`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from engine.compile import Program
 from engine.errors import NoStateError, UnknownSubjectError, UnreadableStateError
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.partitions import files_of_partitions
+from engine.inspection.row_conditions import columns_meant, is_met
 from engine.inspection.row_names import name_in_bucket, table_in_bucket
 from engine.inspection.store import read_store
 from engine.instants import from_micros
@@ -67,18 +69,22 @@ def rows_of_buckets(paths: StatePaths, operator: Operator) -> Iterator[KeptRow]:
             yield from _rows_of_partition(paths.checkpoint, partition.number, files, operator)
 
 
-def shown_rows(rows: Iterator[KeptRow], conditions: Mapping[str, str], limit: int) -> list[dict[str, object]]:
-    """The first rows in plain values that have these values in these columns; refused where there is no such column."""
+def shown_rows(rows: Iterator[KeptRow], conditions: Sequence[str], limit: int) -> list[dict[str, object]]:
+    """The first rows in plain values that meet these conditions; refused where there is no column that one is about."""
     shown: list[dict[str, object]] = []
     columns: dict[str, None] = {}
     while len(shown) < limit and (row := next(rows, None)) is not None:
         plain = {name: _plain(value) for name, value in row.columns.items()}
         columns |= dict.fromkeys(plain)
-        if all(name in plain and _text(plain[name]) == value for name, value in conditions.items()):
+        texts = {name: _text(value) for name, value in plain.items()}
+        if all(is_met(condition, texts) for condition in conditions):
             shown.append({"partition": row.partition, "table": row.table, "columns": plain})
-    unknown = sorted(conditions.keys() - columns.keys())
-    if unknown and columns:
-        raise UnknownSubjectError(f"no rows have a column {', '.join(unknown)}", hint=f"they have {', '.join(columns)}")
+    for condition in conditions if columns else ():
+        meant = columns_meant(condition)
+        if columns.keys().isdisjoint(meant):
+            raise UnknownSubjectError(
+                f"no rows have a column {' or '.join(meant)}", hint=f"they have {', '.join(columns)}"
+            )
     return shown
 
 
@@ -100,7 +106,8 @@ def _plain(value: object) -> object:
 
 
 def _text(value: object) -> str:
-    return "NULL" if value is None else str(value)
+    """A value as it is shown, which is how it is asked for."""
+    return "NULL" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _rows_of_partition(checkpoint: Path, number: int, files: Sequence[Path], operator: Operator) -> Iterator[KeptRow]:

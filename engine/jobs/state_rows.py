@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -24,12 +24,12 @@ _KNOWN = {kind.code: kind for kind in (NoStateError, RecompiledError, UnknownSub
 
 @dataclass(frozen=True, slots=True)
 class RowsOrder:
-    """Which rows are wanted: of which operator in which state, with which values in which columns, and how many at
+    """Which rows are wanted: of which operator in which state, which have these values, `COLUMN=VALUE`, and how many at
     most. `udfs` are names and texts of files of functions."""
 
     directory: str
     operator: str
-    conditions: Mapping[str, str]
+    conditions: Sequence[str]
     limit: int
     udfs: Sequence[tuple[str, str]] = ()
     connections: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.checkpoints.layout import StatePaths
@@ -15,14 +15,14 @@ from engine.udf.declared import UdfFile
 def kept_rows(
     directory: Path,
     name: str,
-    conditions: Mapping[str, str],
+    conditions: Sequence[str],
     limit: int,
     *,
     udfs: Sequence[UdfFile],
     connections: str,
 ) -> list[dict[str, object]]:
-    """The first rows of the operator of that id in a state or a savepoint that have these values in these columns, in
-    plain values. Nothing is written there; Spark is started where only it can read them."""
+    """The first rows of the operator of that id in a state or a savepoint that meet these conditions, in plain values.
+    Nothing is written there; Spark is started where only it can read them."""
     program = compile_running(query_in(directory), udfs=udfs, connections=connections)
     operator, paths = operator_named(program, name), StatePaths(directory)
     if not is_kept_by_spark(operator):

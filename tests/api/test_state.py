@@ -78,7 +78,7 @@ def test_rows_that_nobody_has_are_refused(joined: Plane, query: str, code: str) 
 
 
 def test_rows_are_read_one_at_a_time_and_not_for_ever(tmp_path: Path) -> None:
-    order = RowsOrder(str(tmp_path), "0", {}, 1)
+    order = RowsOrder(str(tmp_path), "0", (), 1)
     reader = LocalStateRows(limit=timedelta(0))
 
     with pytest.raises(StateRowsError, match="within 0 seconds"):

@@ -12,7 +12,7 @@ from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.cli import main
 from engine.errors import NoStateError, UnknownSubjectError, UnreadableStateError
 from engine.inspection.row_names import names_of_window
-from engine.inspection.rows import operator_named, rows_of_buckets, shown_rows
+from engine.inspection.rows import KeptRow, operator_named, rows_of_buckets, shown_rows
 from engine.inspection.summary import summarize_state
 from tests.inspection.conftest import Kept
 
@@ -76,6 +76,8 @@ def test_what_is_not_there_is_refused(kept: Kept, capsys: pytest.CaptureFixture[
     assert "updating-join-6f8ef23c" in capsys.readouterr().err
     assert run(0, "--state-dir", state, "--key", "user=1") == 2
     assert "no rows have a column user" in capsys.readouterr().err
+    assert run(0, "--state-dir", state, "--key", "user=a=1") == 2
+    assert "no rows have a column user or user=a" in capsys.readouterr().err
     assert run(0, "--state-dir", state, "--key", "user") == 2
     assert run(0) == 2
     assert main(["state", "rows", "--state-dir", str(state)]) == 2
@@ -112,7 +114,27 @@ def test_a_limit_ends_the_reading(kept: Kept) -> None:
     operator = operator_named(compile_running(query_of_state(state)), "0")
     rows = rows_of_buckets(StatePaths(state), operator)
 
-    assert len(shown_rows(rows, {}, 2)) == 2
+    assert len(shown_rows(rows, (), 2)) == 2
     assert next(rows) is not None
     with pytest.raises(UnknownSubjectError):
         operator_named(compile_running(query_of_state(state)), "7")
+
+
+@pytest.mark.parametrize(
+    ("condition", "met"),
+    [
+        ("note=a=b", [0]),
+        ("note=a", []),
+        ("note==", [1]),
+        ("note=", [2]),
+        ("n = 1=true", [0]),
+        ('n = 1=[1, "a"]', [1]),
+        ("n = 1=NULL", [2]),
+        ("n = 1=a=b", []),
+    ],
+)
+def test_values_are_asked_for_as_they_are_shown_whatever_stands_in_them(condition: str, met: list[int]) -> None:
+    columns = [{"note": "a=b", "n = 1": True}, {"note": "=", "n = 1": [1, "a"]}, {"note": "", "n = 1": None}]
+    rows = [KeptRow(number, "rows", values) for number, values in enumerate(columns)]
+
+    assert [row["partition"] for row in shown_rows(iter(rows), [condition], 9)] == met

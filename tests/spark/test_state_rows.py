@@ -25,7 +25,7 @@ def test_spark_finds_the_rows_that_are_counted(spark: SparkSession, tmp_path: Pa
     before = {path: path.stat().st_mtime_ns for path in state.rglob("*")}
     operators = compile_running(query_of_state(state)).operators
 
-    rows = [shown_rows(rows_of_window(StatePaths(state), operator, lambda _: spark), {}, 99) for operator in operators]
+    rows = [shown_rows(rows_of_window(StatePaths(state), operator, lambda _: spark), (), 99) for operator in operators]
 
     assert [len(part) for part in rows] == [operator.rows for operator in summarize_state(state).operators]
     tumbles, hops, sessions = ([row["columns"] for row in part] for part in rows)
