@@ -3,17 +3,21 @@
     out/a.json      closed at noon     row 1, row 2
     out/b.json      closed at one      row 3, row 4          of both, the newest three are 2, 3, 4
 
-Of a file of lines the last megabyte is read, of a Parquet file its last rows; nothing is locked.
+Of a file of lines the last megabyte is read. Of a Parquet file the last group of rows is decoded, some of them at a
+time, and of those the last megabyte is kept: a group can be larger than memory. In all a megabyte is enough, or as
+many rows as are wanted. Nothing is locked.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.connectors.base import Table
 from engine.connectors.files.listing import list_files
@@ -22,8 +26,15 @@ from engine.connectors.single_file.options import SingleFileOptions
 from engine.connectors.text_files import compression_of
 from engine.errors import NotReadBackError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
 _MOST_BYTES = 1024 * 1024
 _MOST_FILES = 200
+_MOST_ROWS_AT_ONCE = 10_000
+_LARGEST_GROUP = 1024 * 1024 * 1024
+"""Some five seconds are needed for so many bytes."""
 _DEEPEST = 100
 _HALF = re.compile("[\ud800-\udfff]")
 Rows = list[dict[str, Any]]
@@ -48,38 +59,48 @@ def newest_rows(place: Path, limit: int) -> Rows:
     """The newest rows in a file or in the files of a directory, the newest last; none where there is nothing yet."""
     if not place.exists():
         return []
-    found: Rows = []
+    found, size = Rows(), 0
     files = list_files(place, None, by_time=True)
     for file in reversed(files[-_MOST_FILES:]):
-        path = place / file.key.name if file.key.name else place
-        found = [*_rows_of(path, limit - len(found)), *found]
-        if len(found) >= limit:
+        last = _last_of(place / file.key.name if file.key.name else place, limit - len(found))
+        found, size = [*last.rows, *found], size + last.size
+        is_cut = bool(last.rows) and not last.is_whole  # what comes before them is not in a file before it
+        if len(found) >= limit or size >= _MOST_BYTES or is_cut:
             break
     return found
 
 
-def _rows_of(path: Path, limit: int) -> Rows:
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """The last rows of a file, of how many bytes they are, and whether there are no others in it."""
+
+    rows: Rows
+    size: int = 0
+    is_whole: bool = True
+
+
+def _last_of(path: Path, limit: int) -> _Last:
     try:
-        if path.suffix == ".parquet":
-            return _last_of_parquet(path, limit)
-        return [_as_row(line) for line in _last_lines(path)[-limit:]]
+        return _last_of_parquet(path, limit) if path.suffix == ".parquet" else _last_of_lines(path, limit)
     except FileNotFoundError:  # somebody has removed it since the directory was listed
-        return []
+        return _Last([])
     except (OSError, ValueError) as error:  # what Arrow says of a file that is no Parquet is a ValueError
         raise NotReadBackError(f"{path.name} cannot be read: {error}", hint="look at the file where it is") from error
 
 
-def _last_lines(path: Path) -> Sequence[bytes]:
-    """The last whole lines of a file; of a compressed one nothing, since it is read from its beginning only."""
+def _last_of_lines(path: Path, limit: int) -> _Last:
+    """Whole lines only; of a compressed file nothing, since it is read from its beginning only."""
     if compression_of(path) != "none":
-        return ()
+        return _Last([])
     with path.open("rb") as file:
         size = file.seek(0, 2)
         start = max(0, size - _MOST_BYTES)
         file.seek(start)
         content = file.read(_MOST_BYTES)
     lines = content.split(b"\n")
-    return [line for line in (lines[1:] if start else lines) if line.strip()]
+    filled = [line for line in (lines[1:] if start else lines) if line.strip()]
+    shown = filled[-limit:]
+    return _Last([_as_row(line) for line in shown], sum(map(len, shown)), is_whole=start == 0 and shown == filled)
 
 
 def _as_row(line: bytes) -> dict[str, Any]:
@@ -106,22 +127,68 @@ def _is_sendable(value: object, depth: int = 0) -> bool:
     return True
 
 
-def _last_of_parquet(path: Path, limit: int) -> Rows:
+def _last_of_parquet(path: Path, limit: int) -> _Last:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    file = pq.ParquetFile(path)
-    rows: Rows = []
-    for group in reversed(range(file.num_row_groups)):
-        table = file.read_row_group(group)
-        missing = limit - len(rows)
-        rows = [*({name: _plain(value) for name, value in row.items()} for row in _last(table, missing)), *rows]
-        if len(rows) >= limit:
-            break
-    return rows
+    kept = _Kept(limit)
+    with pq.ParquetFile(path, buffer_size=_MOST_BYTES, pre_buffer=False) as file:
+        for group in reversed(range(file.num_row_groups)):
+            if kept.is_full:
+                break
+            kept = _last_of_group(file, group, kept, path.name)
+        is_whole = kept.rows == file.metadata.num_rows
+    rows = [{name: _plain(value) for name, value in row.items()} for row in kept.wanted()]
+    return _Last(rows, kept.size, is_whole)
 
 
-def _last(table: Any, count: int) -> Iterator[dict[str, Any]]:
-    yield from table.slice(max(0, table.num_rows - count)).to_pylist()
+@dataclass(slots=True)
+class _Kept:
+    """The last rows so far, in batches: as many as are wanted, or of about as many bytes as may be kept."""
+
+    limit: int
+    batches: deque[pa.RecordBatch] = field(default_factory=deque)
+    rows: int = 0
+    size: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether rows before these are not wanted."""
+        return self.rows >= self.limit or self.size >= _MOST_BYTES
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Keep a batch behind the others, and let go of those that are not needed any more."""
+        self.batches.append(batch)
+        self.rows += batch.num_rows
+        self.size += batch.nbytes
+        while len(self.batches) > 1:
+            first = self.batches[0]
+            if self.rows - first.num_rows < self.limit and self.size - first.nbytes < _MOST_BYTES:
+                break
+            self.batches.popleft()
+            self.rows -= first.num_rows
+            self.size -= first.nbytes
+
+    def wanted(self) -> Iterator[dict[str, Any]]:
+        """Those of them that are wanted."""
+        for at, batch in enumerate(self.batches):
+            yield from batch.slice(0 if at else max(0, self.rows - self.limit)).to_pylist()
+
+
+def _last_of_group(file: pq.ParquetFile, group: int, behind: _Kept, name: str) -> _Kept:
+    """The last rows of a group with those behind it. A file has no way to the end of a group: all of it is decoded."""
+    form = file.metadata.row_group(group)
+    if form.total_byte_size > _LARGEST_GROUP:
+        raise NotReadBackError(
+            f"{name} has a group of {form.total_byte_size} bytes of rows, which all must be read for the last of them",
+            hint=f"groups of at most {_LARGEST_GROUP} bytes are read; look at the file where it is",
+        )
+    at_once = min(_MOST_ROWS_AT_ONCE, max(1, _MOST_BYTES * form.num_rows // max(1, form.total_byte_size)))
+    kept = _Kept(behind.limit)
+    for batch in file.iter_batches(at_once, row_groups=[group], use_threads=False):
+        kept.add(batch)
+    for batch in behind.batches:
+        kept.add(batch)
+    return kept
 
 
 def _plain(value: object) -> object:

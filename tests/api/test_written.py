@@ -13,7 +13,9 @@ import pytest
 
 from engine.api.plan_query import plan_query
 from engine.compile import compile_script
+from engine.connectors import newest
 from engine.connectors.newest import newest_rows
+from engine.errors import NotReadBackError
 from tests.api.conftest import Plane
 from tests.api.test_stored_tables import use
 
@@ -123,3 +125,61 @@ def test_a_file_that_is_no_parquet_is_named(written: Plane, tmp_path: Path) -> N
 
     assert answer.is_client_error
     assert "a.parquet cannot be read" in answer.text
+
+
+def write_group(path: Path, rows: int, text: str, **options: Any) -> None:
+    """Rows that are all in one group."""
+    pq.write_table(
+        pa.table({"n": range(rows), "text": [text] * rows}), path, row_group_size=rows, use_dictionary=False, **options
+    )
+
+
+def test_a_large_group_of_rows_is_decoded_some_at_a_time(tmp_path: Path) -> None:
+    write_group(tmp_path / "a.parquet", 500_000, "x" * 100)
+    pool = pa.system_memory_pool()  # one that nothing else in this process takes from
+    before, pa_pool = pool.max_memory(), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        rows = newest_rows(tmp_path, 3)
+    finally:
+        pa.set_memory_pool(pa_pool)
+
+    assert [row["n"] for row in rows] == [499_997, 499_998, 499_999]
+    assert 0 < pool.max_memory() - before < 15_000_000  # of 54,000,000
+
+
+def test_of_wide_rows_a_megabyte_is_enough(tmp_path: Path) -> None:
+    import os
+
+    for number in range(3):
+        path = tmp_path / f"{number}.parquet"
+        write_group(path, 100, "x" * 30_000)
+        os.utime(path, ns=(number, number))
+
+    rows = [row["n"] for row in newest_rows(tmp_path, 1000)]
+
+    assert rows == list(range(100 - len(rows), 100))
+    assert 30 <= len(rows) <= 70
+    (tmp_path / "2.parquet").unlink()
+    (tmp_path / "9.json").write_text("".join(f'{{"n": {n}, "text": "{"x" * 30_000}"}}\n' for n in range(100)))
+    assert [row["n"] for row in newest_rows(tmp_path, 1000)] == list(range(100))[-34:]
+
+
+def test_a_group_that_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newest, "_LARGEST_GROUP", 1000)
+    write_group(tmp_path / "a.parquet", 1_000, "x")
+
+    with pytest.raises(NotReadBackError, match=r"a\.parquet has a group of \d+ bytes"):
+        newest_rows(tmp_path, 1)
+
+
+def test_rows_of_several_groups_and_files_come_in_their_order(tmp_path: Path) -> None:
+    import os
+
+    for number in range(2):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"n": range(number * 10, number * 10 + 10)}), path, row_group_size=4)
+        os.utime(path, ns=(number, number))
+
+    for limit in (1, 2, 3, 7, 11, 100):
+        assert [row["n"] for row in newest_rows(tmp_path, limit)] == list(range(20))[-limit:]
