@@ -31,6 +31,7 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.fault_points import DriverPoint
 from engine.jobs.runner import NO_ROOM, Holder
 from engine.jobs.status import Failure, Goodbye, failure_of
+from engine.jobs.unleft_java import end_unleft_java
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0
@@ -181,6 +182,7 @@ def _take_lock(path: Path) -> IO[str]:
                 hint=f"see which process holds {path}",
             )
         time.sleep(0.05)
+    end_unleft_java(path)
     return lock
 
 

@@ -17,8 +17,9 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from engine.errors import JvmDiedError
+from engine.errors import JvmDiedError, SharedJavaDiedError
 from engine.spark.jvm import start as java_process
+from engine.spark.jvm.bounded_calls import answer_within
 from engine.spark.session import close_session, gateway_of_session, open_session
 
 _FAIR: Mapping[str, str] = {
@@ -27,6 +28,10 @@ _FAIR: Mapping[str, str] = {
 }
 END_PATIENCE = timedelta(seconds=60)
 """For what a driver has left to end. A worker that does not heed its task is ended after two seconds."""
+_GRACE = timedelta(seconds=10)
+"""Java heeds that itself, if it is not stopped."""
+_DOOR_PATIENCE = timedelta(seconds=60)
+_LOOK_PATIENCE = timedelta(seconds=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +46,19 @@ class Door:
     def close(self) -> bool:
         """End all that the driver has under way; whether nothing of it is there any more. A Java that has ended has
         nothing."""
+        millis = END_PATIENCE // timedelta(milliseconds=1)
         try:
-            return bool(self.lodger.close(END_PATIENCE // timedelta(milliseconds=1)))
+            return answer_within(END_PATIENCE + _GRACE, lambda: bool(self.lodger.close(millis)))
+        except TimeoutError:
+            return False
         except (Py4JError, OSError):
             return gateway_of_session().death() is not None
 
-    def cpu_seconds(self) -> float:
-        """What its threads and tasks have used in Java."""
-        return float(self.lodger.cpuNanos()) / 1e9
-
-    def task_seconds(self) -> float:
-        """How long its tasks ran."""
-        return float(self.lodger.taskMillis()) / 1e3
+    def used(self) -> tuple[float, float]:
+        """The CPU time of its threads and tasks in Java, and how long its tasks ran. Raises TimeoutError."""
+        return answer_within(
+            _LOOK_PATIENCE, lambda: (float(self.lodger.cpuNanos()) / 1e9, float(self.lodger.taskMillis()) / 1e3)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +101,24 @@ class HostJava:
         return java_process.death_of(gateway_of_session())
 
     def let_in(self, name: str, log: Path) -> Door:
-        """A door for a driver, under a name that no other has or had. What Spark says of its work goes to that file."""
+        """A door for a driver, under a name that no other has or had. What Spark says of its work goes to that file. A
+        Java that does not answer is an error."""
         jvm = self.spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
         assert jvm is not None
         secret = secrets.token_hex(32)
-        lodger = jvm.arroyo.Lodger.open(self.spark._jsparkSession, name, secret, str(log))  # noqa: SLF001 - see above
-        return Door(int(lodger.port()), secret, lodger)
+        session = self.spark._jsparkSession  # noqa: SLF001 - see above
+
+        def open_door() -> Door:
+            lodger = jvm.arroyo.Lodger.open(session, name, secret, str(log))
+            return Door(int(lodger.port()), secret, lodger)
+
+        try:
+            return answer_within(_DOOR_PATIENCE, open_door, too_late=Door.close)
+        except TimeoutError as error:
+            raise SharedJavaDiedError(
+                f"Java, which this pipeline would share with others, lets nobody in: {error}",
+                hint=f"process {self.pid} may be stopped, or have too little memory: its log says more",
+            ) from error
 
     def kill(self) -> None:
         """End it at once."""

@@ -11,12 +11,15 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from engine.driver import main
+from engine.driver.handover import Line
 from engine.driver.shared import host, lodging
 from engine.driver.shared.host import Host, listen
 from engine.driver.shared.lodging import Lodging, call_host
@@ -35,6 +38,10 @@ from engine.errors import (
 from engine.jobs import processes
 from engine.jobs.process_usage import ProcessUsage, together
 from engine.jobs.spec import read_run_settings
+from engine.jobs.unleft_java import end_unleft_java, note_java
+from engine.spark import host_java
+from engine.spark.host_java import Door, HostJava
+from engine.spark.jvm.bounded_calls import answer_within
 
 WISH = JavaWish("2g", "local[2]")
 
@@ -53,11 +60,8 @@ class FakeDoor:
         assert self.may_close.wait(30)
         return self.can_close
 
-    def cpu_seconds(self) -> float:
-        return 2.0
-
-    def task_seconds(self) -> float:
-        return 1.0
+    def used(self) -> tuple[float, float]:
+        return 2.0, 1.0
 
 
 @dataclass
@@ -108,7 +112,7 @@ class Serving:
         return place
 
     def lock(self, name: str) -> Path:
-        return self.directory / f"{name}.lock"
+        return self.directory / "runs" / name / "lock"
 
 
 @pytest.fixture
@@ -180,7 +184,7 @@ def test_one_that_was_killed_while_it_waited_for_its_door_keeps_no_lock(
     lock = processes.try_lock(serving.lock("a"))
     assert lock is not None
     line = call_host(serving.directory, WISH, {})
-    line.say({"lodge": "a", "log": str(serving.directory / "log")}, (lock.fileno(),))
+    line.say({"lodge": "a", "log": str(serving.directory / "log"), "lock": str(serving.lock("a"))}, (lock.fileno(),))
     assert is_opening.wait(30)
     line.close()
     lock.close()
@@ -248,15 +252,17 @@ def test_a_driver_that_cannot_call_ends_no_host_that_serves_others(
     ended: list[Path] = []
     monkeypatch.setattr(lodging, "_end_remains", ended.append)
     monkeypatch.setattr(lodging, "_start_host", lambda *_: None)
-    monkeypatch.setattr(socket, "socket", lambda *_: SimpleNamespace(connect=refuse, close=refuse_nothing))
+    monkeypatch.setattr(
+        socket, "socket", lambda *_: SimpleNamespace(connect=refuse, close=do_nothing, setblocking=do_nothing)
+    )
 
     with pytest.raises(PermissionError):
         call_host(serving.directory, WISH, {})
     assert not ended
 
 
-def refuse_nothing() -> None:
-    """Close a socket that was never open."""
+def do_nothing(*_: object) -> None:
+    """To a socket that was never open."""
 
 
 def test_a_host_in_which_nobody_is_ends_and_leaves_no_socket(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,46 +368,179 @@ def test_a_driver_says_what_it_has_of_the_java_that_it_shares(serving: Serving) 
     assert (shared.pid, shared.drivers, shared.usage["java"].cpu_seconds) == (4711, 2, 2.0)
 
 
-def test_java_of_a_host_that_was_killed_is_ended_before_the_lock_is_let_go_of(serving: Serving) -> None:
+@pytest.fixture
+def java() -> Iterator[subprocess.Popen[bytes]]:
+    """A process in the place of Java."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def birth(process: subprocess.Popen[bytes]) -> tuple[int, str | None]:
+    return process.pid, processes.born(process.pid)
+
+
+def killed_host(serving: Serving, java: subprocess.Popen[bytes]) -> tuple[Lodging, socket.socket]:
+    """A driver, and the other end of its line, where a process that is killed hangs up before it is gone."""
     place = serving.lodger("a")
-    java = subprocess.Popen(["sleep", "600"])
-    place._host, place._java = (4711, "a host that is gone"), (java.pid, processes.born(java.pid))
     assert place._line is not None
-    place._line.connection.shutdown(socket.SHUT_RDWR)
+    place._line.close()
+    ours, of_host = socket.socketpair()
+    place._line, place._java = Line(ours), birth(java)
+    return place, of_host
+
+
+def test_java_of_a_host_that_hangs_up_without_a_word_is_ended_before_the_lock_is_let_go_of(
+    serving: Serving, java: subprocess.Popen[bytes]
+) -> None:
+    place, of_host = killed_host(serving, java)
+    of_host.close()
 
     place.leave()
 
     assert java.wait(30) == -signal.SIGKILL
 
 
-def test_java_of_a_host_that_was_killed_is_ended_at_once(serving: Serving) -> None:
-    place = serving.lodger("a")
-    java = subprocess.Popen(["sleep", "600"])
-    place._host, place._java = (4711, "a host that is gone"), (java.pid, processes.born(java.pid))
+def test_java_of_a_host_that_hangs_up_without_a_word_is_ended_at_once(
+    serving: Serving, java: subprocess.Popen[bytes]
+) -> None:
+    place, of_host = killed_host(serving, java)
     assert place._line is not None
     watch = threading.Thread(target=place._watch_host, args=(place._line.connection,))
     watch.start()
     assert java.poll() is None
 
-    place._line.connection.shutdown(socket.SHUT_RDWR)
+    of_host.close()
 
     assert java.wait(30) == -signal.SIGKILL
     watch.join(30)
 
 
-def test_java_of_a_host_that_hangs_up_and_lives_is_left_alone(serving: Serving) -> None:
+def test_java_of_a_host_that_has_seen_a_driver_off_and_hangs_up_is_left_alone(
+    serving: Serving, java: subprocess.Popen[bytes]
+) -> None:
     place = serving.lodger("a")
-    java = subprocess.Popen(["sleep", "600"])
-    here = os.getpid()
-    place._host, place._java = (here, processes.born(here)), (java.pid, processes.born(java.pid))
+    place._java = birth(java)
+    serving.java.doors["a"].may_close.set()
     assert place._line is not None
-    place._line.connection.shutdown(socket.SHUT_RDWR)
+    place._line.connection.sendall(b"what no host understands\n")
+    until(lambda: not place.is_alive)
 
+    place._watch_host(place._line.connection)
     place.leave()
 
     assert java.poll() is None
-    java.kill()
-    java.wait()
+
+
+def test_java_of_a_host_that_was_killed_with_its_driver_is_ended_by_who_has_the_lock_next(
+    serving: Serving, java: subprocess.Popen[bytes]
+) -> None:
+    """Whatever that one wants for itself: it may be another host's, or have a Java of its own."""
+    serving.java.pid = java.pid
+    serving.lodger("a").lock.close()
+    assert java.poll() is None
+
+    end_unleft_java(serving.lock("a"))
+
+    assert java.wait(30) == -signal.SIGKILL
+
+
+def test_java_is_left_alone_in_which_nothing_of_the_run_before_is_under_way(
+    serving: Serving, java: subprocess.Popen[bytes]
+) -> None:
+    serving.java.pid = java.pid
+    place = serving.lodger("a")
+    serving.java.doors["a"].may_close.set()
+    place.leave()
+
+    end_unleft_java(serving.lock("a"))
+
+    assert java.poll() is None
+
+
+def test_a_driver_ends_what_the_run_before_has_under_way_before_it_works(
+    tmp_path: Path, java: subprocess.Popen[bytes]
+) -> None:
+    note_java(tmp_path / "lock", java.pid)
+
+    main._take_lock(tmp_path / "lock").close()
+
+    assert java.wait(30) == -signal.SIGKILL
+
+
+def test_as_many_can_call_as_come_while_java_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lodging, "_START_PATIENCE", 5.0)
+    directory = tmp_path / "hosts" / "one"
+    make_private(directory)
+    with listen(directory):
+        lines = [call_host(directory, WISH, {}) for _ in range(200)]
+        for line in lines:
+            line.close()
+
+
+def test_a_host_that_lets_nobody_in_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "_CALLERS", 0)
+    directory = tmp_path / "hosts" / "one"
+    make_private(directory)
+    with listen(directory):
+        first = call_host(directory, WISH, {})
+        monkeypatch.setattr(lodging, "_START_PATIENCE", 0.1)
+
+        with pytest.raises(SharedJavaDiedError, match="lets nobody in"):
+            call_host(directory, WISH, {})
+        first.close()
+
+
+@dataclass
+class StoppedLodger:
+    """What a driver has in a Java that does not answer, until it goes on."""
+
+    goes_on: threading.Event = field(default_factory=threading.Event)
+    closed: threading.Event = field(default_factory=threading.Event)
+
+    def close(self, millis: int) -> bool:
+        assert self.goes_on.wait(30)
+        self.closed.set()
+        return True
+
+    def port(self) -> int:
+        assert self.goes_on.wait(30)
+        return 1
+
+
+def test_a_java_that_does_not_answer_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_java, "END_PATIENCE", timedelta(0))
+    monkeypatch.setattr(host_java, "_GRACE", timedelta(milliseconds=50))
+    lodger = StoppedLodger()
+
+    has_closed = Door(1, "s", lodger).close()
+
+    assert not has_closed
+    lodger.goes_on.set()
+
+
+def test_who_comes_to_a_java_that_does_not_answer_is_told_and_has_no_door_when_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_java, "_DOOR_PATIENCE", timedelta(milliseconds=50))
+    monkeypatch.setattr(HostJava, "pid", 4711)
+    lodger = StoppedLodger()
+    java = SimpleNamespace(arroyo=SimpleNamespace(Lodger=SimpleNamespace(open=lambda *_: lodger)))
+    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=java), _jsparkSession=None)
+
+    with pytest.raises(SharedJavaDiedError, match="Java does not answer"):
+        HostJava(session).let_in("a", tmp_path / "log")
+    lodger.goes_on.set()
+
+    assert lodger.closed.wait(30)
+
+
+def test_what_a_call_into_java_raises_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        answer_within(timedelta(seconds=30), lambda: 1 // 0)
 
 
 def test_who_comes_after_a_host_that_was_killed_ends_what_it_has_left(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,16 +30,19 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 
 from engine.driver.handover import Line, short_path
-from engine.driver.shared.place import START, JavaWish
+from engine.driver.shared.place import SEEN_OFF, START, JavaWish
 from engine.driver.shared.shares import InJava, Shares
 from engine.errors import DriverCrashedError, EngineError
 from engine.jobs import processes
 from engine.jobs.process_usage import RunUsage, UsageMeter
+from engine.jobs.unleft_java import forget_java, note_java
 from engine.spark.host_java import Door, HostJava
 
 LOG = logging.getLogger(__name__)
 IDLE = 30.0
 """Seconds after which a host ends in which nobody is: a driver that starts again is back sooner."""
+_CALLERS = 4096
+"""So many can have called while Java takes its time to be up; the kernel may allow fewer."""
 _LOOK = 0.5
 _MEASURED_FOR = 5.0
 """Seconds for which a look at all processes holds: each driver asks so often."""
@@ -72,7 +76,7 @@ def listen(directory: Path) -> socket.socket:
     with short_path(directory) as path:
         Path(path).unlink(missing_ok=True)
         listener.bind(path)
-    listener.listen(128)
+    listener.listen(_CALLERS)
     return listener
 
 
@@ -106,6 +110,7 @@ class Lodger:
     door: Door
     lock: int
     """The descriptor of its pipeline's lock."""
+    lock_path: Path
     has_left: bool = False
 
 
@@ -123,7 +128,9 @@ class Host:
     _meter: UsageMeter = field(default_factory=UsageMeter)
     _shares: Shares = field(default_factory=Shares)
     _measuring: threading.Lock = field(default_factory=threading.Lock)
-    _measured: RunUsage | None = None
+    _used: Mapping[str, InJava] = field(default_factory=dict)
+    """What each driver has used in Java at the last look."""
+    _measured: RunUsage = field(default_factory=dict)
     _measured_at: float = 0.0
     _verdict: str | None = None
     """Why Java was ended."""
@@ -169,6 +176,10 @@ class Host:
             LOG.warning("the line to %s breaks: %s", "a driver" if lodger is None else lodger.name, error)
         except Py4JError as error:
             LOG.warning("Java does not answer for %s: %s", "a driver" if lodger is None else lodger.name, error)
+        except EngineError as error:
+            LOG.error("%s", error)
+            if lodger is None:
+                _tell(line, error)
         except Exception as error:
             LOG.exception("the host meets an error of its own")
             if lodger is None:  # hung up on without a word, it would take that for an outage, and come again for ever
@@ -178,6 +189,8 @@ class Host:
             try:
                 if lodger is not None:
                     self._see_off(lodger)
+                    with suppress(OSError):
+                        line.say(SEEN_OFF)
             finally:
                 with self._guard:
                     self._coming -= 1
@@ -191,8 +204,13 @@ class Host:
                 os.close(descriptor)
             return None
         try:
-            name, log = str(request["lodge"]), Path(str(request["log"]))
-            lodger = Lodger(name, self.java.let_in(name, log), descriptors[0])
+            name, log, lock = str(request["lodge"]), Path(str(request["log"])), Path(str(request["lock"]))
+            note_java(lock, self.java.pid)
+            try:
+                lodger = Lodger(name, self.java.let_in(name, log), descriptors[0], lock)
+            except BaseException:
+                forget_java(lock)
+                raise
         except BaseException:
             os.close(descriptors[0])
             raise
@@ -223,20 +241,26 @@ class Host:
 
     def _usage(self, asking: Lodger) -> dict[str, object]:
         """What a driver has used here, as far as it can be told."""
+        if not self._measuring.acquire(
+            timeout=_LOOK
+        ):  # whoever wants to leave does not wait for a Java that is stopped
+            return {}
+        try:
+            if asking.name not in self._used or time.monotonic() - self._measured_at > _MEASURED_FOR:
+                self._look()
+            usage = self._shares.of(asking.name, self._used[asking.name], self._measured, len(self._used))
+            return {"drivers": len(self._used), "usage": {role: asdict(part) for role, part in usage.items()}}
+        finally:
+            self._measuring.release()
+
+    def _look(self) -> None:
+        """See what all have used who are here."""
         with self._guard:
-            lodgers = list(self._lodgers.values())
-        used = {
-            each.name: InJava(each.door.cpu_seconds(), each.door.task_seconds())
-            for each in lodgers
-            if not each.has_left
-        }
-        with self._measuring:
-            if self._measured is None or time.monotonic() - self._measured_at > _MEASURED_FOR:
-                self._measured, self._measured_at = self._meter.measure(), time.monotonic()
-                workers = self._measured.get("workers")
-                self._shares.look(0.0 if workers is None else workers.cpu_seconds, used)
-            usage = self._shares.of(asking.name, used[asking.name], self._measured, len(used))
-        return {"drivers": len(used), "usage": {role: asdict(part) for role, part in usage.items()}}
+            lodgers = [lodger for lodger in self._lodgers.values() if not lodger.has_left]
+        self._used = {lodger.name: InJava(*lodger.door.used()) for lodger in lodgers}
+        self._measured, self._measured_at = self._meter.measure(), time.monotonic()
+        workers = self._measured.get("workers")
+        self._shares.look(0.0 if workers is None else workers.cpu_seconds, self._used)
 
     def _see_off(self, lodger: Lodger) -> None:
         """End what it has under way, then let go of its lock. What does not end in time is ended with Java: nothing of
@@ -251,6 +275,8 @@ class Host:
             self.java.kill()
         with self._guard:
             del self._lodgers[lodger.name]
+        with suppress(OSError):
+            forget_java(lodger.lock_path)
         os.close(lodger.lock)
         LOG.info("%s has gone, in %.1f s", lodger.name, time.monotonic() - begin)
 

@@ -12,19 +12,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO
 
 from engine import errors
 from engine.driver.handover import SOCKET, Line, short_path
-from engine.driver.shared.place import LOG, START, JavaWish, host_mark, make_private
+from engine.driver.shared.place import LOG, SEEN_OFF, START, JavaWish, host_mark, make_private
 from engine.errors import EngineError, SharedJavaDiedError
 from engine.jobs import processes
 from engine.jobs.last_words import last_words
 from engine.jobs.process_usage import SharedJava
+from engine.jobs.unleft_java import Birth, end_now
 from engine.spark.session import Session, join_session, leave_session
 
 HOST_COMMAND = (sys.executable, "-m", "engine.driver.shared.host")
@@ -36,8 +37,6 @@ _WORKERS = "SPARK_WORKERS_OF"
 _USAGE_PATIENCE = 5.0
 _CALLS = 3
 """A host may hang up on who calls it, when it was about to end."""
-Birth: TypeAlias = tuple[int, str | None]
-"""The number of a process, and what tells it from a later one."""
 
 
 @dataclass(slots=True)
@@ -53,9 +52,10 @@ class Lodging:
     """Whether functions of the user run in Spark's workers: then it has workers that serve nobody else."""
     _line: Line | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
-    _host: Birth = (0, None)
     _java: Birth = (0, None)
     _has_left: bool = False
+    _is_seen_off: bool = False
+    """Whether the host has said that nothing of this driver is under way any more."""
     _asked: int = 0
 
     def move_in(self, log_dir: Path) -> Session:
@@ -63,7 +63,7 @@ class Lodging:
         log_dir.mkdir(parents=True, exist_ok=True)
         line, answer = self._received(log_dir / "spark.log")
         self._line = line
-        self._host, self._java = (_birth(int(str(answer[name]))) for name in ("host", "java"))
+        self._java = _birth(int(str(answer["java"])))
         threading.Thread(target=self._watch_host, args=(line.connection,), name="host", daemon=True).start()
         workers = {_WORKERS: self.name} if self.has_functions else {}
         return join_session(int(str(answer["port"])), str(answer["secret"]), str(answer["python"]), self, workers)
@@ -72,7 +72,8 @@ class Lodging:
         for _ in range(_CALLS):
             line = call_host(self.directory, self.wish, self.environment)
             with suppress(OSError):
-                line.say({"lodge": self.name, "log": str(log)}, (self.lock.fileno(),))
+                lodge = {"lodge": self.name, "log": str(log), "lock": str(self.lock.name)}
+                line.say(lodge, (self.lock.fileno(),))
                 if (answer := line.hear()) is not None:
                     if "code" in answer:
                         line.close()
@@ -89,14 +90,10 @@ class Lodging:
         """Whether the host has not hung up."""
         if self._line is None:
             return False
-        connection = self._line.connection
-        with self._guard:
-            try:
-                return bool(connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-            except BlockingIOError:
-                return True
-            except OSError:
-                return False
+        try:
+            return not _hang_up(self._line.connection).poll(0)
+        except (OSError, ValueError):  # this process has hung up itself
+            return False
 
     def death(self) -> EngineError | None:
         """What has become of Java of the host; None when it lives."""
@@ -143,15 +140,15 @@ class Lodging:
 
     def _watch_host(self, connection: socket.socket) -> None:
         """Java whose host was killed ends by itself, but it takes its time, and goes on with all queries meanwhile."""
-        poll = select.poll()
-        poll.register(connection, select.POLLRDHUP)
-        poll.poll()
+        _hang_up(connection).poll()
         if not self._has_left:
+            self._ask("java")  # what the host has said before
             self._end_java()
 
     def _end_java(self) -> None:
-        """End Java of a host that is gone. One that hangs up and lives has seen this driver off before."""
-        if processes.born(self._host[0]) != self._host[1]:
+        """End Java of a host that has hung up without a word: it was killed, and a process that ends hangs up before it
+        is gone. One that lives and hangs up has seen this driver off before, and says so."""
+        if not self._is_seen_off:
             end_now([self._java])
 
     def _ask(self, question: str) -> Mapping[str, object] | None:
@@ -163,14 +160,18 @@ class Lodging:
 
     def _answer(self, line: Line, question: str, patience: float | None) -> Mapping[str, object] | None:
         self._asked += 1
-        with suppress(OSError, ValueError):
-            line.connection.settimeout(patience)
+        line.connection.settimeout(patience)
+        with suppress(OSError):  # it may have said a last word before it hung up
             line.say({"ask": question, "number": self._asked})
-            # an earlier question may be answered that nobody waits for any more
-            while (answer := line.hear()) is not None and answer.get("number") != self._asked:
-                pass
-            return answer
+        with suppress(OSError, ValueError):
+            return self._heard(line)
         return None
+
+    def _heard(self, line: Line) -> Mapping[str, object] | None:
+        """The answer to the last question; an earlier one may be answered that nobody waits for any more."""
+        while (answer := line.hear()) is not None and answer.get("number") != self._asked:
+            self._is_seen_off |= answer == SEEN_OFF
+        return answer
 
 
 @contextmanager
@@ -211,11 +212,11 @@ def _birth(pid: int) -> Birth:
     return pid, processes.born(pid)
 
 
-def end_now(births: Iterable[Birth]) -> None:
-    """Kill these processes, and wait until they are gone."""
-    while left := [pid for pid, birth in births if birth is not None and processes.born(pid) == birth]:
-        processes.kill(left)
-        time.sleep(_LOOK)
+def _hang_up(connection: socket.socket) -> select.poll:
+    """Tells when the other end has hung up, whatever it has said before."""
+    poll = select.poll()
+    poll.register(connection, select.POLLRDHUP)
+    return poll
 
 
 def _end_remains(directory: Path) -> None:
@@ -226,18 +227,30 @@ def _end_remains(directory: Path) -> None:
 
 def _call(directory: Path) -> Line | None:
     """The line to a host; None where nobody listens. What else goes wrong says nothing of the host, which may be
-    serving others."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        with short_path(directory) as path:
-            connection.connect(path)
-    except (FileNotFoundError, ConnectionRefusedError):
-        connection.close()
-        return None
-    except OSError:
-        connection.close()
-        raise
-    return Line(connection)
+    serving others. One that comes to nobody who has called, as when it is stopped, is not waited for without end."""
+    end = time.monotonic() + _START_PATIENCE
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)  # else it waits for a place in the queue, for ever
+            with short_path(directory) as path:
+                connection.connect(path)
+            connection.setblocking(True)
+            return Line(connection)
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            return None
+        except BlockingIOError:
+            connection.close()
+            if time.monotonic() > end:
+                raise SharedJavaDiedError(
+                    "the process that has the Java of several pipelines lets nobody in",
+                    hint=f"it may be stopped; see the processes with {processes.MARK}={host_mark(directory)}",
+                ) from None
+            time.sleep(_LOOK)
+        except OSError:
+            connection.close()
+            raise
 
 
 def _start_host(directory: Path, wish: JavaWish, environment: Mapping[str, str]) -> None:

@@ -21,6 +21,8 @@ from engine.jobs import processes
 from engine.secret_references import SECRET_PREFIX
 
 START, LOG = "start", "host.log"
+SEEN_OFF: Mapping[str, object] = {"is": "seen off"}
+"""A host's last word to a driver: nothing of it is under way any more."""
 
 
 @dataclass(frozen=True, slots=True)
