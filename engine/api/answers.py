@@ -19,6 +19,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.desired import is_settled
 from engine.jobs.effects import Effects as WhatHappens
 from engine.jobs.gates import Gate, GateTime, is_passed, least_complete, promised
+from engine.jobs.process_usage import SharedWith
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import ShownUpgrade, Version
 from engine.jobs.states import STATES, State, StopMode
@@ -195,6 +196,10 @@ class Job(BaseModel):
     sinks: dict[str, SinkProgress] = Field(description="How far the output of each sink is complete.")
     epoch: int | None = Field(description="The newest committed epoch.")
     created_at: int = Field(description="When the pipeline was deployed first.")
+    shared_java: SharedWith | None = Field(
+        description="The Java that its run shares with other pipelines; null where it has its own, "
+        "or has not looked yet."
+    )
 
 
 class CommittedEpoch(BaseModel):
@@ -530,8 +535,8 @@ def pipeline_facts(
     }
 
 
-def job(record: JobRecord, *, is_given_up: bool) -> Job:
-    """The job of a pipeline."""
+def job(record: JobRecord, shared_java: SharedWith | None, *, is_given_up: bool) -> Job:
+    """The job of a pipeline, and the Java that its run shares."""
     status = record.status
     progress = promised(status, is_given_up=is_given_up)
     return Job(
@@ -557,6 +562,7 @@ def job(record: JobRecord, *, is_given_up: bool) -> Job:
         sinks=dict(progress.sinks),
         epoch=status.progress.epoch,
         created_at=to_micros(status.created_at),
+        shared_java=shared_java,
     )
 
 

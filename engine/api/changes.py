@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from engine.api import answers
 from engine.api.authentication import is_let_in
 from engine.api.change_feed import ChangeFeed, FeedItem, News
-from engine.api.context import Context, ContextDep
+from engine.api.context import Context, ContextDep, LastCalls
 from engine.api.problems import refusals
 from engine.errors import AuthError, RequestError
 from engine.jobs import ids
@@ -178,7 +178,7 @@ async def _pieces(request: Request, context: Context, asked: Cursor | None, seco
             yield _events(start.log, items) or ": still here\n\n"
 
 
-def read(database: Database, number: int) -> News:
+def read(database: Database, last_calls: LastCalls, number: int) -> News:
     """What has changed since a number, in one view of the store."""
     with database.reading() as connection:
         log = stored_changes.log(connection)
@@ -193,7 +193,9 @@ def read(database: Database, number: int) -> News:
             pipeline_id=stored.pipeline_id,
             pipeline=stored.name if record is None else record.pipeline.name,
             deleted=record is None,
-            job=None if record is None else answers.job(record, is_given_up=record.pipeline.id in given_up),
+            job=None
+            if record is None
+            else answers.job(record, last_calls.shared_java(record.run), is_given_up=record.pipeline.id in given_up),
         )
         # of one that is no more, only the name tells
         is_preview = ids.is_id(stored.name, "preview") if record is None else stored.pipeline_id in passing

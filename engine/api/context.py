@@ -29,6 +29,7 @@ from engine.jobs.process_usage import RunUsage, SharedWith
 from engine.jobs.rehearsal import RehearsalLimits, RehearsedChange
 from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
 from engine.jobs.state_rows import ReadRows
+from engine.jobs.status import Run
 from engine.openlineage.names import JOB_NAMESPACE
 from engine.start_positions import StartPosition
 from engine.store.database import Database
@@ -145,6 +146,11 @@ class LastCalls:
             case (newest, measured) if newest == generation:
                 return measured
         return None
+
+    def shared_java(self, run: Run | None) -> SharedWith | None:
+        """The Java that this run shares with those of other pipelines, if it has said so."""
+        measured = None if run is None else self.usage(run.job_id, run.generation)
+        return None if measured is None else measured.shared_java
 
     def forget(self, job_id: str) -> None:
         """The job is no more."""

@@ -31,7 +31,9 @@ def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
     """List the jobs of a pipeline; it has exactly one."""
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
-        return Page(data=[answers.job(record, is_given_up=is_state_given_up(connection, record))])
+        is_given_up = is_state_given_up(connection, record)
+    java = context.last_calls.shared_java(record.run)
+    return Page(data=[answers.job(record, java, is_given_up=is_given_up)])
 
 
 @ALL.get("/jobs")
@@ -40,7 +42,12 @@ def list_all_jobs(context: ContextDep) -> Page[answers.Job]:
     with context.database.reading() as connection:
         records = read_page(connection, None, None, with_previews=False)
         given_up = giving_up_state(connection, records)
-    return Page(data=[answers.job(record, is_given_up=record.pipeline.id in given_up) for record in records])
+    java_of = context.last_calls.shared_java
+    return Page(
+        data=[
+            answers.job(record, java_of(record.run), is_given_up=record.pipeline.id in given_up) for record in records
+        ]
+    )
 
 
 @ROUTER.get("/jobs/{job}/checkpoints", response_model=Page[answers.Checkpoint])

@@ -8,7 +8,17 @@ from collections.abc import Iterator, Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Client, Json, RefusedError, field_of
-from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say, table, warn
+from engine.commands.remote import (
+    add_connection,
+    connect,
+    errors_shown,
+    instant,
+    rows_of,
+    say,
+    shared_java_text,
+    table,
+    warn,
+)
 
 _PAGE = 500
 _HEAD = (
@@ -64,7 +74,7 @@ def all_pipelines(client: Client) -> Iterator[dict[str, Json]]:
 
 def _line(row: Mapping[str, Json]) -> list[object]:
     """What a control plane of an earlier version does not say is left empty."""
-    memory, cores, shared = row.get("memory_bytes"), row.get("cpu_cores"), row.get("shared_java")
+    memory, cores = row.get("memory_bytes"), row.get("cpu_cores")
     return [
         *(row.get(name) for name in ("name", "id", "state", "parallelism", "version")),
         instant(row.get("created_at")),
@@ -74,7 +84,7 @@ def _line(row: Mapping[str, Json]) -> list[object]:
         row.get("restarts"),
         f"{cores:.2f}" if isinstance(cores, int | float) else None,
         memory // 2**20 if isinstance(memory, int) else None,
-        f"{shared.get('pid')}, of {shared.get('drivers')}" if isinstance(shared, dict) else None,
+        shared_java_text(row.get("shared_java")),
     ]
 
 

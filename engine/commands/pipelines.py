@@ -21,6 +21,7 @@ from engine.commands.remote import (
     path_of,
     rows_of,
     say,
+    shared_java_text,
 )
 from engine.commands.savepoint import take
 from engine.commands.waiting import add_wait, change
@@ -53,6 +54,7 @@ def run_show(args: Namespace) -> int:
         ("step", job.get("step")),
         ("restarts", f"{job.get('restarts_total')}, {job.get('restarts')} in a row" if job else None),
         ("last restart", job.get("restart_code")),
+        ("shared java", shared_java_text(job.get("shared_java"))),
         ("started", instant(job.get("start_time"))),
         ("finished", instant(job.get("finish_time"))),
         ("epoch", job.get("epoch")),

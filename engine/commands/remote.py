@@ -189,6 +189,11 @@ def instant(micros: Json) -> str | None:
     return "end of input" if at >= FAR_FUTURE else at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def shared_java_text(java: Json) -> str | None:
+    """The Java that a pipeline shares with others: its process, and how many share it; None where it has its own."""
+    return f"{java.get('pid')}, of {java.get('drivers')}" if isinstance(java, dict) else None
+
+
 def complete_facts(answer: Mapping[str, Json]) -> list[tuple[str, object]]:
     """For each sink in an answer how far it is complete, or why that is not known."""
     sinks = answer.get("sinks")

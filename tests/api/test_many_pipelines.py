@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import event
 
 from engine.api.waiting_requests import Changes, Reading
+from engine.cli import main
 from engine.commands import list_pipelines
-from engine.commands.client import Client, RefusedError
+from engine.commands.client import Client, Json, RefusedError
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.jobs.records import JobRecord
 from engine.jobs.states import State
@@ -121,6 +123,37 @@ def test_a_list_says_which_java_a_pipeline_shares(plane: Plane) -> None:
     plane.call("heartbeat", {"state": "running", "usage": usage, "shared_java": {"pid": 4711, "drivers": 20}})
 
     assert plane.get("/pipelines")["data"][0]["shared_java"] == {"pid": 4711, "drivers": 20}
+
+
+def test_the_command_line_shows_which_java_a_pipeline_shares(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def send(_: Client, method: str, path: str, *__: object, **___: object) -> Json:
+        return cast("Json", plane.http.request(method, f"/api/v1{path}").json())
+
+    plane.run()
+    usage = {"java": {"cpu_seconds": 1.0, "memory_bytes": 2**20}}
+    plane.call("heartbeat", {"state": "running", "usage": usage, "shared_java": {"pid": 4711, "drivers": 20}})
+    monkeypatch.setattr(Client, "_send", send)
+
+    assert main(["show", "orders", "--url", "http://x", "--token", "t"]) == 0
+
+    assert re.search(r"shared java +4711, of 20", capsys.readouterr().out)
+
+
+def test_a_job_says_which_java_its_run_shares_until_there_is_another_run(plane: Plane) -> None:
+    plane.run()
+    usage = {"java": {"cpu_seconds": 1.0, "memory_bytes": 2**20}}
+    plane.call("heartbeat", {"state": "running", "usage": usage, "shared_java": {"pid": 4711, "drivers": 20}})
+
+    shown = [plane.get(path)["data"][0]["shared_java"] for path in ("/pipelines/orders/jobs", "/jobs")]
+    plane.end("failed", {"code": "run.shared_java_died", "message": "it has ended", "cause": "outage"})
+    plane.now += timedelta(minutes=5)
+    plane.settle()
+    plane.come_up()
+
+    assert shown == [{"pid": 4711, "drivers": 20}] * 2
+    assert plane.get("/pipelines/orders/jobs")["data"][0]["shared_java"] is None
 
 
 def test_a_pipeline_at_rest_has_no_rate_and_no_lag_at_its_end(plane: Plane) -> None:

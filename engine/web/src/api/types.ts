@@ -741,6 +741,8 @@ export interface Job {
   epoch: number | null;
   /** When the pipeline was deployed first. */
   created_at: number;
+  /** The Java that its run shares with other pipelines; null where it has its own, or has not looked yet. */
+  shared_java: SharedWith | null;
 }
 
 /** What went wrong with a job. */
