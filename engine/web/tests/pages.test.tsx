@@ -135,6 +135,24 @@ test("a new pipeline of the same name begins with nothing of the one before", as
   expect(place.textContent).not.toContain("printed by pl_1");
 });
 
+test.each([
+  [{ pid: 4711, drivers: 20 }, "process 4711, shared by 20"],
+  [null, null],
+])("a pipeline that shares its Java (%j) says with how many", async (shared_java, text) => {
+  answering((_, url) => {
+    const kind = url.pathname.split("/").at(-1);
+    if (kind === "orders") return { ...ORDERS, state: "Running", version: 1, parallelism: 1, complete_until: null, checkpoint_interval_micros: null };
+    if (kind === "jobs") return { data: [{ id: "job_1", state: "Running", epoch: 7, restarts_total: 0, start_time: null, shared_java }] };
+    return { data: [], cursor: "1" };
+  });
+
+  const page = await shown(<PipelinePage name="orders" shownPart="logs" />);
+
+  expect(page).toContain("Epoch7");
+  if (text === null) expect(page).not.toContain("shared by");
+  else expect(page).toContain(text);
+});
+
 test("a script is looked at again while the control plane is away, until it is back", async () => {
   let isThere = false;
   answering(() => (isThere ? { errors: [] } : undefined));

@@ -129,6 +129,7 @@ function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
     ["Epochs", pipeline.checkpoint_interval_micros === null ? "as they come" : `every ${duration(pipeline.checkpoint_interval_micros)}`],
     ["Restarts", String(job?.restarts_total ?? "–")],
     ["Run since (UTC)", instant(job?.start_time ?? null)],
+    ...(job?.shared_java ? [["Java", `process ${job.shared_java.pid}, shared by ${job.shared_java.drivers}`] satisfies [string, string]] : []),
     ["Id", pipeline.id],
   ];
   return (
