@@ -61,15 +61,25 @@ def play(
             timeout=600,
         )
     finally:
-        _end_processes(home)
+        end_processes(home)
     assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-5000:]
     outcome = json.loads(run.stdout.splitlines()[-1])
     return DagRun(outcome["states"], outcome["returned"], run.stdout + run.stderr)
 
 
-def _end_processes(folder: Path) -> None:
-    """End what was given something in the folder as an argument."""
+def end_processes(folder: Path) -> None:
+    """End what was given something in the folder as an argument, and all that this starts while it ends."""
+    while pids := processes_of(folder):
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes of this machine that were given something in a folder as an argument."""
+    found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if str(folder) in (entry / "cmdline").read_text(errors="replace") and int(entry.name) != os.getpid():
-                os.kill(int(entry.name), signal.SIGKILL)
+                found.append(int(entry.name))
+    return found

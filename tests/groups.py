@@ -22,6 +22,7 @@ ALONE = {
     "delivery/test_simulator.py",
     "kills/test_kills_with_spark.py",
     "system/test_airflow_kills.py",
+    "system/test_airflow_over_postgres.py",
     "system/test_control_plane_with_spark.py",
     "system/test_example_dag.py",
     "system/test_full_disks.py",

@@ -98,7 +98,7 @@ class RealAirflow:
         (self.home / "dags").mkdir(parents=True, exist_ok=True)
         if self.users:
             (self.home / "passwords.json").write_text(json.dumps({name: it[1] for name, it in self.users.items()}))
-        self._port = _free_port()
+        self._port = free_port()
         try:
             self._spawn("migrate", "db", "migrate")
             assert self.processes.pop("migrate").wait(300) == 0, self.said("migrate")
@@ -142,12 +142,12 @@ class RealAirflow:
 
     def events(self, asset: str) -> list[dict[str, Any]]:
         """The events of an asset, oldest first."""
-        assets = self._ask("GET", f"assets?name_pattern={asset}").json()["assets"]
-        if not assets:
+        like = self._ask("GET", f"assets?name_pattern={asset}").json()["assets"]
+        ids = [each["id"] for each in like if each["name"] == asset]
+        if not ids:
             return []
-        found: list[dict[str, Any]] = self._ask("GET", f"assets/events?asset_id={assets[0]['id']}&limit=100").json()[
-            "asset_events"
-        ]
+        path = f"assets/events?asset_id={ids[0]}&limit=100"
+        found: list[dict[str, Any]] = self._ask("GET", path).json()["asset_events"]
         return sorted(found, key=lambda event: int(event["id"]))
 
     def ended(self, dag_id: str) -> list[dict[str, Any]]:
@@ -247,7 +247,8 @@ def until(look: Callable[[], Any], holds: Callable[[Any], bool], within: float) 
     return seen
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens at."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]

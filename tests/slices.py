@@ -104,6 +104,7 @@ LONG = (
     "streams/test_watermarks.py::test_a_kill_in_the_middle_changes_nothing",
     "streams/test_windows_against_duckdb.py",
     "system/test_airflow_kills.py",
+    "system/test_airflow_over_postgres.py",
     "system/test_backfill_example.py",
     "system/test_complete_example.py",
     "system/test_control_plane_with_spark.py",

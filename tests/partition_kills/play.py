@@ -8,7 +8,6 @@ import os
 import random
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -28,6 +27,7 @@ from engine.errors import UnreachableError
 from tests.partition_kills.driver import LAST_EPOCH, READERS
 from tests.partition_kills.judge import Outcome, judge
 from tests.partition_kills.readers import BUCKETS
+from tests.real_airflow import free_port
 from tests.system.conftest import Served, until
 
 QUERY = """
@@ -52,7 +52,7 @@ class FixedPlane(Served):
     port: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.port = _free_port()
+        self.port = free_port()
 
     def command(self, *more: str) -> list[str]:
         command = super().command(*more)
@@ -215,10 +215,3 @@ def play(data_dir: Path, kills: int, seed: int) -> Mapping[str, Mapping[str, int
     finally:
         found.close()
     return {"happened": dict(found.happened), **told}
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-    return port

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_arroyo.embedded import read_server
+from tests.dag_runs import REPOSITORY, processes_of
 
 pytestmark = pytest.mark.timeout(600)
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = """
 import sys
 from airflow_provider_arroyo.calls import PipelineSpec, list_pipelines
@@ -116,16 +116,6 @@ def murder(folder: Path) -> None:
     assert drivers
     for pid in (server.pid, *drivers):
         kill(pid)
-
-
-def processes_of(folder: Path) -> list[int]:
-    """The processes of this machine that were given something in a folder as an argument."""
-    pids = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if str(folder) in (entry / "cmdline").read_text(errors="replace") and int(entry.name) != os.getpid():
-                pids.append(int(entry.name))
-    return pids
 
 
 def kill(pid: int) -> None:
