@@ -20,7 +20,8 @@ from engine.connectors.base import HasEnd, Position, Source
 from engine.instants import from_micros
 from engine.spark import meeting
 from engine.spark.offset_log import read_ends
-from engine.spark.planner import Offset
+from engine.spark.planner import Offset, shown_marks
+from engine.spark.scan_spec import format_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,14 @@ def standing(state: Path) -> Standing | None:
     if committed is None:
         return None
     planned = max(spark_log.numbers(checkpoint / "offsets"), default=committed)
-    ends = tuple(read_ends(checkpoint, committed))
+    ends = tuple(_with_last_rows(state, end) for end in read_ends(checkpoint, committed))
     return Standing(committed, ends, tuple(read_ends(checkpoint, planned)), planned == committed)
+
+
+def _with_last_rows(state: Path, end: Offset) -> Offset:
+    """The end with what the rows of its epoch have shown: whoever goes on from there closes the same windows next."""
+    notes_of_table = StatePaths(state).watermarks / format_name(end.table)
+    return replace(end, marks=shown_marks(end, notes_of_table))
 
 
 def sources_of(program: Program) -> Mapping[str, Source]:

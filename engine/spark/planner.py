@@ -205,7 +205,9 @@ class Planner:
         ends = {**start.positions, **new, **meeting.within(other.positions, self.source, ends)}
         moved = [name for name, end in ends.items() if end != start.positions.get(name, end)]
         stands_there = not moved and meeting.has_met(other.positions, self.source, start.positions)
-        marks = {**start.marks, **other.marks} if stands_there else start.marks
+        marks = shown_marks(start, self.spec.notes)
+        if stands_there and start.watermark != other.watermark:
+            marks = {**marks, **other.marks}
         fits = stands_there and (start.marks, start.watermark) != (marks, other.watermark)
         is_first, self.is_first = self.is_first, False
         if not (moved or new or fits or (is_first and start.watermark is not None)):
@@ -357,6 +359,14 @@ class Planner:
         """The watermarks of the pipeline's other sources that are active."""
         marks = [notes.read_mark(directory) for directory in self.spec.other_notes]
         return [mark.watermark for mark in marks if mark is not None and not mark.idle and not mark.ended]
+
+
+def shown_marks(at: Offset, notes_of_table: Path) -> Mapping[str, int | None]:
+    """The watermarks of the partitions once the rows of the epoch that ends there count: what closes next, also if
+    nothing more comes."""
+    found = {name: notes.collect(notes_of_table, name, count, at.positions[name]) for name, count in at.moved.items()}
+    candidates = {name: _last_candidate(partition_notes) for name, partition_notes in found.items()}
+    return advance(Marks(at.marks, at.watermark), candidates, finished=(), idle=()).partitions
 
 
 def _count_dropped(notes_of_start: Mapping[str, Sequence[notes.ReaderNote]]) -> int:

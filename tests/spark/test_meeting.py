@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,8 +16,9 @@ from engine.instants import to_micros
 from engine.spark import hand_over
 from engine.spark.history import History
 from engine.spark.planner import Offset, Planner, PlanSpec
+from engine.spark.scan_spec import format_name
 from engine.spark.watermarks import Activity
-from tests.spark.test_planner import FakeSource, MovingSource
+from tests.spark.test_planner import FakeSource, MovingSource, note
 
 
 class Counted(FakeSource):
@@ -39,6 +41,14 @@ def planner(source: FakeSource, folder: Path, meets: Offset) -> Planner:
     return Planner(PlanSpec("t", folder, meets=meets), source, Activity(timedelta(minutes=5), {}), lambda: source.now)
 
 
+def ends_with(state: Path, end: Offset) -> None:
+    """A state whose newest epoch ends there, and is committed."""
+    checkpoint = StatePaths(state).checkpoint
+    for log, lines in (("offsets", ["v1", "{}", json.dumps(end.to_json())]), ("commits", ["v1", "{}"])):
+        (checkpoint / log).mkdir(parents=True)
+        (checkpoint / log / "7").write_text("\n".join(lines))
+
+
 def at(positions: dict[str, Position], watermark: int | None, sequence: int = 7) -> Offset:
     return Offset("t", positions, dict.fromkeys(positions, watermark), watermark, sequence=sequence)
 
@@ -52,6 +62,37 @@ def test_the_rows_come_first_and_then_the_watermark_and_then_nothing(tmp_path: P
     closed = plan.next(read)
     assert (closed.positions, closed.watermark, closed.marks, closed.moved) == (there.positions, 500, there.marks, {})
     assert plan.next(closed) is closed
+
+
+def test_what_the_last_rows_of_the_original_have_shown_closes_windows_of_a_silent_topic_after_the_hand_over(
+    tmp_path: Path,
+) -> None:
+    original, notes_of_copy = tmp_path / "orders", tmp_path / "again"
+    last = replace(at({"a": 30, "b": 12}, 500), moved={"a": 1, "b": 1})
+    ends_with(original, last)
+    directory = StatePaths(original).watermarks / format_name("t")
+    note(directory, "a", 30, 900)
+    note(directory, "b", 12, 800)
+    silent = Counted({"a": 30, "b": 12})
+
+    standing = hand_over.standing(original)
+    assert standing is not None
+    there = standing.ends[0]
+    closed = planner(silent, notes_of_copy, there).next(at({"a": 30, "b": 12}, 400))
+    assert closed.watermark == 500, "no window is closed that the original has not closed"
+    after = Planner(PlanSpec("t", notes_of_copy), silent, Activity(timedelta(minutes=5), {}), lambda: silent.now)
+    assert after.next(closed).watermark == 800
+
+
+def test_an_original_that_stays_where_it_is_forgets_nothing_of_what_its_last_rows_have_shown(tmp_path: Path) -> None:
+    last = replace(at({"a": 30}, 500), moved={"a": 1})
+    note(tmp_path, "a", 30, 900)
+    plan = planner(Counted({"a": 90}), tmp_path, at({"a": 30}, 500))
+
+    stays = plan.next(last)
+
+    assert (stays.watermark, stays.marks, stays.moved) == (500, {"a": 900}, {})
+    assert plan.next(stays) is stays
 
 
 def test_a_restart_says_once_more_where_it_is_and_reads_nothing(tmp_path: Path) -> None:
