@@ -29,8 +29,9 @@ from engine.plan.check import check
 from engine.plan.column_lineage import ColumnLineage, lineage_of_writes
 from engine.plan.fingerprint import fingerprint
 from engine.plan.fuse import fuse
+from engine.plan.meaning import Code
 from engine.plan.nodes import Scan, Write, is_updating
-from engine.plan.operators import Operator, operators_of
+from engine.plan.operators import Operator, keepers_of_objects, operators_of
 from engine.plan.pins import pins_of
 from engine.plan.rules import optimize
 from engine.plan.split import Parts, split
@@ -44,8 +45,9 @@ from engine.sql.statements import Translation, translate
 from engine.sql.tables.create_connection import read_connections
 from engine.sql.text.literal_secrets import literal_secrets
 from engine.sql.text.parse import parse
-from engine.udf.declared import NO_UDFS, UdfFile, Udfs
+from engine.udf.declared import NO_UDFS, Udf, UdfFile, Udfs
 from engine.udf.reading import read_udfs
+from engine.udf.requirements import needs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +98,18 @@ class Program:
     @property
     def operators(self) -> tuple[Operator, ...]:
         """What keeps state between epochs, by what it means; in the order of Spark's operator numbers."""
-        return operators_of(self.parts, self.digests)
+        return operators_of(self.parts, self.codes)
 
     @property
-    def digests(self) -> Mapping[str, str]:
-        """A text for the code of each of the user's functions, by name."""
-        return {name: udf.file.digest for name, udf in self.udfs.by_name.items()}
+    def codes(self) -> Mapping[str, Code]:
+        """The code of each of the user's functions that it calls, by name."""
+        return {name: _code_of(udf) for name, udf in self.udfs.by_name.items()}
+
+    @property
+    def kept_objects(self) -> tuple[tuple[str, str], ...]:
+        """The user's aggregates of which objects are kept, each with a text for what can read them."""
+        names = keepers_of_objects(self.parts) & self.codes.keys()
+        return tuple((name, self.codes[name].of_objects) for name in sorted(names))
 
     @property
     def dead_letter_tables(self) -> Mapping[str, frozenset[str]]:
@@ -227,6 +235,15 @@ def _udfs_called(writes: Sequence[Write], functions: Udfs) -> Udfs:
     """Those of the user's functions that the plan calls."""
     names = {name for write in writes for name in functions_of(write)}
     return Udfs({name: udf for name, udf in functions.by_name.items() if name in names})
+
+
+def _code_of(udf: Udf) -> Code:
+    text = udf.file.digest
+    if udf.state_version is not None:
+        kept = f"state {udf.state_version}"
+        return Code(text, kept, kept)
+    # objects are kept as bytes, and whether those of one version of a package can be read by another nobody knows
+    return Code(text, text, " ".join((text, *needs_of(udf.file))))
 
 
 def _describe(table: Table) -> str:

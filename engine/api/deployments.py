@@ -322,6 +322,11 @@ def _refuse_another_state(pipeline: Pipeline, current: Version, deployment: _Dep
         desired.refuse_while_restored(pipeline)
 
 
+def _keeps_other_objects(deployment: _Deployment) -> bool:
+    """Whether the state is not that of the query, though it means the same."""
+    return deployment.upgrade is not None and deployment.upgrade.keeps_other_objects
+
+
 def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
     """How the state that is there is taken over; refused where something would be lost that nobody has accepted."""
     shown, body = deployment.upgrade, deployment.body
@@ -397,7 +402,8 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
     _refuse_another_state(earlier, current, deployment)
     if is_refused_its_state or not desired.means_the_same(current, spec, planned):
         has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
-        upgrade = None if current.fingerprint == planned.fingerprint else _allowed_upgrade(deployment)
+        is_bound = current.fingerprint == planned.fingerprint and not _keeps_other_objects(deployment)
+        upgrade = None if is_bound else _allowed_upgrade(deployment)
         if upgrade is not None:
             if history_of(StatePaths(context.directory.state(changed.id))) != deployment.history:
                 raise StaleWriteError(

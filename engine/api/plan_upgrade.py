@@ -153,4 +153,5 @@ def _shown(plan: UpgradePlan, before: str) -> ShownUpgrade:
         show(plan, "markdown"),
         show(plan, "json"),
         plan.repeated,
+        plan.keeps_other_objects,
     )

@@ -29,6 +29,7 @@ from engine.compile import Program
 from engine.errors import UnknownSubjectError
 from engine.plan.nodes import Scan, Write
 from engine.plan.tree import walk
+from engine.udf.requirements import needs_of
 
 
 def compare(
@@ -45,7 +46,7 @@ def compare(
     the windows of those in `hold_back` that are open no row is given out. `parallelism` is that of both, where it is
     known. Nothing is read or written; but a schema registry is asked about records that are to have other columns."""
     consent = Consent(frozenset(keep_state), frozenset(reset), frozenset(hold_back))
-    is_same = before.fingerprint == after.fingerprint
+    is_same = before.fingerprint == after.fingerprint and before.kept_objects == after.kept_objects
     pairs = pairs_of(as_the_new_has_them(before, after), after.operators, is_same=is_same)
     moves = moves_of(pairs, after, consent)
     _check_names(consent, pairs, before, after)
@@ -58,12 +59,19 @@ def compare(
         *operator_verdicts(pairs, consent, moves, fresh, is_same=is_same),
         *sink_verdicts(before, after, consent.reset, able),
         *_lookup_verdicts(before, after),
+        *_function_verdicts(before, after),
         *_rescale(parallelism),
     ]
     migrated = {number: move for number, move in moves.items() if isinstance(move, Migration) and number in kept}
     reformed = {number: move for number, move in moves.items() if isinstance(move, Reform) and number in kept}
     plan = UpgradePlan(
-        before.fingerprint, after.fingerprint, tuple(verdicts), kept, migrated=migrated, reformed=reformed
+        before.fingerprint,
+        after.fingerprint,
+        tuple(verdicts),
+        kept,
+        migrated=migrated,
+        reformed=reformed,
+        keeps_other_objects=before.kept_objects != after.kept_objects,
     )
     plan = replace(plan, retold={number: able[number] for number in told_by(before, after, able)})
     dropped = plan.dropped_sources
@@ -112,6 +120,17 @@ def _lookup_verdicts(before: Program, after: Program) -> Iterator[Verdict]:
         if (old.direction, new.direction) == ("lookup", "lookup") and old != new:
             shown = "rows from the change on are looked up there, results of those before stay"
             yield Verdict("lookup", name, Change.RESTART, "where or how it is looked up differs", shown)
+
+
+def _function_verdicts(before: Program, after: Program) -> Iterator[Verdict]:
+    """Functions that ask for other packages: what has kept their objects is told among the operators."""
+    old_functions, new_functions = before.udfs.by_name, after.udfs.by_name
+    for name in sorted(old_functions.keys() & new_functions.keys()):
+        old, new = (needs_of(functions[name].file) for functions in (old_functions, new_functions))
+        if old != new:
+            went, came = (", ".join(sorted(others)) or "nothing" for others in ({*old} - {*new}, {*new} - {*old}))
+            reason = f"it needs {came} instead of {went}"
+            yield Verdict("function", name, Change.RESTART, reason, "rows from the change on are computed with that")
 
 
 def _rescale(parallelism: tuple[int, int] | None) -> Iterator[Verdict]:

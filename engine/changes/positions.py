@@ -74,7 +74,7 @@ def _others(place: Place, old_places: Sequence[tuple[int, Place]]) -> list[int]:
 def places_of(program: Program) -> list[Place]:
     """The places of a program that read tables, in the order of Spark's sources."""
     numbers = iter(range(len(program.operators)))
-    meanings = Meanings(program.digests)
+    meanings = Meanings(program.codes)
 
     def places(node: Node, alone: Node, operator: int | None, sinks: frozenset[str]) -> Iterator[Place]:
         if isinstance(node, Scan):

@@ -34,7 +34,7 @@ def sink_verdicts(
     """What becomes of every table that either script writes, in the order of their names. `able_to_tell` are the
     operators that can tell of all their rows anew."""
     old_tables, new_tables = _written(before), _written(after)
-    old_rows, new_rows = written_by(before.parts, before.digests), written_by(after.parts, after.digests)
+    old_rows, new_rows = written_by(before.parts, before.codes), written_by(after.parts, after.codes)
     others = _of_other_numbers(before, after)
     for name in sorted({*old_tables, *new_tables}):
         old, new = old_tables.get(name), new_tables.get(name)
@@ -54,7 +54,7 @@ def _of_other_numbers(before: Program, after: Program) -> frozenset[str]:
     """The sinks of both scripts whose rows may be others since numbers are wider, also if their texts are the same."""
     if _types_read(before) == _types_read(after):
         return frozenset()
-    old, new = (written_by(without_widths(program.parts), program.digests) for program in (before, after))
+    old, new = (written_by(without_widths(program.parts), program.codes) for program in (before, after))
     return frozenset(name for name in old.keys() & new.keys() if not marked(old[name]).becomes(marked(new[name])))
 
 

@@ -178,9 +178,9 @@ def _changes_of(program: Program, table: str) -> list[_Changes]:
     # kept until all is said: what relations mean is known by the relations themselves
     pieces = [piece for write in parts.writes if write.table == table for piece in _pieces(write.input, parts)]
     updating = [piece for piece in pieces if is_updating(piece)]
-    meanings = Meanings(program.digests, parts.branches, turns=True)
+    meanings = Meanings(program.codes, parts.branches, turns=True)
     told = program.operators
-    operators = {id(loose.node): told[loose.number] for loose in operators_of(parts, program.digests)}
+    operators = {id(loose.node): told[loose.number] for loose in operators_of(parts, program.codes)}
     changes = []
     for piece in updating:
         top = next((node for node in walk(piece) if isinstance(node, UpdatingAggregate)), None)

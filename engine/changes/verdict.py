@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from engine.plan.expr import Expr
 from engine.start_positions import StartPosition
 
-Subject: TypeAlias = Literal["operator", "source", "sink", "lookup", "pipeline"]
+Subject: TypeAlias = Literal["operator", "source", "sink", "lookup", "function", "pipeline"]
 
 
 FROM_OPTIONS = "where its options say"
@@ -115,7 +115,8 @@ class UpgradePlan:
     that bit by bit; `sources` for one of a source which of the old ones has its position. `before` and `after` are the
     fingerprints of both scripts. `repeated` are the sinks that get rows again which they have, since a source begins
     anew: a verdict says so. `retold` are the new operators that tell their sinks of all their rows once
-    more, each with which of them the old script has let out, over columns that are called after their places."""
+    more, each with which of them the old script has let out, over columns that are called after their places. It
+    `keeps_other_objects` where functions ask for other packages than those that have made what is kept of them."""
 
     before: str
     after: str
@@ -126,6 +127,7 @@ class UpgradePlan:
     reformed: Mapping[int, Reform] = field(default_factory=dict)
     repeated: tuple[str, ...] = ()
     retold: Mapping[int, Expr] = field(default_factory=dict)
+    keeps_other_objects: bool = False
 
     @property
     def id(self) -> str:

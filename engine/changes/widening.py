@@ -55,7 +55,7 @@ def as_the_new_has_them(before: Program, after: Program) -> tuple[Operator, ...]
 
 
 def _sides(program: Program) -> Iterator[_Side]:
-    loose = operators_of(without_widths(program.parts), program.digests, turns=True)
+    loose = operators_of(without_widths(program.parts), program.codes, turns=True)
     yield from (_Side(*pair) for pair in zip(program.operators, loose, strict=True))
 
 

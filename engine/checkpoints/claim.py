@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
@@ -52,18 +52,26 @@ class StateLock:
 @dataclass(frozen=True, slots=True)
 class StatefulQuery:
     """The query that a state belongs to, as its directory says it. `udfs` are the files of functions that it may call,
-    by what they are called in errors."""
+    by what they are called in errors; `objects` are the functions of which objects are kept, each with a text for what
+    can read them."""
 
     name: str
     sql: str
     fingerprint: str
     parallelism: int
     udfs: tuple[tuple[str, str], ...] = ()
+    objects: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """As `pipeline.json` has it; states of earlier versions have no functions in it."""
-        described = {**asdict(self), "udfs": [list(file) for file in self.udfs]}
-        return described if self.udfs else {name: part for name, part in described.items() if name != "udfs"}
+        """As `pipeline.json` has it; states of earlier versions have neither functions nor objects in it."""
+        pairs = {"udfs": [list(file) for file in self.udfs], "objects": [list(kept) for kept in self.objects]}
+        described = {**asdict(self), **pairs}
+        return {name: part for name, part in described.items() if part or name not in pairs}
+
+    def has_state(self, recorded: Mapping[str, object]) -> bool:
+        """Whether a state is its own, by what is written down with that."""
+        objects = self.to_json().get("objects")
+        return recorded.get("fingerprint") == self.fingerprint and recorded.get("objects", objects) == objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +114,7 @@ def claim(
     try:
         finish_swap(paths)
         remove_scratch(paths)
-        relation = _relation(paths, query.fingerprint, force=force, takes_over=takes_over)
+        relation = _relation(paths, query, force=force, takes_over=takes_over)
         run_generation = _take_generation(paths, generation)
         if relation == "given up":
             _start_empty(paths, query, Lineage(new_lineage()))
@@ -195,7 +203,7 @@ def _as_it_is(paths: StatePaths, width: int) -> tuple[Lineage, int]:
 
 
 def _relation(
-    paths: StatePaths, fingerprint: str, *, force: bool, takes_over: bool
+    paths: StatePaths, query: StatefulQuery, *, force: bool, takes_over: bool
 ) -> Literal["own", "given up", "taken over"]:
     """What the state that is there is to the query."""
     findings = examine(paths)
@@ -204,11 +212,11 @@ def _relation(
     if findings:
         return "given up"
     recorded = read_json(paths.pipeline)
-    if recorded is None or recorded.get("fingerprint") == fingerprint:
+    if recorded is None or query.has_state(recorded):
         return "own"
     if takes_over:
         return "taken over"
-    if not force and differ_in_format(str(recorded.get("fingerprint")), fingerprint):
+    if not force and differ_in_format(str(recorded.get("fingerprint")), query.fingerprint):
         raise OtherFormatError(
             f"the state in {paths.root} was written by another version of the engine",
             hint="go on with that version, or start empty with --force, which keeps the old state aside",

@@ -134,13 +134,23 @@ def over_text(call: NamedOver, columns: Columns) -> str:
     return f"{call.function}({len(call.arguments)}: {inside}){nulls} over {order_text(call.order, columns)} {frame}"
 
 
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The code of a user's function: a text for all that it does; of an aggregate also one for what the values that are
+    kept for it are good for, and one for its objects where these are kept."""
+
+    text: str
+    of_values: str
+    of_objects: str
+
+
 @dataclass(slots=True)
 class Meanings:
-    """Tells what relations mean. `digests` are those of the code of the user's functions, by their names; `branches`
-    what the epoch part reads. It `turns` tests so that `3 < n` is `n > 3` where two scripts are compared; what is
+    """Tells what relations mean. `codes` are those of the user's functions, by their names; `branches` what the epoch
+    part reads. It `turns` tests so that `3 < n` is `n > 3` where two scripts are compared; what is
     written down somewhere has them as they stand."""
 
-    digests: Mapping[str, str] = field(default_factory=dict)
+    codes: Mapping[str, Code] = field(default_factory=dict)
     branches: Sequence[Node] = ()
     turns: bool = False
     _known: dict[int, Meaning] = field(default_factory=dict)
@@ -152,13 +162,19 @@ class Meanings:
         return self._known[id(node)]
 
     def functions_in(self, exprs: Iterable[Expr]) -> frozenset[str]:
-        """The user's functions in some expressions, each with the digest of its code."""
+        """The user's functions in some expressions, each with the text of its code."""
         calls = (part.function for expr in exprs for part in walk(expr) if isinstance(part, Call))
         return self.code_of(calls)
 
     def code_of(self, names: Iterable[str]) -> frozenset[str]:
-        """Those of some functions that are the user's, each with the digest of its code."""
-        return frozenset(f"{name} {self.digests[name]}" for name in names if name in self.digests)
+        """Those of some functions that are the user's, each with the text of its code."""
+        return frozenset(f"{name} {self.codes[name].text}" for name in names if name in self.codes)
+
+    def kept_for(self, aggregate: str, *, as_objects: bool) -> frozenset[str]:
+        """A text for the code that what is kept for an aggregate is good for, if that is the user's."""
+        if (code := self.codes.get(aggregate)) is None:
+            return frozenset()
+        return frozenset([f"{aggregate} {code.of_objects if as_objects else code.of_values}"])
 
     def _describe(self, node: Node) -> Meaning:
         match node:

@@ -22,7 +22,7 @@ from typing import TypeAlias, TypeGuard
 from engine.plan.conditions import split_condition
 from engine.plan.explain import aggregate_name, orders, show
 from engine.plan.expr import Expr
-from engine.plan.meaning import Columns, Meanings, aggregate_text, digest, order_text, text_of
+from engine.plan.meaning import Code, Columns, Meanings, aggregate_text, digest, order_text, text_of
 from engine.plan.nodes import (
     Aggregate,
     Branch,
@@ -34,8 +34,10 @@ from engine.plan.nodes import (
     UpdatingJoin,
     UpdatingTop,
     WindowAggregate,
+    is_updating,
 )
 from engine.plan.reading_orders import Path, reading_steps
+from engine.plan.retained_state import needs_values
 from engine.plan.split import Parts
 from engine.plan.stable_text import stable_text
 from engine.plan.tree import Node, inputs_of, walk
@@ -104,15 +106,26 @@ def is_stateful(node: Node) -> TypeGuard[Stateful]:
     return isinstance(node, Stateful) and not (isinstance(node, WindowAggregate) and not node.is_incremental)
 
 
-def operators_of(parts: Parts, digests: Mapping[str, str], *, turns: bool = False) -> tuple[Operator, ...]:
-    """The operators of a plan, before anything was moved into the tasks of its sources. `digests` and `turns` are as in
+def operators_of(parts: Parts, codes: Mapping[str, Code], *, turns: bool = False) -> tuple[Operator, ...]:
+    """The operators of a plan, before anything was moved into the tasks of its sources. `codes` and `turns` are as in
     `Meanings`."""
-    meanings = Meanings(digests, parts.branches, turns)
+    meanings = Meanings(codes, parts.branches, turns)
     operators = [
         _operator(meanings, number, branch, node, path, sinks_of(parts, branch))
         for number, (branch, node, path) in enumerate(_stateful_nodes(parts))
     ]
     return tuple(_told_apart(operators))
+
+
+def keepers_of_objects(parts: Parts) -> frozenset[str]:
+    """The user's aggregates of which objects are kept, and not the values that they have taken."""
+    return frozenset(
+        column.aggregate.function
+        for _, node, _ in _stateful_nodes(parts)
+        if isinstance(node, UpdatingAggregate)
+        for column in node.aggregates
+        if _may_keep_objects(node, column.aggregate)
+    )
 
 
 def sinks_of(parts: Parts, branch: int) -> frozenset[str]:
@@ -197,7 +210,7 @@ def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
             for key in node.keys:
                 yield _column(show(key.expr), text_of(key.expr, below), key.expr.type)
             for column in node.aggregates:
-                yield _aggregate(meanings, column.aggregate, below)
+                yield _aggregate(meanings, node, column.aggregate, below)
         case UpdatingTop(source, function, partition, order, number, limit):
             below = meanings.of(source).columns
             yield from _kept(source.schema, below)
@@ -244,10 +257,19 @@ def _column(name: str, text: str, kind: Type) -> Part:
     return Part(f"{name} {kind}", digest(text, stable_text(kind)))
 
 
-def _aggregate(meanings: Meanings, aggregate: Aggregate, below: Columns) -> Part:
-    code = meanings.code_of([aggregate.function])
+def _aggregate(
+    meanings: Meanings, node: WindowAggregate | UpdatingAggregate, aggregate: Aggregate, below: Columns
+) -> Part:
+    code = meanings.kept_for(aggregate.function, as_objects=_may_keep_objects(node, aggregate))
     text = aggregate_text(aggregate, below)
     return Part(aggregate_name(aggregate), digest(text, stable_text(aggregate.type), aggregate.takes, *code))
+
+
+def _may_keep_objects(node: WindowAggregate | UpdatingAggregate, aggregate: Aggregate) -> bool:
+    """Whether objects of a user's class are kept, and not the values that they have taken."""
+    if isinstance(node, WindowAggregate) or aggregate.takes == "all":
+        return False
+    return not needs_values(aggregate, only_appends=not is_updating(node.input))
 
 
 def _told_apart(operators: list[Operator]) -> Iterator[Operator]:

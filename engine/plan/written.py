@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from engine.plan.meaning import Meanings, digest, order_text, over_text
+from engine.plan.meaning import Code, Meanings, digest, order_text, over_text
 from engine.plan.nodes import Branch, Over, Top, UpdatingTop
 from engine.plan.split import Parts
 from engine.plan.tree import Node, walk
 from engine.plan.used import functions_of
 
 
-def written_by(parts: Parts, digests: Mapping[str, str]) -> Mapping[str, str]:
-    """A text for what the rows of each sink mean, by table. `digests` are as in `Meanings`."""
-    meanings = Meanings(digests, parts.branches, turns=True)
+def written_by(parts: Parts, codes: Mapping[str, Code]) -> Mapping[str, str]:
+    """A text for what the rows of each sink mean, by table. `codes` are as in `Meanings`."""
+    meanings = Meanings(codes, parts.branches, turns=True)
     texts: dict[str, list[str]] = {}
     for write in parts.writes:
         meaning = meanings.of(write.input)

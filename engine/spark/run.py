@@ -257,7 +257,7 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
 
 def _query(spec: RunSpec, program: Program) -> StatefulQuery:
     files = tuple((file.name, file.text) for file in spec.udfs)
-    return StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism, files)
+    return StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism, files, program.kept_objects)
 
 
 def _with_secrets(program: Program) -> Mapping[str, Table]:

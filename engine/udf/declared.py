@@ -56,7 +56,7 @@ class Waiting:
 class Udf:
     """A function of the user's. Of an aggregate the parameters are those of one row; of a table function the result is
     that of one row. The last `defaults` parameters may be left out. A class takes the rows one by one; it has
-    `methods`."""
+    `methods`. What an aggregate keeps is good for all code that says the same `state_version`."""
 
     name: str
     kind: Kind
@@ -67,6 +67,7 @@ class Udf:
     defaults: int = 0
     waiting: Waiting | None = None
     methods: frozenset[str] = frozenset()
+    state_version: int | None = None
 
     @property
     def is_class(self) -> bool:

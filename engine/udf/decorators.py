@@ -26,9 +26,14 @@ def udf(function: Any = None, /, **_options: object) -> Any:
     return _keep if function is None else function
 
 
-def udaf(function: Marked, /) -> Marked:
-    """A function of all rows of a group: one of lists, or a class with `add` and `finish`."""
-    return function
+@overload
+def udaf(function: Marked, /) -> Marked: ...
+@overload
+def udaf(*, state_version: int) -> Callable[[Marked], Marked]: ...
+def udaf(function: Any = None, /, **_options: object) -> Any:
+    """A function of all rows of a group: one of lists, or a class with `add` and `finish`. As long as its
+    `state_version` stays, other code of it goes on with what this one keeps."""
+    return _keep if function is None else function
 
 
 def udtf(function: Marked, /) -> Marked:

@@ -34,13 +34,12 @@ _MARKS = frozenset({"udf", "udaf", "udtf"})
 _HOMES = frozenset({"engine.udf", "arroyo_udf"})
 """Where the decorators may come from; the second is what they are called in Arroyo."""
 _WINDOWS = frozenset({"tumble", "hop", "session"})
-_OPTIONS: Mapping[str, type] = {
-    "vectorized": bool,
-    "ordered": bool,
-    "max_in_flight": int,
-    "timeout": str,
-    "on_timeout": str,
+_OPTIONS: Mapping[str, Mapping[str, type]] = {
+    "udf": {"vectorized": bool, "ordered": bool, "max_in_flight": int, "timeout": str, "on_timeout": str},
+    "udaf": {"state_version": int},
+    "udtf": {},
 }
+"""What each mark may be given."""
 _METHODS = frozenset({"add", "merge", "retract", "finish"})
 """What a class that is an aggregate may have."""
 _FOR_ASYNC = frozenset({"ordered", "max_in_flight", "timeout", "on_timeout"})
@@ -149,12 +148,12 @@ class _Reader:
             if mark.name != "udaf":
                 hint = "a class with add and finish is a @udaf"
                 raise UdfSignatureError(f"a class cannot be a @{mark.name}", hint=hint)
-            return self._incremental(node)
+            return self._incremental(node, mark)
         is_async = isinstance(node, ast.AsyncFunctionDef)
         _check_options(mark, is_async=is_async)
         match mark.name:
             case "udaf":
-                return self._of_lists(node)
+                return self._of_lists(node, mark)
             case "udtf":
                 return self._of_rows(node)
         kind: Kind = "async" if is_async else "vectorized" if mark.options.get("vectorized") else "row"
@@ -194,7 +193,7 @@ class _Reader:
     def _result(self, node: _Function) -> Hint:
         return self._hint("the result", node.returns)
 
-    def _of_lists(self, node: _Function) -> Udf:
+    def _of_lists(self, node: _Function, mark: _Mark) -> Udf:
         parameters: list[tuple[str, Hint]] = []
         self._parameters(_without_hints(node.args))
         for parameter in (*node.args.posonlyargs, *node.args.args):
@@ -207,7 +206,15 @@ class _Reader:
             parameters.append((parameter.arg, read_hint(inside, self.classes)))
         if node.args.defaults:
             raise UdfSignatureError("parameters of a UDAF cannot have defaults", hint="remove the defaults")
-        return Udf(node.name, "aggregate", self.file, node.lineno, tuple(parameters), self._result(node))
+        return Udf(
+            node.name,
+            "aggregate",
+            self.file,
+            node.lineno,
+            tuple(parameters),
+            self._result(node),
+            state_version=mark.options.get("state_version"),
+        )
 
     def _of_rows(self, node: _Function) -> Udf:
         if node.returns is None:
@@ -222,7 +229,7 @@ class _Reader:
         row = read_hint(inside, self.classes)
         return Udf(node.name, "table", self.file, node.lineno, parameters, row, defaults)
 
-    def _incremental(self, node: ast.ClassDef) -> Udf:
+    def _incremental(self, node: ast.ClassDef, mark: _Mark) -> Udf:
         methods = {member.name: member for member in node.body if isinstance(member, ast.FunctionDef)}
         missing = [name for name in ("add", "finish") if name not in methods]
         if missing:
@@ -241,6 +248,7 @@ class _Reader:
             result,
             defaults,
             methods=_METHODS.intersection(methods),
+            state_version=mark.options.get("state_version"),
         )
 
     def _check_methods(self, methods: Mapping[str, ast.FunctionDef]) -> None:
@@ -295,22 +303,21 @@ def _check_options(mark: _Mark, *, is_async: bool) -> None:
 
 
 def _options(node: ast.Call, name: str) -> dict[str, Any]:
+    known = _OPTIONS[name]
+    choices = f"the options are {', '.join(known)}" if known else f"@{name} has none"
     if node.args:
-        raise UdfSignatureError(
-            f"options of @{name} must be given by name", hint=f"the options are {', '.join(_OPTIONS)}"
-        )
+        raise UdfSignatureError(f"options of @{name} must be given by name", hint=choices)
     options: dict[str, Any] = {}
     for keyword in node.keywords:
         option = keyword.arg or "**"
-        if option not in _OPTIONS or name != "udf":
-            choices = f"the options are {', '.join(_OPTIONS)}" if name == "udf" else f"@{name} has none"
+        if option not in known:
             raise UdfSignatureError(f"@{name} has no option {option}", hint=choices)
         try:
             value = ast.literal_eval(keyword.value)
         except ValueError:
             raise UdfSignatureError(f"{option} must be a constant", hint="the file is read and not run") from None
-        if type(value) is not _OPTIONS[option]:
-            raise UdfSignatureError(f"{option} must be {_OPTIONS[option].__name__}, not {value!r}")
+        if type(value) is not known[option]:
+            raise UdfSignatureError(f"{option} must be {known[option].__name__}, not {value!r}")
         options[option] = value
     return options
 

@@ -50,6 +50,21 @@ def header_of(file: UdfFile) -> dict[str, Any]:
         raise UdfSyntaxError(f"{file.name}: its `# /// script` header is not valid TOML: {error}") from None
 
 
+def needs_of(file: UdfFile) -> tuple[str, ...]:
+    """The Python and the packages that a file asks for, in one spelling and order; nothing when it has no header."""
+    if not (header := header_of(file)):
+        return ()
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - few files have a header
+
+    needs = [f"Python {header['requires-python']}"] if "requires-python" in header else []
+    for text in header.get("dependencies", []):
+        try:
+            needs.append(str(Requirement(str(text))))
+        except InvalidRequirement:  # refused where it is run
+            needs.append(str(text))
+    return tuple(sorted(needs))
+
+
 def _unmet(header: dict[str, Any], file: UdfFile) -> Iterator[str]:
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - few files have a header
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415

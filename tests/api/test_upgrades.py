@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import Barrier
 from typing import cast
 
@@ -63,6 +64,26 @@ def test_one_that_cannot_take_it_over_is_refused_with_the_plan_and_changes_nothi
     assert "tumble-77 REFUSED" in text
     assert running.get("/pipelines/orders")["version"] == 1
     assert running.get("/pipelines/orders/savepoints")["data"] == []
+
+
+def test_an_equal_query_is_refused_where_the_state_has_objects_of_other_packages(running: Plane) -> None:
+    def redeploy_with(udfs: list[str], **body: object) -> int:
+        wish = {"query": "SELECT 1", "udfs": udfs, **body}
+        return running.http.put("/api/v1/pipelines/by-name/orders", json=wish).status_code
+
+    running.upgrade = REFUSED
+    assert redeploy_with(["# a comment"]) == 200
+    running.upgrade = replace(REFUSED, keeps_other_objects=True)
+    assert redeploy_with(["# numpy>=2"]) == 409
+
+    running.upgrade = replace(LOSES, keeps_other_objects=True)
+    assert redeploy_with(["# numpy>=2"]) == 409
+    assert redeploy_with(["# numpy>=2"], accept_loss=LOSES.id) == 200
+    running.settle()
+    running.end()
+    upgrade = running.runner.launched[-1].upgrade
+    assert upgrade is not None
+    assert upgrade.accept_loss == LOSES.id
 
 
 @pytest.mark.parametrize("shown", [LOSES, REFUSED])

@@ -25,13 +25,16 @@ def take(
     force: bool = False,
     new: str = "L2",
     parallelism: int = 2,
+    objects: tuple[tuple[str, str], ...] = (),
+    takes_over: bool = False,
 ) -> Claim:
     """Claim, and let go at once."""
     state_claim = claim(
         paths,
-        StatefulQuery("clicks", "SELECT 1", fingerprint, parallelism),
+        StatefulQuery("clicks", "SELECT 1", fingerprint, parallelism, objects=objects),
         generation=generation,
         force=force,
+        takes_over=takes_over,
         new_lineage=lambda: new,
     )
     state_claim.release()
@@ -66,6 +69,17 @@ def test_another_query_is_refused_and_nothing_is_changed(paths: StatePaths) -> N
         take(paths, "f2")
 
     assert before == {path: path.read_bytes() for path in paths.root.rglob("*") if path.is_file()}
+
+
+def test_objects_of_other_packages_are_another_querys_though_it_means_the_same(paths: StatePaths) -> None:
+    old, new = (("longest", "c0de numpy>=1.26"),), (("longest", "c0de numpy>=2"),)
+    take(paths, objects=old)  # a state of before nobody had written that down is its own
+
+    assert not take(paths, objects=old).is_foreign
+    with pytest.raises(OtherQueryError, match="belongs to another query"):
+        take(paths, objects=new)
+    assert take(paths, objects=new, takes_over=True).is_foreign
+    assert not take(paths, objects=old).is_foreign
 
 
 def test_state_in_a_former_format_is_refused_by_name(paths: StatePaths) -> None:
