@@ -8,7 +8,8 @@
     orders.plan ─┬─ planned ── orders.deploy ── hours.deploy
     hours.plan  ─┘
 
-Where the DAG is read, only the comments at the top of each file are looked at: nothing is parsed, and nobody is asked.
+Where the DAG is read, only the comments at the top of each file and the options of its tables are looked at, and nobody
+is asked.
 """
 
 from __future__ import annotations

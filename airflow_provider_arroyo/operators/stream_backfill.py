@@ -84,6 +84,8 @@ class StreamBackfillOperator(StreamingSqlOperator):
         self.start_from = start_from
         self.partial_windows = partial_windows
         self.revision = revision
+        if revision is not None:  # it writes under a prefix
+            self.outlets = [outlet for outlet in self.outlets if outlet not in self.declared.outlets]
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy the pipeline of the range, and wait as asked."""

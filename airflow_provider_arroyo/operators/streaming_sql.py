@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, assert_never, get_args
 
 import jinja2
 from airflow.sdk import AssetAlias
@@ -15,6 +15,7 @@ from airflow_provider_arroyo.answers import UpgradePlan
 from airflow_provider_arroyo.assets import assets_of
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
+from airflow_provider_arroyo.declared_assets import DeclaredAssets, declared_assets
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy, shown_plan
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Reached
@@ -44,8 +45,12 @@ class StreamingSqlOperator(PipelineOperator):
     starts it again from its last checkpoint; one that finds it stopped by somebody since an earlier try fails, and says
     by whom. A task that is cleared deploys anew. The task ends when the pipeline runs; the pipeline outlives it.
 
-    With `wait_for` `complete` or `finished`, each `AssetAlias` among its `outlets` gets an event for every table that
-    was written: as `arroyo://HOST/PIPELINE/TABLE`, and as the place of its sink.
+    What the script reads and writes is its `inlets` and `outlets`, where the DAG's file says the places: Airflow's
+    graph of assets shows them before it has run. Given either of them, the task has those and nothing else.
+
+    With `wait_for` `complete` or `finished` these outlets get an event, and each `AssetAlias` among those that were
+    given gets one for every table that was written: as `arroyo://HOST/PIPELINE/TABLE`, and as the place of its sink. A
+    deployment alone is no event.
 
     :param pipeline: name of the pipeline (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
@@ -123,6 +128,7 @@ class StreamingSqlOperator(PipelineOperator):
         on_kill: OnKill = "detach",
         **kwargs: Any,
     ) -> None:
+        is_given = kwargs.get("inlets") is not None or kwargs.get("outlets") is not None
         super().__init__(pipeline=pipeline, **kwargs)
         if wait_for not in get_args(WaitFor):
             raise ValueError(f"wait_for is {', '.join(get_args(WaitFor))}, not {wait_for!r}")
@@ -157,6 +163,22 @@ class StreamingSqlOperator(PipelineOperator):
         self.force = force
         self.kill_action = on_kill
         self._told: dict[str, Any] | None = None
+        self.declared = DeclaredAssets() if is_given else declared_assets(sql, self.get_dag())
+        self._declare()
+
+    def _declare(self) -> None:
+        """Let Airflow's graph show what the script says. Under a prefix it writes elsewhere."""
+        self.inlets.extend(self.declared.inlets)
+        if self.into is None:
+            self.outlets.extend(self.declared.outlets)
+
+    def prepare_for_execution(self) -> Self:
+        """A copy that is run, without what was declared: Airflow would fail a task for an asset that somebody else has
+        given another name, and would make an event of every outlet, also where nothing is known to be written."""
+        other = super().prepare_for_execution()
+        other.inlets = [inlet for inlet in self.inlets if not any(inlet is it for it in self.declared.inlets)]
+        other.outlets = [outlet for outlet in self.outlets if not any(outlet is it for it in self.declared.outlets)]
+        return other
 
     @property
     def script(self) -> str:
@@ -243,7 +265,8 @@ class StreamingSqlOperator(PipelineOperator):
     def _written(self, context: Context, summary: dict[str, Any]) -> dict[str, Any]:
         """The summary; what it says to be written becomes events of the assets that the task has aliases for."""
         aliases = [outlet for outlet in self.outlets if isinstance(outlet, AssetAlias)]
-        if self.wait_for in ("complete", "finished") and aliases:
+        declared = set(self.declared.outlets) if self.into is None else set()
+        if self.wait_for in ("complete", "finished") and (aliases or declared):
             pipeline = self.send(calls.get_pipeline(summary["pipeline_id"]))
             told: dict[str, Any] = {
                 key: summary[key] for key in ("version", "lineage", "certificate") if key in summary
@@ -255,6 +278,9 @@ class StreamingSqlOperator(PipelineOperator):
                     "output": self.wait_for,
                     **told,
                 }
+                if asset in declared:
+                    self.outlets.append(asset)
+                    context["outlet_events"][asset].extra = extra
                 for alias in aliases:
                     context["outlet_events"][alias].add(asset, extra=extra)
         return summary

@@ -1,0 +1,196 @@
+"""The places that a script reads and writes, as far as its text says them where a DAG is read. Nobody is asked.
+
+    CREATE TABLE counts WITH (connector = 'filesystem', path = '/lake/counts', ...)    file:///lake/counts
+    ... (connector = 'delta', path = 's3://lake/counts', ...)                          s3://lake/counts
+    ... (connector = 'kafka', bootstrap_servers = 'b:9092', topic = 'orders', ...)     kafka://b:9092/orders
+    ... (path = '{{ params.folder }}/counts', ...)                                     not known before it is rendered
+    ... (connection_profile = 'events', ...)                                           known to the control plane only
+
+This is no parser of SQL: it looks at the options of tables, at what is inserted into, and at what is read from. What it
+is not sure of it leaves out; the control plane reads the whole plan, and says the rest once the task has run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+_TOKEN = re.compile(
+    r"""--[^\n]* | /\*.*?\*/ | \{\#.*?\#\}          # comments
+    | (?P<template>\{\{.*?\}\})
+    | '(?P<text>(?:''|\{\{.*?\}\}|[^'])*)'
+    | "(?P<quoted>(?:""|[^"])*)"
+    | (?P<word>[^\W\d][\w$]*)
+    | (?P<sign>\S)""",
+    re.VERBOSE | re.DOTALL,
+)
+_OPENING, _CLOSING = "([", ")]"
+_FILES = frozenset({"filesystem", "single_file", "delta"})
+_BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]+)(/.*)?")
+_TOPIC = re.compile(r"[\w.-]+", re.ASCII)
+_ALSO_WRITTEN = frozenset({"late_rows", "dead_letter.table"})
+"""Options of a table that name another one, which is written then."""
+_KAFKA_PORT = 9092
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What a script reads and what it writes, as URIs by which others know the places."""
+
+    reads: Sequence[str] = ()
+    writes: Sequence[str] = ()
+
+
+def places_of(script: str) -> Places:
+    """The places in a script. One that Jinja builds out of parts is not known before it is rendered."""
+    if "{%" in script:
+        return Places()
+    found = _Script()
+    for statement in _statements(script):
+        found.add(statement)
+    return found.places()
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """`kind` is a group of the pattern."""
+
+    kind: str
+    text: str
+
+    def says(self, *words: str) -> bool:
+        return self.kind == "word" and self.text.upper() in words
+
+    @property
+    def name(self) -> str | None:
+        """What is called so, if it is the name of something."""
+        return self.text.lower() if self.kind in ("word", "quoted") else None
+
+
+@dataclass(slots=True)
+class _Script:
+    """What was found of the tables so far, by their names."""
+
+    tables: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    has_prefix: bool = False
+    """Whether it writes elsewhere than its tables say."""
+
+    def add(self, tokens: Sequence[_Token]) -> None:
+        """Read a statement."""
+        match [token.text.upper() for token in tokens[:3]]:
+            case ["SET", "SINK_PREFIX", *_]:
+                self.has_prefix = True
+            case ["CREATE", "TABLE", *_]:
+                self._add_table(tokens[2:])
+            case ["INSERT", "INTO", _]:
+                self.written.add(tokens[2].name or "")
+                self._add_reads(tokens[3:])
+            case _:
+                self._add_reads(tokens)
+
+    def places(self) -> Places:
+        """Where the tables are that are written, and that are read."""
+        reads, writes = list[str](), list[str]()
+        for name, options in self.tables.items():
+            kind, place = options.get("type"), _place(options)
+            if place is None or kind == "lookup":
+                continue
+            if kind != "source" and name in self.written:
+                writes.append(place)
+            elif kind != "sink" and name in self.read:
+                reads.append(place)
+        return Places(tuple(dict.fromkeys(reads)), () if self.has_prefix else tuple(dict.fromkeys(writes)))
+
+    def _add_table(self, tokens: Sequence[_Token]) -> None:
+        if [token.text.upper() for token in tokens[:3]] == ["IF", "NOT", "EXISTS"]:
+            tokens = tokens[3:]
+        if not tokens or (name := tokens[0].name) is None:
+            return
+        at = _behind(tokens, 1)
+        options: Mapping[str, str] = {}
+        if at + 1 < len(tokens) and tokens[at].says("WITH") and tokens[at + 1].text == "(":
+            end = _behind(tokens, at + 1)
+            options, at = dict(_options(tokens[at + 2 : end - 1])), end
+        self.tables[name] = options
+        self.written |= {value.lower() for option, value in options.items() if option in _ALSO_WRITTEN}
+        self._add_reads(tokens[at:])
+
+    def _add_reads(self, tokens: Sequence[_Token]) -> None:
+        for before, token in pairwise(tokens):
+            if token.name is not None and (before.says("FROM", "JOIN") or before.text == ","):
+                self.read.add(token.name)
+
+
+def _statements(script: str) -> Iterator[Sequence[_Token]]:
+    tokens: list[_Token] = []
+    for match in _TOKEN.finditer(script):
+        if match.lastgroup is None:
+            continue
+        if match.lastgroup == "sign" and match["sign"] == ";":
+            yield tokens
+            tokens = []
+        else:
+            tokens.append(_Token(match.lastgroup, match[match.lastgroup]))
+    yield tokens
+
+
+def _behind(tokens: Sequence[_Token], at: int) -> int:
+    """The place behind what is in brackets there; the same place if nothing is."""
+    depth = 0
+    for end in range(at, len(tokens)):
+        if tokens[end].kind == "sign":
+            depth += (tokens[end].text in _OPENING) - (tokens[end].text in _CLOSING)
+        if depth <= 0:
+            return end + 1 if end > at else at
+    return len(tokens)
+
+
+def _options(tokens: Sequence[_Token]) -> Iterator[tuple[str, str]]:
+    """The options whose values are texts: `path = '/lake'`, `'source.watch' = 'true'`, `source.watch = 'true'`."""
+    for at, token in enumerate(tokens):
+        is_sign = token.kind == "sign" and token.text == "="
+        is_whole = at + 2 >= len(tokens) or tokens[at + 2].text == ","
+        if is_sign and at + 1 < len(tokens) and tokens[at + 1].kind == "text" and is_whole:
+            first = at
+            while first > 0 and not (tokens[first - 1].kind == "sign" and tokens[first - 1].text == ","):
+                first -= 1
+            name = "".join(part.text for part in tokens[first:at])
+            yield name.lower(), tokens[at + 1].text.replace("''", "'")
+
+
+def _place(options: Mapping[str, str]) -> str | None:
+    """Where a table with these options is; None where they do not say it, or not all of it yet."""
+    connector = options.get("connector")
+    if connector in _FILES:
+        return _place_of_files(options.get("path", ""))
+    if connector == "kafka":
+        return _place_of_topic(options.get("bootstrap_servers", ""), options.get("topic", ""))
+    return None
+
+
+def _place_of_files(path: str) -> str | None:
+    if not _is_known(path):
+        return None
+    if bucket := _BUCKET.fullmatch(path):
+        return f"s3://{bucket[1]}/{(bucket[2] or '').strip('/')}".rstrip("/")
+    path = path.removeprefix("file://")
+    return "file:///" + os.path.normpath(path).lstrip("/") if path.startswith("/") else None
+
+
+def _place_of_topic(brokers: str, topic: str) -> str | None:
+    """As the control plane names it: by the first of its brokers in the order of the alphabet."""
+    servers = [broker.strip().lower() for broker in brokers.split(",") if broker.strip()]
+    if not servers or not _is_known(brokers) or not _TOPIC.fullmatch(topic):
+        return None
+    named = [server if ":" in server.rpartition("]")[2] else f"{server}:{_KAFKA_PORT}" for server in servers]
+    return f"kafka://{min(named)}/{topic}"
+
+
+def _is_known(text: str) -> bool:
+    """Whether nothing is still to be filled in: by Airflow, or by the driver."""
+    return bool(text) and "{{" not in text and "${" not in text

@@ -1,0 +1,200 @@
+"""What a script reads and writes is in Airflow's graph of assets as soon as the DAG is read, and makes no event by
+itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, Asset, AssetAlias
+from airflow.sdk.execution_time.context import OutletEventAccessors
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
+from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.script_places import Places, places_of
+from airflow_provider_arroyo.streaming_dag import streaming_dag
+from airflow_provider_arroyo.testing import FakeControlPlane
+from engine.api.plan_query import plan_query
+
+from .tasks import Run
+
+CLICKS = """
+CREATE TABLE clicks (id BIGINT NOT NULL, at TIMESTAMP NOT NULL, WATERMARK FOR at) WITH (
+    connector = 'kafka', type = 'source', format = 'json', bootstrap_servers = 'K2:9092, k1', topic = 'shop.clicks'
+);
+"""
+COUNTS = """
+CREATE TABLE counts (n BIGINT) WITH (
+    connector = 'filesystem', type = 'sink', format = 'json', path = '{path}'
+);
+INSERT INTO counts SELECT n FROM (SELECT count(*) AS n FROM clicks GROUP BY tumble(INTERVAL '1 hour'));
+"""
+SCRIPT = CLICKS + COUNTS.format(path="s3://lake/counts/")
+READS, WRITES = "kafka://k1:9092/shop.clicks", "s3://lake/counts"
+TABLES = [
+    {"name": "clicks", "direction": "source", "connector": "kafka", "uri": READS},
+    {"name": "counts", "direction": "sink", "connector": "filesystem", "uri": WRITES},
+]
+
+SCRIPTS = {
+    "a topic into a bucket": SCRIPT,
+    "comments, quotes and a table that nobody reads": """
+        -- CREATE TABLE counts WITH (connector = 'delta', path = '/not/this')
+        /* INSERT INTO spare SELECT 1; */
+        CREATE TABLE "Clicks" (id BIGINT NOT NULL) WITH ('connector' = 'single_file', 'type' = 'source',
+            'format' = 'json', 'path' = '/it''s/a; file.json');
+        CREATE TABLE spare (id BIGINT) WITH (connector = 'single_file', path = '/spare', format = 'json',
+            type = 'source');
+        CREATE TABLE out (id BIGINT) WITH (connector = 'delta', path = 'file:///lake//out/', type = 'sink');
+        INSERT INTO out SELECT id FROM "Clicks" WHERE id <> 1 -- FROM spare
+    """,
+    "views": """
+        CREATE TABLE a (id BIGINT NOT NULL, at TIMESTAMP NOT NULL, WATERMARK FOR at) WITH (connector = 'filesystem',
+            path = '/in/a', format = 'json', type = 'source');
+        CREATE TABLE b (id BIGINT NOT NULL, at TIMESTAMP NOT NULL, WATERMARK FOR at) WITH (connector = 'filesystem',
+            path = '/in/b', format = 'json', type = 'source');
+        CREATE VIEW both AS SELECT id FROM a UNION ALL SELECT id FROM b;
+        CREATE TABLE out (id BIGINT) WITH (
+            connector = 'single_file', path = '/out/both.json', format = 'json', type = 'sink');
+        CREATE TABLE twice AS SELECT id FROM both;
+        INSERT INTO out SELECT id FROM twice;
+    """,
+    "late rows and dead letters": """
+        CREATE TABLE orders (at TIMESTAMP NOT NULL, amount BIGINT, WATERMARK FOR at) WITH (
+            connector = 'filesystem', type = 'source', format = 'json', path = '/orders', late_rows = 'late');
+        CREATE TABLE late (event_time TIMESTAMP, amount BIGINT) WITH (
+            connector = 'single_file', type = 'sink', format = 'json', path = '/late.json');
+        CREATE TABLE hours (amount BIGINT) WITH (
+            connector = 'single_file', type = 'sink', format = 'json', path = '/hours.json');
+        INSERT INTO hours SELECT amount FROM (
+            SELECT tumble(INTERVAL '1 hour') AS w, sum(amount) AS amount FROM orders GROUP BY 1);
+    """,
+    "places that are nowhere": """
+        CREATE TABLE n WITH (connector = 'impulse', event_rate = 1);
+        CREATE TABLE s WITH (connector = 'stdout', format = 'json', type = 'sink');
+        INSERT INTO s SELECT counter FROM n;
+    """,
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_what_is_read_off_the_text_is_what_the_control_plane_reads_off_the_plan(script: str) -> None:
+    uses = json.loads(plan_query(script, []).graph or "")["tables"]
+
+    places = places_of(script)
+
+    assert set(places.reads) == {use["uri"] for use in uses if use["direction"] == "source"} - {None}
+    assert set(places.writes) == {use["uri"] for use in uses if use["direction"] == "sink"} - {None}
+
+
+@pytest.mark.parametrize(
+    ("change", "to", "known"),
+    [
+        ("s3://lake/counts/", "{{ params.lake }}/counts", Places((READS,), ())),
+        ("s3://lake/counts/", "{{ conn.get('lake') }}/counts", Places((READS,), ())),
+        ("s3://lake/counts/", "/lake/${secret:PLACE}", Places((READS,), ())),
+        ("s3://lake/counts/", "beside/the/driver", Places((READS,), ())),
+        ("shop.clicks", "${TOPIC}", Places((), (WRITES,))),
+        ("FROM clicks", "FROM {{ params.table }}", Places((), (WRITES,))),
+        ("bootstrap_servers = 'K2:9092, k1'", "connection_profile = 'shop'", Places((), (WRITES,))),
+        ("INSERT INTO", "SET sink_prefix = 'again'; INSERT INTO", Places((READS,), ())),
+        ("INSERT INTO", "{% if params.writes %} INSERT INTO", Places()),
+    ],
+)
+def test_what_is_not_known_before_the_task_runs_is_left_out(change: str, to: str, known: Places) -> None:
+    assert change in SCRIPT
+    assert places_of(SCRIPT.replace(change, to)) == known
+
+
+@pytest.mark.parametrize("script", ["", "CREATE TABLE", "CREATE TABLE t WITH (", "'", "INSERT INTO", ";;", "((", "))"])
+def test_what_is_no_script_declares_nothing(script: str) -> None:
+    assert places_of(script) == Places()
+
+
+def deploying(**arguments: Any) -> StreamingSqlOperator:
+    return StreamingSqlOperator(**{"task_id": "t", "pipeline": "counts", "sql": SCRIPT, **arguments})
+
+
+def test_the_graph_shows_them_once_the_dag_is_read() -> None:
+    with DAG("d", schedule=None) as dag:
+        deploying()
+
+    [task] = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).tasks
+
+    assert [inlet.uri for inlet in task.inlets] == [READS]
+    assert [outlet.uri for outlet in task.outlets] == [WRITES]
+
+
+def test_a_file_beside_the_dag_or_on_its_path_is_read(tmp_path: Path) -> None:
+    (tmp_path / "counts.sql").write_text(SCRIPT)
+    with DAG("d", schedule=None, template_searchpath=[str(tmp_path)]):
+        found, missing = deploying(sql="counts.sql"), deploying(task_id="other", sql="missing.sql")
+
+    assert [outlet.uri for outlet in found.outlets] == [WRITES]
+    assert missing.outlets == missing.inlets == []
+
+
+def test_a_folder_of_scripts_shows_what_each_of_them_writes(tmp_path: Path) -> None:
+    (tmp_path / "counts.sql").write_text(SCRIPT)
+
+    dag = streaming_dag(tmp_path)
+
+    assert [outlet.uri for outlet in dag.get_task("counts.deploy").outlets] == [WRITES]
+
+
+@pytest.mark.parametrize("given", [{"outlets": [Asset("mine")]}, {"inlets": []}, {"outlets": [AssetAlias("mine")]}])
+def test_a_task_that_is_given_assets_has_those_and_no_others(given: dict[str, Any]) -> None:
+    task = deploying(**given)
+
+    assert task.outlets == given.get("outlets", [])
+    assert task.inlets == []
+
+
+def test_what_is_written_under_a_prefix_is_not_said_to_be_where_the_script_says() -> None:
+    again = StreamBackfillOperator(task_id="t", pipeline="counts", sql=SCRIPT, revision="2")
+
+    assert deploying(into="again").outlets == again.outlets == []
+    assert [inlet.uri for inlet in again.inlets] == [READS]
+
+
+def test_a_mapped_task_declares_nothing() -> None:
+    with DAG("d", schedule=None):
+        mapped = StreamingSqlOperator.partial(task_id="t", sql=SCRIPT).expand(pipeline=["a", "b"])
+
+    task = mapped.unmap({"pipeline": "a"})
+
+    assert (mapped.outlets, task.outlets, task.inlets) == ([], [], [])
+
+
+@pytest.mark.parametrize(("wait_for", "told"), [("running", []), ("none", []), ("finished", [WRITES])])
+def test_only_output_that_is_there_becomes_an_event(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, wait_for: str, told: list[str]
+) -> None:
+    pipeline = plane.add("counts", body={"query": SCRIPT}, tables=TABLES)
+    if wait_for == "finished":
+        pipeline.become("Finished")
+    task, accessors = deploying(wait_for=wait_for).prepare_for_execution(), OutletEventAccessors()
+    assert task.inlets == task.outlets == [], "Airflow would fail the task for an asset with another name"
+    context = airflow_run.context
+    monkeypatch.setattr(airflow_run, "context", lambda task: {**context(task), "outlet_events": accessors})
+
+    airflow_run.execute(task)
+
+    assert [outlet.uri for outlet in task.outlets] == told
+    if told:
+        extra = {"pipeline": "counts", "table": "counts", "output": "finished", "version": 1, "lineage": "1f"}
+        assert accessors[Asset(uri=WRITES)].extra == extra
+
+
+def test_a_place_that_the_control_plane_does_not_confirm_gets_no_event(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    plane.add("counts", body={"query": SCRIPT}, tables=TABLES[:1]).become("Finished")
+    task = deploying(wait_for="finished").prepare_for_execution()
+
+    airflow_run.execute(task)
+
+    assert task.outlets == []
