@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_provider_arroyo.doctor.files import PACKAGE, read_dag_file
+from airflow_provider_arroyo.doctor.assets import Producers, producers_of
+from airflow_provider_arroyo.doctor.files import PACKAGE, DagFile, read_dag_file
 from airflow_provider_arroyo.doctor.findings import Finding
+from airflow_provider_arroyo.doctor.folder_rules import FOLDER_RULES
 from airflow_provider_arroyo.doctor.rules import RULES
 
 
@@ -22,10 +24,13 @@ class Examination:
 def examine(paths: Sequence[Path]) -> Examination:
     """Read these files, and those of these folders; none is run. A file that cannot be read is a finding, too."""
     files: list[Path] = []
+    read: list[DagFile] = []
+    others: list[Path] = []
     findings: set[Finding] = set()
     for path in _python_files(paths):
         try:
             if PACKAGE.encode() not in path.read_bytes():
+                others.append(path)
                 continue
             files.append(path)
             file = read_dag_file(path)
@@ -34,8 +39,23 @@ def examine(paths: Sequence[Path]) -> Examination:
             hint = "Until it can be read nothing is known of it."
             findings.add(Finding(str(path), line, "dag.unreadable", f"it cannot be read: {error}", hint))
             continue
+        read.append(file)
         findings.update(finding for rule in RULES for finding in rule(file))
+    together = [*read, *_scheduled_on(producers_of(read), others)]
+    findings.update(finding for rule in FOLDER_RULES for finding in rule(together))
     return Examination(files, sorted(findings))
+
+
+def _scheduled_on(producers: Producers, others: Sequence[Path]) -> Iterator[DagFile]:
+    """Those of the other files that name an asset of ours. One of them that cannot be read is no business of ours."""
+    names = [name.encode() for name in (*producers.keyed, *producers.plain)]
+    for path in others:
+        try:
+            text = path.read_bytes()
+            if any(name in text for name in names):
+                yield read_dag_file(path)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            continue
 
 
 def _python_files(paths: Sequence[Path]) -> Iterator[Path]:

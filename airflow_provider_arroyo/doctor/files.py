@@ -102,9 +102,22 @@ def read_dag_file(path: Path) -> DagFile:
     return file
 
 
+def calls_of(file: DagFile, name: str) -> Iterator[Call]:
+    """The calls of what is called so."""
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Call) and _name(node) == name:
+            yield _call(file, node)
+
+
+def dags_of(file: DagFile) -> Iterator[Call]:
+    """The calls that make DAGs: of the class, and of the decorator."""
+    yield from calls_of(file, "DAG")
+    yield from calls_of(file, "dag")
+
+
 def _only_dag(file: DagFile) -> Call | None:
     """The DAG of a file that makes one, for tasks that stand outside of it."""
-    dags = [_call(file, node) for node in ast.walk(file.tree) if isinstance(node, ast.Call) and _name(node) == "DAG"]
+    dags = list(calls_of(file, "DAG"))
     return dags[0] if len(dags) == 1 else None
 
 

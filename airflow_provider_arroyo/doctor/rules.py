@@ -15,7 +15,7 @@ from airflow_provider_arroyo.doctor.schedules import read_length, read_schedule,
 
 LONG = timedelta(hours=1)
 """For how long a worker's slot may be held by a wait."""
-INSTANTS = ("past", "start", "end")
+INSTANTS = ("past", "start", "end", "until")
 SCRIPTS = ("sql", "query")
 _CONFIDENTIAL = r"(?:password|passwd|secret|token|api_?key|access_?key|private_?key)"
 _SECRET_OPTION = re.compile(
@@ -130,12 +130,46 @@ def shown_secrets(file: DagFile) -> Iterator[Finding]:
                     )
 
 
+def stops_by_eviction(file: DagFile) -> Iterator[Finding]:
+    """A worker that is drained or rolled out tells its tasks to end just as a user does."""
+    for task in file.tasks:
+        choice = file.text(task.argument("on_kill"))
+        deferrable = file.value(task.argument("deferrable"))
+        waits_on_worker = deferrable is None or _is(deferrable, False)
+        if choice in ("stop", "savepoint_and_stop") and waits_on_worker:
+            yield _finding(
+                file,
+                task.call.node,
+                "dag.stopped_by_eviction",
+                f"{task.kind} waits on a worker, and stops the pipeline when that goes away, and not only for a user",
+                "Write deferrable=True: in the triggerer only a user's will counts.",
+            )
+
+
+def returning_triggers(file: DagFile) -> Iterator[Finding]:
+    """A watcher's trigger that ends is started again every two seconds, for ever."""
+    for node in ast.walk(file.tree):
+        if not isinstance(node, ast.ClassDef) or not any(_is_named(base, "BaseEventTrigger") for base in node.bases):
+            continue
+        for run in node.body:
+            if isinstance(run, ast.AsyncFunctionDef) and run.name == "run" and not _goes_on(run):
+                yield Finding(
+                    str(file.path),
+                    run.lineno,
+                    "dag.returning_trigger",
+                    f"run of {node.name} comes to an end, and Airflow begins it again every two seconds",
+                    "Let it loop for ever (while True), with a pause after a failure.",
+                )
+
+
 RULES: tuple[Callable[[DagFile], Iterator[Finding]], ...] = (
     naive_instants,
     gates_within_windows,
     long_waits,
     backfills_without_pool,
     shown_secrets,
+    stops_by_eviction,
+    returning_triggers,
 )
 
 
@@ -166,6 +200,19 @@ def _waits_for_interval(file: DagFile, task: Task) -> bool:
         return False
     past = task.argument("past")
     return past is None or bool(re.fullmatch(r"\{\{\s*data_interval_end\s*\}\}", file.text(past) or ""))
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    match node:
+        case ast.Name(id=found) | ast.Attribute(attr=found):
+            return found == name
+    return False
+
+
+def _goes_on(run: ast.AsyncFunctionDef) -> bool:
+    """Whether a loop keeps it, out of which nothing leads but an error."""
+    loops = [node for node in ast.walk(run) if isinstance(node, ast.While | ast.AsyncFor)]
+    return bool(loops) and not any(isinstance(node, ast.Return) for node in ast.walk(run))
 
 
 def _script(file: DagFile, task: Task) -> tuple[str, Path, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -168,6 +169,108 @@ def test_a_comparison_is_no_option(tmp_path: Path) -> None:
     text = "StreamingSqlOperator(task_id='s', pipeline='p', sql=\"SELECT 1 FROM a WHERE token = 'x'\")\n"
 
     assert found(tmp_path, text) == []
+
+
+ASSETS = """
+from airflow.sdk import DAG, Asset, AssetWatcher, PartitionedAssetTimetable, StartOfDayMapper
+from airflow_provider_arroyo.operators.next_partition import NextPartitionOperator
+from airflow_provider_arroyo.operators.push_partitions import PushPartitionsOperator
+from airflow_provider_arroyo.triggers.partition import WatermarkEventTrigger
+hours = Asset("hours")
+plain = Asset(name="plain", uri="arroyo://plane/orders/counts")
+pulled = Asset("pulled", watchers=[AssetWatcher(name="w", trigger=WatermarkEventTrigger(pipeline="p", every="1 hour"))])
+with DAG("feed", schedule="@continuous"):
+    NextPartitionOperator(task_id="n", pipeline="p", partitions=hours, every="1 hour", consumer="c")
+    PushPartitionsOperator(
+        task_id="p", pipeline="p", partitions=plain, every="1 hour", consumer="d", with_keys=False
+    )
+"""
+AFTER_ASSETS = ASSETS.count("\n")
+BY_PARTITIONS = "PartitionedAssetTimetable(assets={})"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "code"),
+    [
+        ("[hours]", "dag.never_started"),
+        ("hours", "dag.never_started"),
+        ("(hours | Asset('other'))", "dag.never_started"),
+        ("[Asset('hours')]", "dag.never_started"),
+        (BY_PARTITIONS.format("hours"), None),
+        (BY_PARTITIONS.format("plain"), "dag.never_started"),
+        (BY_PARTITIONS.format("pulled"), "dag.never_started"),
+        ("[plain]", None),
+        ("[pulled]", None),
+        (BY_PARTITIONS.format("Asset('of somebody else')"), None),
+        (
+            "PartitionedAssetTimetable(assets=hours, default_partition_mapper=StartOfDayMapper(input_format='%Y%m%d'))",
+            "dag.partition_key_format",
+        ),
+        ("PartitionedAssetTimetable(assets=hours, default_partition_mapper=StartOfDayMapper())", None),
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True], ids=["in one file", "in a file of its own"])
+def test_a_dag_is_to_be_started_by_the_events_that_there_are(
+    schedule: str, code: str | None, beside: bool, tmp_path: Path
+) -> None:
+    consumer = f"with DAG('batch', schedule={schedule}):\n    pass\n"
+    (tmp_path / "feed.py").write_text(ASSETS + ("" if beside else consumer))
+    if beside:
+        names = "from airflow.sdk import DAG, Asset, PartitionedAssetTimetable, StartOfDayMapper\n"
+        names += "hours, plain = Asset('hours'), None\n"
+        own = {"hours": "Asset('hours')", "plain": "Asset('plain')", "pulled": "Asset('pulled')"}
+        for name, asset in own.items():
+            consumer = re.sub(rf"(?<!')\b{name}\b(?!')", asset, consumer)
+        (tmp_path / "batch.py").write_text(f"# no trap\n{consumer}")
+
+    findings = examine([tmp_path]).findings
+
+    line = 2 if beside else AFTER_ASSETS + 1
+    place = tmp_path / ("batch.py" if beside else "feed.py")
+    assert [(finding.file, finding.line, finding.code) for finding in findings] == (
+        [(str(place), line, code)] if code else []
+    )
+
+
+def test_two_assets_want_two_consumers(tmp_path: Path) -> None:
+    (tmp_path / "feed.py").write_text(ASSETS.replace('consumer="d"', 'consumer="c"'))
+
+    [finding] = examine([tmp_path]).findings
+
+    assert (finding.line, finding.code) == (11, "dag.shared_consumer")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stops"),
+    [
+        ("on_kill='stop'", True),
+        ("on_kill='savepoint_and_stop', deferrable=False", True),
+        ("on_kill='stop', deferrable=True", False),
+        ("on_kill='stop', deferrable=chosen()", False),
+        ("on_kill='detach'", False),
+        ("", False),
+    ],
+)
+def test_a_worker_that_is_drained_is_not_to_stop_a_stream(arguments: str, stops: bool, tmp_path: Path) -> None:
+    task = f"StreamingSqlOperator(task_id='s', pipeline='p', sql=SQL, {arguments})\n"
+
+    assert found(tmp_path, task) == [(0, "dag.stopped_by_eviction")] * stops
+
+
+@pytest.mark.parametrize(
+    ("body", "ends"),
+    [
+        ("yield TriggerEvent(1)", True),
+        ("while True:\n            yield await look()", False),
+        ("while True:\n            if done():\n                return\n            yield await look()", True),
+        ("async for change in changes():\n            yield change", False),
+    ],
+)
+def test_a_trigger_of_a_watcher_is_not_to_end(body: str, ends: bool, tmp_path: Path) -> None:
+    trigger = f"class Mine(BaseEventTrigger):\n    async def run(self):\n        {body}\n"
+
+    assert found(tmp_path, trigger) == [(1, "dag.returning_trigger")] * ends
+    assert found(tmp_path, trigger.replace("BaseEventTrigger", "BaseTrigger")) == []
 
 
 def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:

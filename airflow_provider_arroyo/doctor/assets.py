@@ -1,0 +1,111 @@
+"""The assets of DAG files: who makes their events, with partition keys or without, and which DAGs they are to start.
+
+    hours = Asset("hours")
+    NextPartitionOperator(partitions=hours, ...)               events with keys: of "hours"
+    Asset("pulled", watchers=[...])                            events without: of "pulled"
+    DAG("batch", schedule=PartitionedAssetTimetable(...))      is started by those with keys alone
+    DAG("report", schedule=[hours])                            is started by those without alone
+
+An asset is known by its name or URI, as it is written out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from airflow_provider_arroyo.doctor.files import Call, DagFile, Task, calls_of, dags_of
+
+HANDS_ON = frozenset({"NextPartitionOperator", "PushPartitionsOperator"})
+"""The operators that make events of an asset by partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A DAG that events of an asset are to start."""
+
+    file: DagFile
+    asset: str
+    place: ast.expr
+    """Where its schedule is said."""
+    schedule: ast.expr
+    """What the schedule is, if that stands elsewhere in the file."""
+    is_by_partitions: bool
+
+
+@dataclass(slots=True)
+class Producers:
+    """The assets that have events, as far as files say who makes them."""
+
+    keyed: set[str] = field(default_factory=set)
+    plain: set[str] = field(default_factory=set)
+
+
+def producers_of(files: Sequence[DagFile]) -> Producers:
+    """Who makes events of which assets."""
+    found = Producers()
+    for file in files:
+        for task in file.tasks:
+            if task.kind in HANDS_ON and (name := asset_of(file, task)) is not None:
+                with_keys = file.value(task.argument("with_keys"))
+                is_plain = isinstance(with_keys, ast.Constant) and with_keys.value is False
+                (found.plain if is_plain else found.keyed).add(name)
+        for call in calls_of(file, "Asset"):
+            if "watchers" in call.keywords and (name := _name(file, call.node)) is not None:
+                found.plain.add(name)
+    return found
+
+
+def consumers_of(files: Sequence[DagFile]) -> Iterator[Consumer]:
+    """The DAGs that are scheduled on assets."""
+    for file in files:
+        for dag in dags_of(file):
+            place = dag.keywords.get("schedule")
+            schedule = file.value(place)
+            if place is None or schedule is None:
+                continue
+            is_by_partitions = _is_call(schedule, "PartitionedAssetTimetable")
+            for name in _names(file, schedule):
+                yield Consumer(file, name, place, schedule, is_by_partitions)
+
+
+def asset_of(file: DagFile, task: Task) -> str | None:
+    """The asset that a task makes events of."""
+    return _name(file, file.value(task.argument("partitions")))
+
+
+def key_formats(file: DagFile, schedule: ast.expr) -> Iterator[tuple[ast.expr, str]]:
+    """How the mappers of a schedule are told to read keys."""
+    for node in ast.walk(schedule):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg == "input_format" and (text := file.text(keyword.value)) is not None:
+                    yield keyword.value, text
+
+
+def _names(file: DagFile, schedule: ast.expr) -> Iterator[str]:
+    for node in ast.walk(schedule):
+        if isinstance(node, ast.Name | ast.Call) and (name := _name(file, file.value(node))) is not None:
+            yield name
+
+
+def _name(file: DagFile, node: ast.expr | None) -> str | None:
+    """What an asset is called; None for everything else."""
+    if not isinstance(node, ast.Call) or not _is_call(node, "Asset"):
+        return None
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    return file.text(node.args[0] if node.args else given.get("name") or given.get("uri"))
+
+
+def _is_call(node: ast.expr, name: str) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called)):
+            return called == name
+    return False
+
+
+def consumer_name(file: DagFile, call: Call) -> str | None:
+    """The name under which the control plane keeps how far a task or a watcher is; None for a template."""
+    text = file.text(call.keywords.get("consumer"))
+    return None if text is None or "{" in text else text

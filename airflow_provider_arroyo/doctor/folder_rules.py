@@ -1,0 +1,94 @@
+"""The traps that lie between the files of a folder, one to a function: what starts a DAG, and what never will."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+
+from airflow_provider_arroyo.doctor.assets import (
+    HANDS_ON,
+    asset_of,
+    consumer_name,
+    consumers_of,
+    key_formats,
+    producers_of,
+)
+from airflow_provider_arroyo.doctor.files import DagFile
+from airflow_provider_arroyo.doctor.findings import Finding
+
+KEYS = "%Y-%m-%dT%H:%M:%S"
+"""How the keys of buckets are written."""
+
+
+def dags_without_partitions(files: Sequence[DagFile]) -> Iterator[Finding]:
+    """Airflow gives an event with a partition key to DAGs by partitions only."""
+    producers = producers_of(files)
+    for consumer in consumers_of(files):
+        if not consumer.is_by_partitions and consumer.asset in producers.keyed - producers.plain:
+            yield _finding(
+                consumer.file,
+                consumer.place,
+                "dag.never_started",
+                f"the events of asset {consumer.asset!r} have partition keys, and none of them starts this DAG",
+                "Write schedule=PartitionedAssetTimetable(assets=...), or let a watcher make the events.",
+            )
+
+
+def partitions_without_keys(files: Sequence[DagFile]) -> Iterator[Finding]:
+    """A watcher's event has no partition key in Airflow 3.3, and starts no DAG by partitions."""
+    producers = producers_of(files)
+    for consumer in consumers_of(files):
+        if consumer.is_by_partitions and consumer.asset in producers.plain - producers.keyed:
+            yield _finding(
+                consumer.file,
+                consumer.place,
+                "dag.never_started",
+                f"the events of asset {consumer.asset!r} have no partition keys, and none of them starts this DAG",
+                "Hand the buckets on with NextPartitionOperator, or push them with keys; or write schedule=[...].",
+            )
+
+
+def other_key_formats(files: Sequence[DagFile]) -> Iterator[Finding]:
+    """A mapper that reads keys in another form than they are written finds none that fits, and starts nothing."""
+    keyed = producers_of(files).keyed
+    for consumer in consumers_of(files):
+        if consumer.is_by_partitions and consumer.asset in keyed:
+            for node, form in key_formats(consumer.file, consumer.schedule):
+                if form != KEYS:
+                    yield _finding(
+                        consumer.file,
+                        node,
+                        "dag.partition_key_format",
+                        f"keys of asset {consumer.asset!r} are written as {KEYS}, and read as {form}",
+                        f"Leave input_format out, or write {KEYS!r}.",
+                    )
+
+
+def shared_consumers(files: Sequence[DagFile]) -> Iterator[Finding]:
+    """Two that share a consumer get a part of its buckets each."""
+    first: dict[str, str] = {}
+    for file in files:
+        for task in file.tasks:
+            name, asset = consumer_name(file, task.call), asset_of(file, task)
+            if task.kind not in HANDS_ON or name is None or asset is None:
+                continue
+            if first.setdefault(name, asset) != asset:
+                yield _finding(
+                    file,
+                    task.call.node,
+                    "dag.shared_consumer",
+                    f"consumer {name!r} is of asset {first[name]!r} and of {asset!r}: a bucket goes to one of them",
+                    "Give each asset a consumer of its own.",
+                )
+
+
+FOLDER_RULES: tuple[Callable[[Sequence[DagFile]], Iterator[Finding]], ...] = (
+    dags_without_partitions,
+    partitions_without_keys,
+    other_key_formats,
+    shared_consumers,
+)
+
+
+def _finding(file: DagFile, node: ast.expr, code: str, message: str, hint: str) -> Finding:
+    return Finding(str(file.path), node.lineno, code, message, hint)
