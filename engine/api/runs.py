@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, Path, Request
@@ -16,6 +15,7 @@ from engine.api.authentication import bearer
 from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
 from engine.api.traces.spans import epoch_span, start_span
+from engine.checkpoints.lineage import parents_of
 from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
@@ -26,6 +26,7 @@ from engine.jobs.states import State, StopMode
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
 from engine.jobs.wire import is_spoken
 from engine.store import checkpoints, jobs, late_batches, lineages, pipelines, runs, totals
+from engine.store.histories import History
 from engine.store.records import read_call
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
@@ -149,7 +150,7 @@ def _write_news(
             runs.set_step(connection, run, body.step)
         if is_first and status.generation == generation:
             runs.set_running(connection, run, context.clock())
-        committed = _advance(connection, run, status, body.reports, context.clock())
+        committed = _advance(connection, run, status, body.reports, context)
         _note_late(connection, run, status, body.late)
         is_adopted = _is_to_be_adopted(run, is_stranger=is_stranger)
         if is_adopted:
@@ -184,7 +185,7 @@ def goodbye(job: str, generation: Generation, body: Farewell, request: Request, 
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
         runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
-        committed = _advance(connection, run, status, body.reports, context.clock())
+        committed = _advance(connection, run, status, body.reports, context)
         _note_late(connection, run, status, body.late)
     _tell(context, run, committed)
     context.changed(run.pipeline_id)
@@ -202,7 +203,7 @@ def _authenticated(connection: Connection, request: Request, job: str, generatio
 
 
 def _advance(
-    connection: Connection, run: Run, status: Status, reports: tuple[EpochReport, ...], now: datetime
+    connection: Connection, run: Run, status: Status, reports: tuple[EpochReport, ...], context: Context
 ) -> Sequence[EpochReport]:
     """Write down what was committed; what of it is new. Reports that come twice, or late, move nothing back; those of a
     run that has been replaced, or was seen to be gone, say nothing of the state as it is now."""
@@ -211,7 +212,8 @@ def _advance(
     epochs = sorted(reports, key=lambda report: report.epoch)
     before, first, newest = status.progress, epochs[0], epochs[-1]
     if newest.lineage is not None and newest.lineage != before.lineage:
-        lineages.begun(connection, run, newest.lineage, first.epoch, now)
+        parents = parents_of(context.directory.state(run.pipeline_id), newest.lineage)
+        lineages.begun(connection, run, History(newest.lineage, first.epoch, parents), context.clock())
         if before.lineage is not None:
             checkpoints.forget(connection, run.job_id, since=first.epoch)
             before = Progress()

@@ -13,7 +13,8 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.checkpoints.layout import read_json, unreadable, write_json
+from engine.checkpoints.layout import StatePaths, read_json, unreadable, write_json
+from engine.errors import UnreadableStateError
 
 KEPT_PARENTS = 50
 """A pipeline that was restored every day still knows its histories of more than a month."""
@@ -57,6 +58,16 @@ def read_lineage(path: Path) -> Lineage:
         return Lineage(str(content["lineage"]), parents)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise unreadable(path) from error
+
+
+def parents_of(state: Path, lineage: str) -> tuple[tuple[str, int], ...] | None:
+    """The histories before the one that a state directory has, nearest first, each with the last epoch that was taken
+    over; None where it has another one, or does not say it."""
+    try:
+        history = read_lineage(StatePaths(state).lineage)
+    except (OSError, UnreadableStateError):
+        return None
+    return history.parents if history.id == lineage else None
 
 
 def write_lineage(path: Path, lineage: Lineage, *, last_run: str | None = None) -> None:

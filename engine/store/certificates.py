@@ -33,6 +33,7 @@ from sqlalchemy import update as update_rows
 from engine.jobs.gates import GateTime
 from engine.store.columns import Instant, Offsets
 from engine.store.database import METADATA
+from engine.store.histories import History
 
 CERTIFICATES = Table(
     "certificates",
@@ -172,12 +173,10 @@ def void(connection: Connection, pipeline_id: str, after_epoch: int | None, at: 
     return _void(connection, _voided_by(pipeline_id, after_epoch), at)
 
 
-def void_others(
-    connection: Connection, pipeline_id: str, lineage: str | None, first_epoch: int, at: datetime
-) -> Sequence[Certificate]:
-    """Void what stands on that epoch or a later one of other histories than the one that has it now."""
-    is_other = CERTIFICATES.c.lineage.is_distinct_from(lineage)
-    return _void(connection, and_(_voided_by(pipeline_id, first_epoch - 1), is_other), at)
+def void_others(connection: Connection, pipeline_id: str, history: History, at: datetime) -> Sequence[Certificate]:
+    """Void what stands on epochs that are none of the history that has begun."""
+    is_lacking = history.lacks(CERTIFICATES.c.lineage, CERTIFICATES.c.epoch)
+    return _void(connection, and_(_voided_by(pipeline_id, None), is_lacking), at)
 
 
 def _void(connection: Connection, condition: ColumnElement[bool], at: datetime) -> Sequence[Certificate]:

@@ -29,6 +29,7 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.checkpoints.late_batches import joined
 from engine.jobs.partitions import LateBatch
 from engine.store.database import METADATA
+from engine.store.histories import History
 from engine.store.partitions import CONSUMERS
 
 LATE_BATCHES = Table(
@@ -97,6 +98,12 @@ def forget(connection: Connection, pipeline_id: str, after_epoch: int | None, bu
         connection.execute(update(LATE_BATCHES).where(*forgotten, is_both).values(epoch=after_epoch))
         forgotten.append(LATE_BATCHES.c.epoch > after_epoch)
     connection.execute(delete(LATE_BATCHES).where(*forgotten))
+
+
+def forget_others(connection: Connection, pipeline_id: str, history: History) -> None:
+    """Forget what came late in epochs that are none of the history that has begun."""
+    is_lacking = history.lacks(LATE_BATCHES.c.lineage, LATE_BATCHES.c.first_epoch)
+    connection.execute(delete(LATE_BATCHES).where(LATE_BATCHES.c.pipeline_id == pipeline_id, is_lacking))
 
 
 def prune(connection: Connection, pipeline_id: str) -> None:

@@ -13,6 +13,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.status import JobEvent, Run
 from engine.store import certificates, checkpoints, events, late_batches, savepoints, versions
 from engine.store.certificates import Certificate
+from engine.store.histories import History
 from engine.store.versions import Plan
 
 _NAMED = 20
@@ -87,11 +88,13 @@ def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
     _tell(connection, pipeline.job_id, generation, voided, who, at)
 
 
-def begun(connection: Connection, run: Run, lineage: str | None, first_epoch: int, at: datetime) -> None:
-    """A run has begun, or gone on with, a history at an epoch: void what stands on the same epochs of others, and what
-    stands on rows that come again since a source has begun anew with this version."""
-    voided = [*certificates.void_others(connection, run.pipeline_id, lineage, first_epoch, at)]
-    late_batches.forget(connection, run.pipeline_id, first_epoch - 1, but_of=lineage)
+def begun(connection: Connection, run: Run, history: History, at: datetime) -> None:
+    """A run has begun, or gone on with, a history at an epoch: void what stands on the same epochs of others, or on
+    epochs that it has not come from, and what stands on rows that come again since a source has begun anew with this
+    version."""
+    voided = [*certificates.void_others(connection, run.pipeline_id, history, at)]
+    late_batches.forget(connection, run.pipeline_id, history.first_epoch - 1, but_of=history.id)
+    late_batches.forget_others(connection, run.pipeline_id, history)
     upgrade = versions.get(connection, run.pipeline_id, run.version).upgrade
     if upgrade is not None and upgrade.repeated:
         voided += certificates.void_of(connection, run.pipeline_id, upgrade.repeated, run.version, at)

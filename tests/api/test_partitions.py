@@ -9,11 +9,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import Lineage, write_lineage
+from engine.store.savepoints import SAVEPOINTS
 from tests.api.conftest import T0, Plane, report
 
 HOURS = "/api/v1/partitions/hours"
 BODY = {"pipeline": "orders", "every": "1 hour", "start": "2026-01-01"}
+GATE = "/pipelines/orders/watermark?past={}&dag_id=daily&run_id={}"
 
 
 def reach(plane: Plane, epoch: int, minutes: int, lineage: str = "a") -> None:
@@ -118,6 +123,53 @@ def test_a_restore_has_what_it_voids_told_again(late: Plane) -> None:
     assert told(late) == [(6, "closed", "01")]
     reach(late, 9, 250, lineage="b")
     assert told(late) == [(6, "closed", "01"), (7, "closed", "02"), (8, "closed", "03")]
+
+
+def go_to(plane: Plane, savepoint: str, lineage: str, *parents: tuple[str, int]) -> None:
+    """Restore a savepoint, whose state goes on as a history that came from those."""
+    body = {"savepoint_id": savepoint, "allow_replay": True}
+    assert plane.http.post("/api/v1/pipelines/orders/restore", json=body).is_success
+    plane.settle()
+    plane.end()
+    paths = StatePaths(plane.context.directory.state(plane.job()["pipeline_id"]))
+    paths.root.mkdir(parents=True, exist_ok=True)
+    write_lineage(paths.lineage, Lineage(lineage, parents))
+    plane.come_up()
+
+
+def saved(plane: Plane, epoch: int) -> str:
+    """A savepoint of an epoch."""
+    made = str(plane.http.post("/api/v1/pipelines/orders/savepoints").json()["id"])
+    with plane.context.database.writing() as connection:
+        connection.execute(update(SAVEPOINTS).where(SAVEPOINTS.c.id == made).values(epoch=epoch))
+    return made
+
+
+def test_back_and_then_forward_again_voids_what_was_told_in_between(late: Plane) -> None:
+    follow(late)
+    reach(late, 3, 65)
+    early = saved(late, 3)
+    assert told(late) == [(1, "closed", "00")]
+    reach(late, 7, 130)
+    newer = saved(late, 7)
+    assert told(late)[1:] == [(2, "closed", "01")]
+    ack(late, 2)
+
+    go_to(late, early, "b", ("a", 3))
+    reach(late, 4, 130, lineage="b")
+    assert told(late) == [(3, "voided", "01"), (4, "closed", "01")]
+    early_batch = late.get(GATE.format("2026-01-01T02:00:00Z", "early"))["certificate"]
+    ack(late, 4)
+    go_to(late, newer, "c", ("a", 7))
+    assert told(late) == [], "nothing is known of the other history yet"
+    reach(late, 8, 190, lineage="c")
+
+    assert told(late) == [(5, "voided", "01"), (6, "closed", "01"), (7, "closed", "02")]
+    given = {each["sequence"]: each for each in late.get("/partitions/hours/deliveries")["data"]}
+    void = {sequence: each["certificate"]["voided_at"] is not None for sequence, each in given.items()}
+    assert void == {1: False, 2: True, 3: True, 4: True, 5: True, 6: False, 7: False}
+    listed = late.get("/pipelines/orders/certificates")["data"]
+    assert [(each["id"], each["voided_at"] is not None) for each in listed] == [(early_batch["id"], True)]
 
 
 def test_nothing_is_closed_while_the_state_is_to_be_given_up(late: Plane) -> None:
