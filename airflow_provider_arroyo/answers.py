@@ -290,6 +290,8 @@ class Certificate:
     epoch: int | None = None
     complete_until: Instant | None = None
     offsets: dict[str, Any] | None = None
+    openlineage: dict[str, Any] | None = None
+    """The run of the pipeline, as Airflow's OpenLineage provider reads it in the extra of an event."""
 
     def summary(self) -> dict[str, Any]:
         """As it crosses from a trigger to a worker, and into XCom."""

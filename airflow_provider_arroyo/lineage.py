@@ -1,8 +1,8 @@
 """What the OpenLineage provider is told of tasks: the datasets of their pipelines, and the epochs that a run relies on.
 
-    task                         inputs                        outputs                  run facet
-    StreamingSqlOperator         what the pipeline reads       what it writes           arroyo_certificate
-    WatermarkSensor orders/n     what orders writes as n                                arroyo_certificate
+    task                         inputs                        outputs           run facets
+    StreamingSqlOperator         what the pipeline reads       what it writes    arroyo_certificate, jobDependencies
+    WatermarkSensor orders/n     what orders writes as n                         arroyo_certificate, jobDependencies
 
 The names, columns and column lineage are those that the control plane has read off the plan. A control plane that is
 away, or of an earlier version, leaves a task without them, and never fails it. That package is only imported when it
@@ -51,7 +51,7 @@ def of_pipeline(hook: ArroyoHook, pipeline: str, result: Mapping[str, Any]) -> T
     return TaskLineage(
         inputs=[lineage_facets.input_dataset(dataset) for dataset in lineage.inputs],
         outputs=[lineage_facets.output_dataset(dataset) for dataset in lineage.outputs],
-        run_facets=lineage_facets.certificates(_certificates(result, {pipeline: lineage})),
+        run_facets=_run_facets(result, {pipeline: lineage}),
     )
 
 
@@ -70,13 +70,10 @@ def of_readers(
         for dataset in known[pipeline].outputs
         if table in (None, dataset.table)
     }
-    certificates = list(_certificates(result, known))
-    if not read and not certificates:
+    run_facets = _run_facets(result, known)
+    if not read and not run_facets:
         return None
-    return TaskLineage(
-        inputs=[lineage_facets.input_dataset(dataset) for dataset in read.values()],
-        run_facets=lineage_facets.certificates(certificates),
-    )
+    return TaskLineage([lineage_facets.input_dataset(dataset) for dataset in read.values()], run_facets=run_facets)
 
 
 def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:
@@ -106,12 +103,38 @@ def _running(data_dir: Path) -> Endpoint:
     raise UnreachableError(f"no embedded control plane runs in {data_dir}")
 
 
-def _certificates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[dict[str, Any]]:
-    """The certificates in what a task returns, of one gate or of several, each with the job that it is of."""
+def _run_facets(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> dict[str, Any]:
+    """What a task relies on: the certificates, and the runs of the streams that they are of."""
+    from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
+
+    return {
+        **lineage_facets.certificates(_certificates(result, known)),
+        **lineage_facets.dependencies(_streams(result, known)),
+    }
+
+
+def _gates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What a task returns of each gate: it has one, or several."""
     parts = result.get("pipelines")
     gates = parts.items() if isinstance(parts, Mapping) else [(next(iter(known), ""), result)]
-    for gate, part in gates:
-        certificate = part.get("certificate") if isinstance(part, Mapping) else None
+    yield from ((gate, part) for gate, part in gates if isinstance(part, Mapping))
+
+
+def _streams(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[Mapping[str, Any]]:
+    """The runs of the streams in what a task returns, each once. A bucket names its own beside the certificate."""
+    told = set[str]()
+    for _, part in _gates(result, known):
+        certificate = part.get("certificate")
+        run = part.get("openlineage") or (isinstance(certificate, Mapping) and certificate.get("openlineage"))
+        if isinstance(run, Mapping) and (run_id := str(run.get("parentRunId"))) not in told:
+            told.add(run_id)
+            yield run
+
+
+def _certificates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[dict[str, Any]]:
+    """The certificates in what a task returns, each with the job that it is of."""
+    for gate, part in _gates(result, known):
+        certificate = part.get("certificate")
         if isinstance(certificate, Mapping):
             job = known.get(gate.partition("/")[0])
             yield {

@@ -75,6 +75,25 @@ def certificates(told: Iterable[Mapping[str, Any]]) -> dict[str, RunFacet]:
     return {"arroyo_certificate": ArroyoCertificateRunFacet(listed, producer=PRODUCER)} if listed else {}
 
 
+def dependencies(streams: Iterable[Mapping[str, Any]]) -> dict[str, RunFacet]:
+    """The run facet of the runs of streams that a task stands on, which go on beside it; nothing without any."""
+    try:
+        from openlineage.client.facet_v2 import job_dependencies_run  # noqa: PLC0415 - there since 2025
+    except ImportError:
+        return {}
+    upstream = [
+        job_dependencies_run.JobDependency(
+            job_dependencies_run.JobIdentifier(stream["parentJobNamespace"], stream["parentJobName"]),
+            job_dependencies_run.RunIdentifier(stream["parentRunId"]),
+            dependency_type="IMPLICIT_DEPENDENCY",
+        )
+        for stream in streams
+    ]
+    if not upstream:
+        return {}
+    return {"jobDependencies": job_dependencies_run.JobDependenciesRunFacet(upstream=upstream, producer=PRODUCER)}
+
+
 def _facets(dataset: LineageDataset, *, with_lineage: bool) -> dict[str, DatasetFacet]:
     facets: dict[str, DatasetFacet] = {}
     if columns := dataset.facets.get("schema"):

@@ -38,4 +38,5 @@ def to_payload(consumer: PartitionConsumer, delivery: PartitionDelivery) -> dict
         "start": delivery.start.isoformat(),
         "end": delivery.end.isoformat(),
         "certificate": None if certificate is None else certificate.summary(),
+        "openlineage": None if certificate is None else certificate.openlineage,
     }

@@ -289,7 +289,10 @@ def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Ev
     gate = calls.Gate(wait.past, wait.table, wait.by, wait.dag_id, wait.run_id)
     progress = yield from ask(calls.get_watermark(wait.pipeline, gate, hold))
     if progress.passed:
-        certificate = None if progress.certificate is None else progress.certificate.summary()
+        given = progress.certificate
+        certificate = None if given is None else given.summary()
+        if certificate is not None and given is not None and given.openlineage is not None:
+            certificate["openlineage"] = given.openlineage
         return Reached(wait.pipeline, progress.state, progress.epoch, progress.watermark, certificate)
     return (yield from _ended_if_terminal(wait.pipeline, progress.state))
 

@@ -52,6 +52,8 @@ class FakePipeline:
     failure_cause: str | None = None
     has_sessions: bool = False
     certifies: bool = False
+    stream_run: dict[str, str] | None = None
+    """The run that its certificates are of, as OpenLineage knows it."""
     is_about_to_start: bool = False
     """Whether somebody has asked for another start of it where it is at rest."""
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
@@ -528,7 +530,7 @@ class FakeControlPlane:
         if passed and pipeline.certifies and "dag_id" in query:
             body["certificate"] = {"id": "gate_1", "pipeline_id": pipeline.id, "version": 1, "lineage": "1f"}
             body["certificate"] |= {"epoch": 7, "complete_until": micros, "run_id": query["run_id"], "of_tomorrow": 1}
-            body["certificate"]["offsets"] = {"events": {"0": 12}}
+            body["certificate"] |= {"offsets": {"events": {"0": 12}}, "openlineage": pipeline.stream_run}
         return Answer(200, body)
 
     def _complete_until(self, pipeline: FakePipeline, query: dict[str, str]) -> datetime | None:

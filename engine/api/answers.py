@@ -24,6 +24,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import ShownUpgrade, Version
 from engine.jobs.states import STATES, State, StopMode
 from engine.jobs.status import Failure, JobEvent
+from engine.openlineage.runs import ParentRun
 from engine.store.certificates import Certificate as StoredCertificate
 from engine.store.events import StoredEvent
 from engine.store.savepoints import Savepoint as StoredSavepoint
@@ -78,6 +79,11 @@ class Certificate(BaseModel):
     offsets: dict[str, Any] | None = Field(
         description="The position in each partition of each source table up to which that epoch has read the input; "
         "null when it was not kept any more."
+    )
+    openlineage: ParentRun | None = Field(
+        default=None,
+        description="The run of the pipeline that has made that epoch, as OpenLineage knows it. Null where it is "
+        "not kept any more, and among those that a request voids.",
     )
 
 
@@ -622,8 +628,8 @@ def savepoint_task(task: DoneTask) -> SavepointTask:
     return SavepointTask(kind=task.kind, at=to_micros(task.at), state=task.state, message=task.message)
 
 
-def certificate(stored: StoredCertificate) -> Certificate:
-    """A certificate of a gate."""
+def certificate(stored: StoredCertificate, run: ParentRun | None = None) -> Certificate:
+    """A certificate of a gate, with the run that it stands on where that was looked for."""
     return Certificate(
         id=stored.id,
         pipeline_id=stored.pipeline_id,
@@ -639,6 +645,7 @@ def certificate(stored: StoredCertificate) -> Certificate:
         at=to_micros(stored.at),
         voided_at=micros(stored.voided_at),
         offsets=None if stored.offsets is None else dict(stored.offsets),
+        openlineage=run,
     )
 
 

@@ -14,6 +14,7 @@ from engine.jobs.partitions import Consumer, DeliveryKind, LateMode
 from engine.jobs.pushes import Pushed
 from engine.jobs.records import JobRecord
 from engine.jobs.time_buckets import key_of
+from engine.openlineage.runs import ParentRun
 from engine.store.partitions import Delivery
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -133,8 +134,8 @@ def _push_shown(pushed: Pushed, waiting: int) -> PartitionPush:
     )
 
 
-def delivery_shown(consumer: Consumer, delivery: Delivery) -> PartitionDelivery:
-    """A delivery as it is answered."""
+def delivery_shown(consumer: Consumer, delivery: Delivery, run: ParentRun | None) -> PartitionDelivery:
+    """A delivery as it is answered, with the run that it stands on."""
     certificate = delivery.certificate
     return PartitionDelivery(
         id=delivery_id(consumer, delivery.sequence),
@@ -144,7 +145,7 @@ def delivery_shown(consumer: Consumer, delivery: Delivery) -> PartitionDelivery:
         start=to_micros(delivery.bucket.start),
         end=to_micros(delivery.bucket.end),
         at=to_micros(delivery.at),
-        certificate=None if certificate is None else answers.certificate(certificate),
+        certificate=None if certificate is None else answers.certificate(certificate, run),
     )
 
 

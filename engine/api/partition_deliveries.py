@@ -9,7 +9,15 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from engine.api.context import Context
-from engine.api.partition_answers import Deliveries, PartitionConsumer, delivery_id, delivery_shown, shown
+from engine.api.lineage_runs import run_behind
+from engine.api.partition_answers import (
+    Deliveries,
+    PartitionConsumer,
+    PartitionDelivery,
+    delivery_id,
+    delivery_shown,
+    shown,
+)
 from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.errors import EngineError
 from engine.instants import EPOCH, FAR_FUTURE
@@ -92,6 +100,16 @@ def waiting_for(connection: Connection, context: Context, consumer: Consumer, re
     return min(_COUNTED, len(told) + partitions.count_waiting(connection, consumer))
 
 
+def shown_deliveries(
+    connection: Connection, context: Context, consumer: Consumer, record: JobRecord, deliveries: Sequence[Delivery]
+) -> list[PartitionDelivery]:
+    """Deliveries as they are answered."""
+    return [
+        delivery_shown(consumer, each, run_behind(connection, context.lineage_namespace, record, each.certificate))
+        for each in deliveries
+    ]
+
+
 def _look(connection: Connection, context: Context, name: str, limit: int) -> _Look:
     consumer = partitions.get(connection, name)
     record = read_record(connection, consumer.pipeline_id)
@@ -166,7 +184,7 @@ def _found(connection: Connection, context: Context, look: _Look, limit: int) ->
     more, _ = next_told(look.consumer, history, look.reached, context.clock(), 1)
     deliveries = Deliveries(
         consumer=described(connection, context, look.consumer, look.record),
-        data=[delivery_shown(look.consumer, delivery) for delivery in waiting[:limit]],
+        data=shown_deliveries(connection, context, look.consumer, look.record, waiting[:limit]),
         has_more=len(waiting) > limit or bool(more),
     )
     return Found(deliveries, next_end(look.consumer))

@@ -16,8 +16,8 @@ from engine.api.answers import Page
 from engine.api.authentication import is_let_in
 from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
-from engine.api.partition_answers import Deliveries, PartitionConsumer, PartitionDelivery, delivery_shown
-from engine.api.partition_deliveries import described, find, give, output_reached
+from engine.api.partition_answers import Deliveries, PartitionConsumer, PartitionDelivery
+from engine.api.partition_deliveries import described, find, give, output_reached, shown_deliveries
 from engine.api.problems import refusals
 from engine.api.push_request import PushRequest
 from engine.api.query_instants import read_instant
@@ -180,7 +180,9 @@ def list_deliveries(
     with context.database.reading() as connection:
         consumer = partitions.get(connection, name)
         newest = partitions.page(connection, consumer, limit + 1)
-    return Page(data=[delivery_shown(consumer, each) for each in newest[:limit]], has_more=len(newest) > limit)
+        record = read_record(connection, consumer.pipeline_id)
+        data = shown_deliveries(connection, context, consumer, record, newest[:limit])
+    return Page(data=data, has_more=len(newest) > limit)
 
 
 @ROUTER.post("/{name}/ack", responses=refusals(400, 404, 409))

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from engine.api.airflow_events import AirflowEvents, AssetPlace, Environ, StoredEvent
 from engine.api.context import Context
+from engine.api.lineage_runs import run_behind
 from engine.api.partition_answers import delivery_id
 from engine.api.partition_deliveries import give
 from engine.delivery.faults import reach
@@ -30,6 +31,7 @@ from engine.jobs.partitions import Consumer
 from engine.jobs.pushes import LONGEST_PAUSE, SETTLING, Chance, Doubt, Push, Pushed
 from engine.jobs.status import JobEvent
 from engine.jobs.time_buckets import key_of
+from engine.openlineage.runs import ParentRun
 from engine.secret_references import SECRET_PREFIX
 from engine.store import events, partitions, pipeline_secrets, pushes
 from engine.store.partitions import Delivery
@@ -50,6 +52,8 @@ class _Next:
     was_void: bool
     """Whether its bucket was told to be void before."""
     pipeline: str
+    run: ParentRun | None
+    """The run that it stands on."""
 
 
 @dataclass(slots=True)
@@ -99,7 +103,8 @@ class Pusher:
         with self.context.database.reading() as connection:
             was_void = partitions.was_void(connection, consumer, delivery)
             record = read_record(connection, consumer.pipeline_id)
-        return _Next(consumer, pushed, delivery, was_void, record.pipeline.name)
+            run = run_behind(connection, self.context.lineage_namespace, record, delivery.certificate)
+        return _Next(consumer, pushed, delivery, was_void, record.pipeline.name, run)
 
     def _push(self, todo: _Next) -> datetime | None:
         delivery, push, state = todo.delivery, todo.pushed.push, todo.pushed.state
@@ -251,5 +256,6 @@ def _extra(todo: _Next) -> dict[str, object]:
         "start": delivery.bucket.start.isoformat(),
         "end": delivery.bucket.end.isoformat(),
         "certificate": stands_on,
+        "openlineage": None if todo.run is None else todo.run.model_dump(mode="json", by_alias=True),
         "voided": delivery.kind == "closed" and todo.was_void,
     }

@@ -12,6 +12,7 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.authentication import is_let_in
 from engine.api.context import Context, ContextDep
+from engine.api.lineage_runs import run_behind
 from engine.api.problems import refusals
 from engine.api.query_instants import read_instant
 from engine.api.waiting_requests import Reading
@@ -71,8 +72,12 @@ def list_all(
 ) -> Page[answers.Certificate]:
     """List the certificates of gates that DAG runs have passed, newest first."""
     with context.database.reading() as connection:
-        page = certificates.page(connection, pipelines.get(connection, pipeline).id, limit + 1)
-    data = [answers.certificate(stored) for stored in page[:limit]]
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        page = certificates.page(connection, record.pipeline.id, limit + 1)
+        data = [
+            answers.certificate(stored, run_behind(connection, context.lineage_namespace, record, stored))
+            for stored in page[:limit]
+        ]
     return Page(data=data, has_more=len(page) > limit)
 
 
@@ -101,7 +106,8 @@ def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, s
             offsets=offsets_of_epoch(context.directory.state(pipeline_id), progress.lineage, progress.epoch),
         )
         stored = certificates.give(connection, certificate)
-    return answer.model_copy(update={"certificate": answers.certificate(stored)})
+        run = run_behind(connection, context.lineage_namespace, record, stored)
+    return answer.model_copy(update={"certificate": answers.certificate(stored, run)})
 
 
 async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: float) -> Reading:

@@ -167,6 +167,14 @@ class RunEvent(Shape):
         return self.model_dump_json(by_alias=True, exclude_none=True)
 
 
+class ParentRun(Shape):
+    """The run of a pipeline that something stands on, as Airflow's OpenLineage provider reads it in an event."""
+
+    namespace: str = Field(alias="parentJobNamespace", description="The namespace of the job.")
+    name: str = Field(alias="parentJobName", description="What the job is called.")
+    run_id: UUID = Field(alias="parentRunId", description="What the run is known by.")
+
+
 def run_id(job_id: str, generation: int, launched_at: datetime) -> UUID:
     """What a run is known by: always the same, and those that were launched later sort behind (UUID version 7)."""
     millis = int(launched_at.timestamp() * 1000) & (2**48 - 1)

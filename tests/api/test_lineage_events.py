@@ -215,7 +215,9 @@ def test_who_relies_on_an_epoch_is_told_at_once_with_the_run_that_has_made_it(
     ]
     assert told[2]["certificates"][0]["epoch"] == 7
     assert (told[2]["certificates"][0]["namespace"], told[2]["certificates"][0]["name"]) == ("arroyo", "orders")
-    assert len({event["run"]["runId"] for event in ears.events}) == 1
+    [run] = {event["run"]["runId"] for event in ears.events}
+    stands_on = {"parentJobNamespace": "arroyo", "parentJobName": "orders", "parentRunId": run}
+    assert first["openlineage"] == late["openlineage"] == stands_on
 
 
 @pytest.mark.parametrize("fault", ["lost", "unanswered"])

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -87,6 +88,11 @@ def test_each_hour_becomes_one_event_with_its_key_and_certificate_and_is_acknowl
     assert event["extra"]["delivery"] == f"{consumer['id']}-2"
     assert (event["extra"]["pipeline"], event["extra"]["voided"]) == ("orders", False)
     assert event["extra"]["certificate"]["epoch"] == 7
+    run = event["extra"]["openlineage"]
+    assert (run["parentJobNamespace"], run["parentJobName"]) == ("arroyo", "orders")
+    assert UUID(run["parentRunId"]).version == 7
+    pulled = hours.plane.get("/partitions/hours/deliveries")["data"][1]["certificate"]
+    assert pulled["openlineage"] == run
     assert (event["extra"]["start"], event["extra"]["end"]) == (
         "2026-01-01T01:00:00+00:00",
         "2026-01-01T02:00:00+00:00",

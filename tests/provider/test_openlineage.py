@@ -43,6 +43,13 @@ INSERT INTO shown SELECT user FROM clicks;
 """
 
 
+STREAM = {
+    "parentJobNamespace": "arroyo",
+    "parentJobName": "orders",
+    "parentRunId": "019b76da-a800-7f0e-8f6a-5a5c7a4f0001",
+}
+
+
 def told_by_the_engine(name: str = "orders") -> dict[str, Any]:
     """What a control plane answers."""
     datasets = datasets_of(compile_script(SCRIPT), JobName("arroyo", name))
@@ -108,6 +115,24 @@ def test_a_gate_tells_the_table_that_it_waits_for_and_its_certificate(
     }
 
 
+def test_a_gate_depends_on_the_run_of_the_stream_that_its_certificate_is_of(
+    plane: FakeControlPlane, airflow_run: tasks.Run
+) -> None:
+    plane.add("orders", watermarks=deque([FIVE]), certifies=True, stream_run=STREAM, lineage=told_by_the_engine())
+    gate = WatermarkSensor(task_id="g", pipeline="orders", past=FIVE)
+    result = airflow_run.execute(gate)
+
+    event = event_of(gate)
+
+    assert result["certificate"]["openlineage"] == STREAM
+    (upstream,) = event["run"]["facets"]["jobDependencies"]["upstream"]
+    assert (upstream["job"], upstream["run"]) == (
+        {"namespace": "arroyo", "name": "orders"},
+        {"runId": STREAM["parentRunId"]},
+    )
+    assert upstream["dependency_type"] == "IMPLICIT_DEPENDENCY"
+
+
 def test_several_gates_tell_the_certificates_of_all(plane: FakeControlPlane, airflow_run: tasks.Run) -> None:
     for name in ("orders", "clicks"):
         plane.add(name, watermarks=deque([FIVE]), certifies=True, lineage=told_by_the_engine(name))
@@ -130,9 +155,11 @@ def test_a_bucket_that_is_handed_on_tells_its_certificate(
     task = NextPartitionOperator(
         task_id="t", pipeline="orders", table="counts", partitions=Asset("hours"), every="1 hour", consumer="c"
     )
-    task._told = {"certificate": {"id": "ct_1", "pipeline": "pl_1", "epoch": 7}}
+    task._told = {"certificate": {"id": "ct_1", "pipeline": "pl_1", "epoch": 7}, "openlineage": STREAM}
 
-    (certificate,) = event_of(task)["run"]["facets"]["arroyo_certificate"]["certificates"]
+    facets = event_of(task)["run"]["facets"]
+    (certificate,) = facets["arroyo_certificate"]["certificates"]
+    assert [each["run"]["runId"] for each in facets["jobDependencies"]["upstream"]] == [STREAM["parentRunId"]]
 
     assert (certificate["id"], certificate["name"], certificate["epoch"]) == ("ct_1", "orders", 7)
 

@@ -65,6 +65,8 @@ export interface Certificate {
   voided_at: number | null;
   /** The position in each partition of each source table up to which that epoch has read the input; null when it was not kept any more. */
   offsets: Record<string, unknown> | null;
+  /** The run of the pipeline that has made that epoch, as OpenLineage knows it. Null where it is not kept any more, and among those that a request voids. */
+  openlineage?: ParentRun | null;
 }
 
 /** What is to change; what is left out stays as it is. */
@@ -1156,6 +1158,16 @@ export interface PageWrittenTable {
   has_more?: boolean;
   /** The same, as clients of Arroyo's API spell it. */
   hasMore: boolean;
+}
+
+/** The run of a pipeline that something stands on, as Airflow's OpenLineage provider reads it in an event. */
+export interface ParentRun {
+  /** The namespace of the job. */
+  parentJobNamespace: string;
+  /** What the job is called. */
+  parentJobName: string;
+  /** What the run is known by. */
+  parentRunId: string;
 }
 
 /** Who is told of the buckets of a pipeline as they become complete, and how far it is. */
