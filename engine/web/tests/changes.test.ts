@@ -114,3 +114,48 @@ test("nothing is opened behind a page that was left while it rested", () => {
 
   expect(opened).toHaveLength(1);
 });
+
+function asked() {
+  let arrive = () => {};
+  const first = new Promise<void>((resolve) => (arrive = resolve));
+  const opened: Scripted[] = [];
+  const stream = new ChangeStream(
+    (cursor) => (opened.push(new Scripted(cursor)), opened.at(-1)!),
+    () => true,
+  );
+  return { stream, opened, first, arrive };
+}
+
+test("no stream is opened for anybody before what somebody asks for first is there", async () => {
+  const { stream, opened, first, arrive } = asked();
+  stream.subscribe(() => undefined, first);
+  stream.subscribe(() => undefined);
+  await vi.runAllTimersAsync();
+  expect(opened).toHaveLength(0);
+
+  arrive();
+  await vi.runAllTimersAsync();
+  expect(opened).toHaveLength(1);
+});
+
+test("whoever asks for something while the stream is open is told meanwhile", async () => {
+  const { stream, opened, first, arrive } = asked();
+  const told: (string | undefined)[] = [];
+  stream.subscribe(() => undefined);
+  opened[0]!.say("ready", "log-2");
+  stream.subscribe((changed) => told.push(changed?.name), first);
+  opened[0]!.say("change", "log-3", "orders");
+  arrive();
+  await vi.runAllTimersAsync();
+
+  expect([told, opened.length, opened[0]!.readyState]).toEqual([["orders"], 1, 1]);
+});
+
+test("whoever has left before it was answered has no stream opened", async () => {
+  const { stream, opened, first, arrive } = asked();
+  stream.subscribe(() => undefined, first)();
+  arrive();
+  await vi.runAllTimersAsync();
+
+  expect(opened).toHaveLength(0);
+});

@@ -20,6 +20,8 @@ export class ChangeStream {
   private failures = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly listeners = new Set<Listener>();
+  /** How many of them wait for an answer before the stream is opened. */
+  private waiting = 0;
 
   /** `connect` opens a stream behind a cursor; while nothing `isShown`, it is closed: a browser has few connections. */
   constructor(
@@ -32,8 +34,11 @@ export class ChangeStream {
     return this.isReady;
   }
 
-  subscribe(listener: Listener): () => void {
+  /** Be told from now on. A stream is not opened before what is asked for `first` is there: for one that begins, the
+   * control plane reads all pipelines, and what everything looks like now is wanted sooner. */
+  subscribe(listener: Listener, first?: Promise<void>): () => void {
     this.listeners.add(listener);
+    if (first !== undefined) this.await(first);
     this.look();
     return () => {
       this.listeners.delete(listener);
@@ -41,10 +46,18 @@ export class ChangeStream {
     };
   }
 
+  private await(first: Promise<void>): void {
+    this.waiting += 1;
+    void first.finally(() => {
+      this.waiting -= 1;
+      this.look();
+    });
+  }
+
   /** Open the stream if it is wanted, and close it if not. */
   look(): void {
     const isWanted = this.listeners.size > 0 && this.isShown();
-    if (isWanted && this.source === null && this.timer === undefined) this.open();
+    if (isWanted && this.source === null && this.timer === undefined && this.waiting === 0) this.open();
     if (!isWanted) this.end();
   }
 

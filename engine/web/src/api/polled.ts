@@ -69,16 +69,16 @@ export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, { every,
       const wait = changes.isLive && !isTold && failures === 0 ? Math.max(idle, pause) : pause;
       timer = window.setTimeout(() => void round(), Math.max(0, ended + wait - performance.now()));
     }
-    const leave = changes.subscribe((changed) => {
+    function hear(changed: { id: string; name: string } | null): void {
       if (changed !== null && of !== null && changed.name !== of && changed.id !== of) return;
       if (isTold) return; // it is asked for already
       isTold = true;
       if (!asking && !document.hidden) plan();
-    });
+    }
     const shown = () => void (document.hidden || round());
     wake.current = () => void round();
     document.addEventListener("visibilitychange", shown);
-    void round();
+    const leave = changes.subscribe(hear, round());
     return () => {
       leave();
       ending.abort();
