@@ -185,6 +185,24 @@ test("what is being done is not left before it is known whether it was done", as
   expect(place.textContent).toContain("it was not done");
 });
 
+test("what is confirmed twice before it is drawn is done once, and takes nobody elsewhere who has left meanwhile", async () => {
+  const ends: (() => void)[] = [];
+  const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise<void>((end) => ends.push(end)));
+  const done = vi.fn();
+  const stop = { name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send };
+  await shown(<ActionDialog action={stop} close={done} done={done} />);
+  const confirm = () => place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
+  confirm();
+  confirm();
+  await vi.advanceTimersByTimeAsync(500);
+  expect(ends).toHaveLength(1);
+
+  await shown(<p>another page</p>);
+  ends[0]!();
+  await vi.advanceTimersByTimeAsync(500);
+  expect(done).not.toHaveBeenCalled();
+});
+
 test("a choice of savepoints is there when there are some, and none that goes away again", async () => {
   const savepoints: object[] = [];
   answering((_, { pathname }) => (pathname.endsWith("/savepoints") ? { data: savepoints } : pathname.endsWith("/validate_query") ? { problems: [] } : { ...ORDERS, query: "SELECT 1" }));

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused } from "../api/client";
 import type { Effects, UpgradePlan } from "../api/types";
 import { duration } from "../format";
@@ -26,6 +26,9 @@ export function ActionDialog({ action, close, done }: Props) {
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setBusy] = useState(false);
   const before = useScript(action, plan !== null);
+  const isSent = useRef(false);
+  const isGone = useRef(false); // somebody went to another page while it was done
+  useEffect(() => () => void (isGone.current = true), []);
 
   useEffect(() => {
     let isOld = false;
@@ -54,13 +57,16 @@ export function ActionDialog({ action, close, done }: Props) {
   }
 
   async function doIt(): Promise<void> {
+    if (isSent.current) return; // a second click may come before the first one is drawn
+    isSent.current = true;
     setBusy(true);
     try {
       await action.send(values, false, consent);
-      done(action);
+      if (!isGone.current) done(action);
     } catch (problem) {
       setEffects(null);
       refused(problem as Error);
+      isSent.current = false;
       setBusy(false);
     }
   }

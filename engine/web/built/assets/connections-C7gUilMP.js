@@ -1,4 +1,4 @@
-import{C as e,E as t,M as n,N as r,O as i,T as a,_ as o,j as s,n as c,t as l,v as u,x as d}from"./index-BN34bOXZ.js";var f=400,p=`from engine.udf import udf
+import{C as e,E as t,M as n,N as r,O as i,T as a,_ as o,j as s,n as c,t as l,v as u,x as d}from"./index-CGi3_hna.js";var f=400,p=`from engine.udf import udf
 
 
 @udf
