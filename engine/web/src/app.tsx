@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused, ask, signedOut } from "./api/client";
 import type { Session, Visitor } from "./api/types";
 import { later } from "./parts/later";
+import { forgetAll } from "./editor/draft";
 import { Shell } from "./parts/shell";
 import { ProblemBox } from "./parts/problem";
 import { Jobs } from "./pages/jobs";
@@ -62,6 +63,7 @@ export function App() {
   async function leave(): Promise<void> {
     try {
       await ask("DELETE", "/session");
+      forgetAll();
       setEntry("outside");
     } catch (problem) {
       setEntry(problem instanceof Refused && problem.status === 401 ? "outside" : (problem as Error)); // still let in, unless it was over

@@ -3,7 +3,9 @@ import { type ComponentChild, render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Pipeline } from "../src/api/types";
 import { App } from "../src/app";
+import { forgetAll, keepWritten } from "../src/editor/draft";
 import { Complaints, useVerdict } from "../src/editor/script";
+import { Editor } from "../src/pages/editor";
 import { Fork } from "../src/pages/fork";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
 import { ActionDialog } from "../src/pipeline/action-dialog";
@@ -202,6 +204,31 @@ test("what is confirmed twice before it is drawn is done once, and takes nobody 
   await vi.advanceTimersByTimeAsync(500);
   expect(done).not.toHaveBeenCalled();
 });
+
+test("what was written and not deployed is there again, until it is begun anew or somebody leaves", async () => {
+  answering((_, { pathname }) => (pathname.endsWith("/validate_query") ? { errors: [] } : pathname.endsWith("/connection_tables") ? { data: [], has_more: false } : { ...ORDERS, query: "SELECT 1" }));
+  const name = () => place.querySelector("input")!;
+  await shown(<Editor key="first" pipeline={null} example="sellers" />);
+  const choose = place.querySelector("select")!;
+  choose.value = "expensive-bids";
+  choose.dispatchEvent(new Event("change"));
+  await vi.advanceTimersByTimeAsync(500);
+  expect(name().value).toBe("expensive-bids");
+
+  await shown(<p>another page</p>);
+  expect(await shown(<Editor key="again" pipeline={null} example="sellers" />)).toContain("written here before");
+  expect(name().value).toBe("expensive-bids");
+  [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Begin anew")!.click();
+  await vi.advanceTimersByTimeAsync(500);
+  expect([name().value, place.textContent!.includes("written here before")]).toEqual(["sellers", false]);
+
+  keepWritten("orders/", { name: "orders", text: "SELECT 2" });
+  expect(await shown(<Editor key="edit" pipeline="orders" />)).toContain("written here before");
+  forgetAll();
+  await shown(<p>another page</p>);
+  forgetAll();
+  expect(await shown(<Editor key="edit again" pipeline="orders" />)).not.toContain("written here before");
+}, 60_000);
 
 test("a choice of savepoints is there when there are some, and none that goes away again", async () => {
   const savepoints: object[] = [];

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Refused, ask, part } from "../api/client";
 import type { Complaint, Pipeline } from "../api/types";
-import { takeDraft } from "../editor/draft";
+import { type Written, findWritten, keepWritten, takeDraft } from "../editor/draft";
 import { Script, isFaultless, useVerdict } from "../editor/script";
 import { EXAMPLES } from "../examples";
 import { ProblemBox } from "../parts/problem";
@@ -19,6 +19,10 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
   const [name, setName] = useState(pipeline ?? "");
   const [error, setError] = useState<Error | null>(null);
   const [isDeploying, setDeploying] = useState(false);
+  /** What there was before anybody wrote. */
+  const [beginning, setBeginning] = useState<Written | null>(null);
+  const [isFromBefore, setFromBefore] = useState(false);
+  const of = `${pipeline ?? ""}/${example ?? ""}`;
   const verdict = useVerdict(text);
   const [preview, setPreview] = useState<{ query: string; number: number } | null>(null);
   const [refusal, setRefusal] = useState<{ of: string; errors: Complaint[] } | null>(null);
@@ -36,14 +40,27 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
     setText(script);
   }
 
+  /** Begin with a script, or with what somebody has written here before and not deployed. */
+  function begin(from: Written, isWanted: boolean): void {
+    const before = isWanted ? null : findWritten(of);
+    setBeginning(from);
+    setFromBefore(before !== null);
+    setName((before ?? from).name);
+    show((before ?? from).text);
+  }
+
   useEffect(() => {
     if (pipeline === null) {
       const chosen = EXAMPLES.find((each) => each.name === example);
-      if (chosen) setName(chosen.name);
-      return show(chosen?.query ?? takeDraft());
+      const taken = takeDraft();
+      return begin({ name: chosen?.name ?? "", text: chosen?.query ?? taken }, taken !== "");
     }
-    ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => show(found.query), setError);
+    ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => begin({ name: pipeline, text: found.query }, false), setError);
   }, [pipeline]);
+
+  useEffect(() => {
+    if (beginning !== null) keepWritten(of, text === beginning.text ? null : { name, text });
+  }, [beginning, name, text]);
 
   const deploy: Action = {
     name: "Deploy",
@@ -94,6 +111,14 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
         </button>
       </div>
       {error && <ProblemBox error={error} />}
+      {isFromBefore && beginning !== null && (
+        <p class="aside hint" role="status">
+          {"This was written here before, and not deployed. "}
+          <button class="quiet" onClick={() => begin(beginning, true)}>
+            Begin anew
+          </button>
+        </p>
+      )}
       <Script loaded={loaded} text={text} verdict={shownVerdict} changed={setText} submit={() => isReady && setDeploying(true)} preview={() => isRight && runPreview()} />
       {preview && (
         <PreviewPanel
@@ -110,6 +135,7 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
           close={() => setDeploying(false)}
           done={() => {
             setDeploying(false);
+            keepWritten(of, null);
             go(pipelinePath(name.trim()));
           }}
         />
