@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,29 @@ def test_rows_of_several_groups_and_files_come_in_their_order(tmp_path: Path) ->
 
     for limit in (1, 2, 3, 7, 11, 100):
         assert [row["n"] for row in newest_rows(tmp_path, limit)] == list(range(20))[-limit:]
+
+
+LATE = """CREATE TABLE orders (at TIMESTAMP NOT NULL, amount BIGINT, WATERMARK FOR at) WITH (
+  connector = 'filesystem', type = 'source', path = '{0}/in', format = 'json', late_rows = 'too_late');
+CREATE TABLE too_late (event_time TIMESTAMP, amount BIGINT)
+  WITH (connector = 'filesystem', type = 'sink', path = '{0}/late', format = 'parquet');
+CREATE TABLE sums (start TIMESTAMP, amount BIGINT)
+  WITH (connector = 'filesystem', type = 'sink', path = '{0}/sums', format = 'json');
+INSERT INTO sums SELECT w.start, amount
+FROM (SELECT tumble(INTERVAL '1 minute') AS w, sum(amount) AS amount FROM orders GROUP BY 1);
+"""
+
+
+def test_late_rows_are_told_from_those_in_time(plane: Plane, tmp_path: Path) -> None:
+    use(plane, plan=partial(plan_query, may_hold_secrets=False))
+    plane.run(query=LATE.format(tmp_path))
+    (tmp_path / "late").mkdir()
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    pq.write_table(pa.table({"event_time": [noon], "amount": [77]}), tmp_path / "late" / "a.parquet")
+
+    listed = plane.get("/pipelines/orders/written")["data"]
+
+    assert [(table["name"], table["role"]) for table in listed] == [("sums", "rows"), ("too_late", "late rows")]
+    late = show(plane, "too_late")
+    assert (late["role"], late["replay"]) == ("late rows", None)
+    assert late["data"] == [{"event_time": "2026-01-01T12:00:00+00:00", "amount": 77}]
