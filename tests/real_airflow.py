@@ -74,7 +74,7 @@ class RealAirflow:
             "AIRFLOW__API_AUTH__JWT_SECRET": self._secrets[1],
             "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "2",
-            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "2",
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
             "AIRFLOW_CONN_ARROYO_DEFAULT": self.connection,
             "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
             **self.settings,
@@ -116,7 +116,7 @@ class RealAirflow:
     def dag(self, dag_id: str, source: str) -> None:
         """Let there be a DAG, and wait until the scheduler knows it."""
         (self.home / "dags" / f"{dag_id}.py").write_text(source)
-        until(lambda: self._ask("GET", f"dags/{dag_id}").status_code, lambda status: status == 200, 180)
+        until(lambda: self._ask("GET", f"dags/{dag_id}").status_code, lambda status: status == 200, 600)
 
     def run(self, dag_id: str, **params: str) -> str:
         """Begin a run."""
@@ -229,13 +229,23 @@ class RealAirflow:
         return answer.is_success
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
-        """What it answers. A look that fails in the server, as over SQLite it does now and then, is repeated."""
+        """What it answers. A look that fails in the server, as over SQLite it does now and then, is repeated, and one
+        that a busy machine does not come to."""
         url, headers = f"http://127.0.0.1:{self._port}/api/v2/{path}", {"Authorization": f"Bearer {self._token}"}
 
-        def send() -> httpx.Response:
-            return httpx.request(method, url, json=body, headers=headers, trust_env=False, timeout=60)
+        def send() -> httpx.Response | None:
+            try:
+                return httpx.request(method, url, json=body, headers=headers, trust_env=False, timeout=60)
+            except httpx.TimeoutException:
+                if method != "GET":
+                    raise
+                return None
 
-        return until(send, lambda answer: method != "GET" or answer.status_code < 500, 30)
+        def is_answer(answer: httpx.Response | None) -> bool:
+            return answer is not None and (method != "GET" or answer.status_code < 500)
+
+        answered: httpx.Response = until(send, is_answer, 240)
+        return answered
 
 
 def until(look: Callable[[], Any], holds: Callable[[Any], bool], within: float) -> Any:
