@@ -14,7 +14,7 @@ import pytest
 
 from tests.partition_kills.play import play
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(7200)]
 ASKED = os.environ.get("KILLS", "5")
 KILLS = 100 if ASKED == "all" else int(ASKED)
 SEED = int(os.environ.get("SEED", "17"))
