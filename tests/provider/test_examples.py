@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,18 @@ FOLDER = Path(dags_examples.__file__).parent
 EXAMPLES = sorted(
     path.stem for path in FOLDER.glob("*.py") if "DAG(" in path.read_text() or "streaming_dag(" in path.read_text()
 )
+SYSTEM_TESTS = Path(__file__).parents[1] / "system"
+TOLD = {"the_whole_story": FOLDER / "demo_run.py"}
+"""Played by `make demo`, which `test_example_dag.py` plays with everything that may go wrong."""
+
+NOT_PLAYED = {
+    "checkpoint_gate",
+    "pushed_hours",
+    "reprocess_and_hand_over",
+    "upgrade_with_approval",
+    "upgrade_with_state",
+}
+"""Examples that no test has played yet; what they are made of is tested, and none may be added here."""
 
 
 def read(example: str) -> DAG:
@@ -57,3 +71,26 @@ def test_what_is_no_dag_is_not_read_as_one() -> None:
 
     assert ignored == ["demo*"]
     assert all(path.stem in EXAMPLES or path.stem.startswith(("demo", "__")) for path in FOLDER.glob("*.py"))
+
+
+def test_every_example_is_played_by_a_test() -> None:
+    played = {text for path in SYSTEM_TESTS.glob("test_*.py") for text in texts_of_plays(path)}
+
+    assert set(EXAMPLES) - played - set(TOLD) == NOT_PLAYED
+    assert all(f"from dags_examples.{example} import dag" in runs.read_text() for example, runs in TOLD.items())
+
+
+def texts_of_plays(path: Path) -> Iterator[str]:
+    """The texts in those tests of a file that play examples, those of their parameters included."""
+    for test in ast.parse(path.read_text()).body:
+        nodes = list(ast.walk(test))
+        if isinstance(test, ast.FunctionDef) and any(_is_play(node) for node in nodes):
+            yield from (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _is_play(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("play", "play_all", "RealAirflow")
+    )
