@@ -469,6 +469,16 @@ def test_a_driver_ends_what_the_run_before_has_under_way_before_it_works(
     assert java.wait(30) == -signal.SIGKILL
 
 
+def test_a_driver_that_has_hung_up_has_nothing_of_java_any_more(serving: Serving) -> None:
+    place = serving.lodger("a")
+    assert place._line is not None
+    place._line.close()
+
+    assert place.look() is None
+    assert not place.is_alive
+    assert isinstance(place.death(), SharedJavaDiedError)
+
+
 def test_as_many_can_call_as_come_while_java_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lodging, "_START_PATIENCE", 5.0)
     directory = tmp_path / "hosts" / "one"

@@ -160,8 +160,8 @@ class Lodging:
 
     def _answer(self, line: Line, question: str, patience: float | None) -> Mapping[str, object] | None:
         self._asked += 1
-        line.connection.settimeout(patience)
         with suppress(OSError):  # it may have said a last word before it hung up
+            line.connection.settimeout(patience)
             line.say({"ask": question, "number": self._asked})
         with suppress(OSError, ValueError):
             return self._heard(line)
