@@ -61,6 +61,7 @@ class Used:
     """What processes have used so far, and hold now."""
 
     cpu: Mapping[int, float]
+    kinds: Mapping[int, str]
     megabytes: Mapping[str, float]
 
 
@@ -91,11 +92,12 @@ def measure(folder: Path, isolation: str, count: int, seconds: float) -> None:
         before, at = used(token), time.time()
         time.sleep(seconds)
         after = used(token)
-        cpu = sum(after.cpu[pid] - before.cpu.get(pid, 0.0) for pid in after.cpu) / (time.time() - at)
+        cores = cores_of(before, after, time.time() - at)
+        cpu = sum(cores.values())
         gaps = sorted(gap for state in states for gap in gaps_of_epochs(state, at))
         runs = sum(job["run_id"] for job in jobs(client, count))
         print(f"  memory    {sum(after.megabytes.values()):.0f} MB: " + told(after.megabytes))
-        print(f"  CPU       {cpu:.2f} of a core")
+        print(f"  CPU       {cpu:.2f} of a core: {told(cores, '.2f')}")
         apart = (
             f"{statistics.median(gaps):.2f} s apart, {gaps[int(len(gaps) * 0.95)]:.2f} at p95, {gaps[-1]:.2f} at most"
         )
@@ -103,9 +105,18 @@ def measure(folder: Path, isolation: str, count: int, seconds: float) -> None:
         print(f"  restarts  {runs - count}; load {os.getloadavg()[0]:.0f}")
 
 
-def told(megabytes: Mapping[str, float]) -> str:
-    """Kinds of processes with what they hold, the largest first."""
-    return ", ".join(f"{kind} {held:.0f}" for kind, held in sorted(megabytes.items(), key=lambda item: -item[1]))
+def cores_of(before: Used, after: Used, seconds: float) -> Mapping[str, float]:
+    """What processes of each kind have used for each second between two looks."""
+    cores: dict[str, float] = {}
+    for pid, cpu in after.cpu.items():
+        kind = after.kinds[pid]
+        cores[kind] = cores.get(kind, 0.0) + (cpu - before.cpu.get(pid, 0.0)) / seconds
+    return cores
+
+
+def told(figures: Mapping[str, float], form: str = ".0f") -> str:
+    """Kinds of processes with their figures, the largest first."""
+    return ", ".join(f"{kind} {figure:{form}}" for kind, figure in sorted(figures.items(), key=lambda item: -item[1]))
 
 
 @contextmanager
@@ -175,6 +186,7 @@ def marked(token: str) -> list[int]:
 def used(token: str) -> Used:
     """What they have used, and hold."""
     cpu: dict[int, float] = {}
+    kinds: dict[int, str] = {}
     megabytes: dict[str, float] = {}
     for pid in marked(token):
         with suppress(OSError):
@@ -182,9 +194,9 @@ def used(token: str) -> Used:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             pss = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
             cpu[pid] = sum(map(int, fields[11:15])) / _TICKS
-            kind = _kind(pid)
+            kinds[pid] = kind = _kind(pid)
             megabytes[kind] = megabytes.get(kind, 0.0) + pss
-    return Used(cpu, megabytes)
+    return Used(cpu, kinds, megabytes)
 
 
 def _kind(pid: int) -> str:
@@ -192,7 +204,11 @@ def _kind(pid: int) -> str:
         return "java"
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     name = Path(f"/proc/{pid}/comm").read_text().strip()
-    for word, kind in ((b"engine.driver.main", "drivers"), (b"engine.driver.shared.host", "host")):
+    for word, kind in (
+        (b"engine.driver.main", "drivers"),
+        (b"engine.driver.forks", "drivers"),
+        (b"engine.driver.shared.host", "host"),
+    ):
         if word in words:
             return kind
     return name

@@ -55,6 +55,7 @@ from engine.jobs.controller import Controller, DriverSettings, hash_key
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
 from engine.jobs.driver_environment import driver_environment
+from engine.jobs.forked_drivers import ForkedDrivers
 from engine.jobs.free_memory import known_free_memory
 from engine.jobs.leaks import Limits
 from engine.jobs.probes import LocalProbes
@@ -165,7 +166,7 @@ def _serve(
         savepoints.take_due(context, pipeline_id)
         go_back.go_back_if_failed(context, pipeline_id)
 
-    spares = _spares(settings.pipeline, directory)
+    spares, forks = _spares(settings.pipeline, directory), _forks(settings.pipeline, directory)
     controller = Controller(
         records=StoredRecords(database),
         runner=LocalRunner(
@@ -173,6 +174,7 @@ def _serve(
             settings.pipeline.driver_command or DRIVER_COMMAND,
             settings.pipeline.driver_environment,
             spares,
+            forks,
             settings.pipeline.start_limit,
         ),
         last_calls=last_calls,
@@ -265,6 +267,8 @@ def _serve(
         if lineage_watch is not None:
             lineage_watch.close()
         spares.close()
+        if forks is not None:
+            forks.close()
         for thread in threads:
             thread.join()
         context.workers.shutdown()
@@ -277,6 +281,14 @@ def _spares(pipeline: PipelineSettings, directory: DataDirectory) -> SpareDriver
     """Drivers in reserve; none where drivers are not the engine's own."""
     count = 0 if pipeline.driver_command else pipeline.spare_drivers
     return SpareDrivers(directory, count, lambda: driver_environment(os.environ, pipeline.driver_environment))
+
+
+def _forks(pipeline: PipelineSettings, directory: DataDirectory) -> ForkedDrivers | None:
+    """Who forks drivers; nobody where they are not the engine's own, or cannot be forked."""
+    if pipeline.driver_command or sys.platform != "linux":
+        return None
+    environment = partial(driver_environment, os.environ, pipeline.driver_environment)
+    return ForkedDrivers(directory.forks_log, environment)
 
 
 def _open_traces(settings: Settings, instance: str) -> Traces | None:

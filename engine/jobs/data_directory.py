@@ -60,6 +60,11 @@ class DataDirectory:
         return self.root / "hosts"
 
     @property
+    def forks_log(self) -> Path:
+        """What the process has printed that drivers are forks of."""
+        return self.root / "forks.log"
+
+    @property
     def drills(self) -> Path:
         """Scratch space of the drill that is being played."""
         return self.root / "drills"

@@ -37,10 +37,12 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.fault_points import ControlPoint
+from engine.jobs.forked_drivers import ForkedDriver, ForkedDrivers
 from engine.jobs.leaks import size_of
 from engine.jobs.maintenance_effort import Liveness
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.spares import SpareDrivers
+from engine.jobs.spec import read_run_settings
 from engine.jobs.status import Failure, Run, failure_of, read_cause
 from engine.process_endings import count_memory_kills, describe_ending
 
@@ -124,9 +126,12 @@ class LocalRunner:
     """Further variables that drivers inherit."""
     spares: SpareDrivers | None = None
     """Processes that can become drivers at once."""
+    forks: ForkedDrivers | None = None
+    """Forks the drivers of pipelines that share Java."""
     work_limit: timedelta = timedelta(minutes=5)
     """Work on a state that does not come on for so long hangs."""
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _forked: dict[int, ForkedDriver] = field(default_factory=dict)
     _memory_kills: dict[int, int] = field(default_factory=dict)
     """How many processes the kernel had ended for memory when a child was started."""
     _endings: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -145,13 +150,24 @@ class LocalRunner:
         log = self.directory.log(assignment.pipeline_id, assignment.generation)
         script = f"{assignment.query}\n{assignment.connections}"
         environment = driver_environment(os.environ, self.inherited, script, assignment.secrets)
-        mark = _mark(assignment.job_id, assignment.generation)
         memory_kills = count_memory_kills()
+        pid = self._started(assignment, path, log, environment)
+        self._memory_kills[pid] = memory_kills
+        return Holder(pid=pid, born=processes.born(pid) or "", generation=assignment.generation)
+
+    def _started(self, assignment: Assignment, path: Path, log: Path, environment: Mapping[str, str]) -> int:
+        """The process of a driver: a spare, a fork, or one that is started anew."""
+        marked = {**environment, processes.MARK: _mark(assignment.job_id, assignment.generation)}
         child = self._spare(assignment, path, log, environment)
+        if child is None and self.forks is not None and read_run_settings(assignment.settings).is_shared:
+            forked = self.forks.fork(path, log, marked)
+            if forked is not None:
+                self._forked[forked.pid] = forked
+                return forked.pid
         if child is None:
-            child = self._spawn(["run", str(path)], log, {**environment, processes.MARK: mark})
-        self._children[child.pid], self._memory_kills[child.pid] = child, memory_kills
-        return Holder(pid=child.pid, born=processes.born(child.pid) or "", generation=assignment.generation)
+            child = self._spawn(["run", str(path)], log, marked)
+        self._children[child.pid] = child
+        return child.pid
 
     def _spare(
         self, assignment: Assignment, path: Path, log: Path, environment: Mapping[str, str]
@@ -201,10 +217,12 @@ class LocalRunner:
         if not processes.group_is_empty(run.pid) or processes.marked(self._mark_of(run)):
             return Process.ORPHANED
         self._children.pop(run.pid, None)
+        self._forked.pop(run.pid, None)
         return Process.GONE
 
     def _note_ending(self, run: Run) -> None:
-        child = None if run.pid is None else self._children.get(run.pid)
+        pid = run.pid or 0
+        child = self._children.get(pid) or self._forked.get(pid)
         if child is not None and (code := child.poll()) is not None:
             kills = count_memory_kills() - self._memory_kills.pop(child.pid, 0)
             self._endings.setdefault(run.job_id, (run.generation, describe_ending(code, kills)))

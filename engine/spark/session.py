@@ -84,7 +84,7 @@ def open_session(
     forks = start_server(scratch, env, noise) if is_one_jvm(master) else None
     os.environ["PYSPARK_PYTHON"] = sys.executable if forks is None else str(forks.python)
     try:
-        _import_what_spark_will()
+        import_what_spark_will()
         gateway = java_process.wait_until_ready(started)
     except BaseException:
         _stop(forks)
@@ -169,7 +169,7 @@ def _java_of_session() -> java_process.Gateway | SharedJava:
     return java
 
 
-def _import_what_spark_will() -> None:
+def import_what_spark_will() -> None:
     """At its first call pyspark asks this module whether there is numpy; that is imported while the JVM is still
     starting. The module also looks for pandas, for Spark's own tests only, and that would be 0.3 s for nothing."""
     hidden = "pandas" not in sys.modules
@@ -214,7 +214,7 @@ def join_session(port: int, secret: str, python: str, java: SharedJava, environm
     `python`. They have this added to their environment, and serve only who wants the same."""
     os.environ["SPARK_HOME"] = str(java_process.spark_home())
     os.environ["PYSPARK_PYTHON"] = python
-    _import_what_spark_will()
+    import_what_spark_will()
     _connect(port, secret, java)
     jvm = SparkContext._jvm
     assert jvm is not None
