@@ -45,6 +45,7 @@ from engine.epoch_report import EpochReport
 from engine.instants import now
 from engine.plan.forms import with_forms
 from engine.plan.panes import fit_for_panes, with_panes
+from engine.plan.window_ends import window_ends
 from engine.plan.withheld import withhold
 from engine.process_endings import count_memory_kills
 from engine.spark.begun_epochs import BegunEpochs
@@ -364,7 +365,8 @@ class _Running:
 
         def run_epoch(rows: DataFrame, number: int) -> None:
             if not self.closes_by_plan:
-                close_by_plan(spark, self.prepared.spec.name)
+                ends = window_ends(self.prepared.program.parts.branches)
+                close_by_plan(spark, self.prepared.spec.name, ends)
                 self.closes_by_plan = True
             self._run_epoch(steps, rows, number)
 

@@ -4,18 +4,26 @@
     epoch 8      windows that end by 12:00:05 go out: a row of epoch 8 that belongs into one of them is late
     Spark        would only see 12:00:05 while it reads epoch 8, and let them go out in epoch 9
 
-See docs/decisions/windows-close-by-the-plan.md.
+Where no window may end between one watermark and the next, none is looked for. See
+docs/decisions/windows-close-by-the-plan.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import timedelta
+
 from pyspark.sql import SparkSession
 
+from engine.plan.window_ends import Ends
 from engine.spark.watermarks import END_OF_TIME
 
+_TICK = timedelta(microseconds=1)
 
-def close_by_plan(spark: SparkSession, name: str) -> None:
+
+def close_by_plan(spark: SparkSession, name: str, ends: Iterable[Ends] | None) -> None:
     """Let a running query close its windows so, from its next epoch on. Only to be called in one of its epochs."""
     (query,) = (query for query in spark.streams.active if query.name == name)
     assert spark._jvm is not None  # noqa: SLF001 - pyspark has no other way to Java
-    spark._jvm.arroyo.PlannedWatermarks.install(query._jsq, END_OF_TIME // 1000)  # noqa: SLF001 - see above
+    told = ",".join(f"{end.every // _TICK}+{end.since // _TICK}" for end in ends or ())
+    spark._jvm.arroyo.PlannedWatermarks.install(query._jsq, END_OF_TIME // 1000, told)  # noqa: SLF001 - see above

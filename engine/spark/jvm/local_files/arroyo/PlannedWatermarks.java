@@ -26,25 +26,29 @@ public final class PlannedWatermarks extends WatermarkTracker {
 
   private final MicroBatchExecution execution;
   private final long endOfTime;
+  private final String ends;
 
-  private PlannedWatermarks(MicroBatchExecution execution, long endOfTime) {
+  private PlannedWatermarks(MicroBatchExecution execution, long endOfTime, String ends) {
     super(MinWatermark$.MODULE$, execution.logicalPlan());
     this.execution = execution;
     this.endOfTime = endOfTime;
+    this.ends = ends;
     setWatermark(execution.watermarkTracker().currentWatermark());
   }
 
   /**
    * Let the windows of a query close so, from its next epoch on. To be called while an epoch is
-   * under way, which waits for it. A source that has ended has the watermark {@code endOfTime}.
+   * under way, which waits for it. A source that has ended has the watermark {@code endOfTime};
+   * {@code ends} is when windows may end, or nothing where that is not known.
    */
-  public static void install(StreamingQueryWrapper query, long endOfTime) {
+  public static void install(StreamingQueryWrapper query, long endOfTime, String ends) {
     MicroBatchExecution execution = (MicroBatchExecution) query.streamingQuery();
-    execution.watermarkTracker_$eq(new PlannedWatermarks(execution, endOfTime));
+    execution.watermarkTracker_$eq(new PlannedWatermarks(execution, endOfTime, ends));
   }
 
   @Override
   public synchronized long currentWatermark() {
+    NothingCloses.tell(execution.sparkSession().sparkContext(), ends);
     return Math.max(super.currentWatermark(), least());
   }
 

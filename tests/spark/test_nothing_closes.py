@@ -1,0 +1,81 @@
+"""An epoch in which no window can end puts its rows into the state, and looks for nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.epoch_report import EpochReport
+from engine.spark.run import RunSpec, run_in
+from engine.spark.stop_control import Control
+from tests.streams.play import read_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TICKS = 60
+SQL = """
+CREATE TABLE ticks WITH (
+  connector = 'impulse', event_rate = '1000', message_count = '{ticks}', event_time_interval = '1 second',
+  start_time = '2024-01-01T00:00:00Z'
+);
+CREATE TABLE file WITH (connector = 'single_file', path = '{path}', format = 'json', type = 'sink');
+INSERT INTO file SELECT w.start AS start, n FROM (SELECT {window} AS w, count(*) AS n FROM ticks GROUP BY w);
+"""
+
+
+class Onlooker(Control):
+    """Notes by which way the state was written in each epoch, and stops after one."""
+
+    def __init__(self, spark: SparkSession, last: int | None = None) -> None:
+        super().__init__()
+        self.spark, self.last, self.ways = spark, last, list[str]()
+
+    def note(self, report: EpochReport) -> None:
+        """An epoch is over."""
+        (query,) = self.spark.streams.active
+        plan = query._jsq.streamingQuery().lastExecution().executedPlan().toString()
+        saving = next(line for line in plan.splitlines() if "StateStoreSave" in line)
+        self.ways.append("look" if ", Append, " in saving else "put")
+        if report.epoch == self.last:
+            self.stop("checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("window", "every", "width"),
+    [("tumble(INTERVAL '20 seconds')", 20, 20), ("hop(INTERVAL '10 seconds', INTERVAL '20 seconds')", 10, 20)],
+)
+def test_windows_are_looked_for_when_one_may_have_ended(
+    spark: SparkSession, tmp_path: Path, window: str, every: int, width: int
+) -> None:
+    sql = SQL.format(ticks=TICKS, path=tmp_path / "rows.json", window=window)
+    spec = RunSpec("closing", sql, tmp_path / "state", max_epoch_rows=4)
+
+    first = Onlooker(spark, last=5)
+    run_in(spark, spec, first, first.note)
+    second = Onlooker(spark)
+    assert run_in(spark, spec, second, second.note) == "finished"
+
+    starts = range(-width + every, TICKS, every)
+    expected = {start: sum(start <= tick < start + width for tick in range(TICKS)) for start in starts}
+    assert {_second(row["start"]): row["n"] for row in read_rows(tmp_path / "rows.json")} == expected
+    ways = first.ways + second.ways
+    # fifteen epochs with rows: in a few a window ends, and the first of each run looks in any case
+    assert ways.count("put") >= 5
+    assert TICKS // every <= ways.count("look") < len(ways) // 2 + TICKS // every
+
+
+def test_sessions_end_whenever_they_like(spark: SparkSession, tmp_path: Path) -> None:
+    sql = SQL.format(ticks=TICKS, path=tmp_path / "rows.json", window="session(INTERVAL '5 seconds')")
+    spec = RunSpec("sessions", sql, tmp_path / "state", max_epoch_rows=4)
+    assert run_in(spark, spec, Control(), lambda _: None) == "finished"
+    assert [row["n"] for row in read_rows(tmp_path / "rows.json")] == [TICKS]
+
+
+def _second(time: object) -> int:
+    """So many seconds after the first tick."""
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    return round((datetime.fromisoformat(str(time)).replace(tzinfo=UTC) - start).total_seconds())
