@@ -94,8 +94,10 @@ def _cut(stream: Stream, positions: Mapping[str, object]) -> Stream:
 
 
 def _before(stream: Stream, until: datetime) -> Stream:
+    if stream.is_changes:
+        return stream
     steps = [
         {part: [row for row in rows if datetime.fromisoformat(str(row["ts"])) < until] for part, rows in step.items()}
         for step in stream.steps
     ]
-    return stream if stream.is_changes else replace(stream, steps=tuple(steps))
+    return replace(stream, steps=tuple(steps))
