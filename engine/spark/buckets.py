@@ -13,9 +13,12 @@ See docs/decisions/updating-state-is-kept-in-buckets.md.
 
 from __future__ import annotations
 
+import os
 import pickle
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark import TaskContext, cloudpickle
@@ -285,4 +288,4 @@ def recent_chunks() -> RecentChunks:
     """What this process remembers: Spark uses it for many tasks, each with a processor of its own."""
     from engine.updating.chunk_cache import RecentChunks  # noqa: PLC0415 - see above
 
-    return RecentChunks()
+    return RecentChunks(folder=Path(os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]))

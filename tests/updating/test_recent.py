@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
+from engine.updating import mapped_tables
 from engine.updating.chunk_cache import RecentChunks
 
 
@@ -64,3 +68,28 @@ def test_those_out_of_use_make_room() -> None:
         assert [loads.get(number) for number in (2, 3)] == [2, 3]
 
     assert loads.loaded.count(3) == 17
+
+
+def test_those_that_find_no_room_in_memory_are_kept_in_files_without_a_name(tmp_path: Path) -> None:
+    loads = Loads(RecentChunks(SIZE, tmp_path, 2 * SIZE))
+
+    for _ in range(20):
+        loads.recent.begin_round()
+        assert [loads.get(number) for number in (1, 2, 3, 4)] == [1, 2, 3, 4]
+
+    assert loads.loaded == [1, 2, 3, *[4] * 20]
+    assert list(tmp_path.iterdir()) == []
+    loads.recent.forget("3")
+    assert [loads.get(4), loads.get(4)] == [4, 4]
+    assert loads.loaded.count(4) == 21
+
+
+def test_a_full_disk_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_tables, "LEAST_FREE", 1 << 60)
+    loads = Loads(RecentChunks(0, tmp_path))
+    assert [loads.get(number) for number in (1, 1)] == [1, 1]
+    assert loads.loaded == [1, 1]
+
+    loads = Loads(RecentChunks(0, tmp_path / "nowhere"))
+    assert [loads.get(number) for number in (1, 1)] == [1, 1]
+    assert loads.loaded == [1, 1]
