@@ -144,6 +144,7 @@ def test_each_hour_becomes_one_event_in_order_and_is_acknowledged(plane: FakeCon
             "complete_until": "2026-01-01T02:00:00+00:00",
             "offsets": {"events": {"0": 12}},
         },
+        "openlineage": None,
     }
 
 

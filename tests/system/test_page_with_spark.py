@@ -39,7 +39,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     served.close()
 
 
-PREVIEWED = """CREATE TABLE clicks WITH (connector = 'impulse', event_rate = '50');
+PREVIEWED = """CREATE TABLE clicks WITH (connector = 'impulse', event_rate = '2');
 CREATE TABLE written (n BIGINT UNSIGNED, text TEXT, large BIGINT)
 WITH (connector = 'filesystem', path = '{folder}', format = 'json', type = 'sink');
 CREATE TABLE other (n BIGINT UNSIGNED)

@@ -45,6 +45,7 @@ def test_the_examples_do_what_the_page_says() -> None:
     assert arrays("words", ["to be"]) == [[{"text": "to", "size": 2}, {"text": "be", "size": 2}]]
     assert groups("weighted_mean", [{"v": 1.0, "w": 1.0}, {"v": 4.0, "w": 2.0}], []) == [3.0, None]
     assert groups("longest", [{"t": "a"}, {"t": "abc"}]) == ["abc"]
+    assert groups("total", [{"n": 1}, {"n": 2}], []) == [3, 0]
 
 
 def test_every_function_of_the_page_is_tried() -> None:
