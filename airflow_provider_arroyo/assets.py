@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from airflow.sdk import Asset
+from airflow.sdk.definitions.asset import AssetUniqueKey
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from airflow_provider_arroyo.answers import Pipeline, TableUse
 
 
@@ -40,3 +44,15 @@ def assets_of(url: str, pipeline: Pipeline) -> Iterator[tuple[Asset, TableUse]]:
             yield create_asset(host=host, pipeline=pipeline.name, table=table.name), table
             if table.uri is not None:
                 yield Asset(uri=table.uri), table
+
+
+def active_asset(context: Context, asset: Asset) -> Asset:
+    """The asset by the name that its URI has in Airflow: an event of another name starts nobody. One that no DAG has
+    named keeps its own."""
+    try:
+        key = context["outlet_events"][Asset.ref(uri=asset.uri)].key
+    except AirflowRuntimeError as error:
+        if error.error.error is not ErrorType.ASSET_NOT_FOUND:
+            raise
+        return asset
+    return key.to_asset() if isinstance(key, AssetUniqueKey) else asset

@@ -1,5 +1,8 @@
 """The assets of a task as its script says them where the DAG is read, so that Airflow's graph shows them at once.
 
+Airflow lets one name of a URI be active, that which it has read first, and fails all tasks with an asset of another
+name. So nothing is declared unless the task is told to.
+
 sql="... path = 's3://lake/counts' ..."     Asset("s3://lake/counts")
 sql="hours.sql"                             what is in the file, beside the DAG or on its `template_searchpath`
 sql="{{ ... }}", a function, a mapped task  none: that is known when the task runs

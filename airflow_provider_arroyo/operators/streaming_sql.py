@@ -12,7 +12,7 @@ from airflow.sdk import AssetAlias
 
 from airflow_provider_arroyo import approval, calls, conversations, lineage, secret_sources, templates
 from airflow_provider_arroyo.answers import UpgradePlan
-from airflow_provider_arroyo.assets import assets_of
+from airflow_provider_arroyo.assets import active_asset, assets_of
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.declared_assets import DeclaredAssets, declared_assets
@@ -45,8 +45,8 @@ class StreamingSqlOperator(PipelineOperator):
     starts it again from its last checkpoint; one that finds it stopped by somebody since an earlier try fails, and says
     by whom. A task that is cleared deploys anew. The task ends when the pipeline runs; the pipeline outlives it.
 
-    What the script reads and writes is its `inlets` and `outlets`, where the DAG's file says the places: Airflow's
-    graph of assets shows them before it has run. Given either of them, the task has those and nothing else.
+    With `declare_assets` what the script reads and writes is its `inlets` and `outlets`, where the DAG's file says the
+    places: Airflow's graph of assets shows them before it has run.
 
     With `wait_for` `complete` or `finished` these outlets get an event, and each `AssetAlias` among those that were
     given gets one for every table that was written: as `arroyo://HOST/PIPELINE/TABLE`, and as the place of its sink. A
@@ -83,6 +83,8 @@ class StreamingSqlOperator(PipelineOperator):
     :param approval_timeout: how long to wait for that person at most; None waits for ever.
     :param into: a prefix under which all sinks of the script write instead of where they say (templated).
     :param force: give up the state that another script has left under this name.
+    :param declare_assets: declare what the script reads and writes as inlets and outlets, unless the task is given
+        either. Each is called as its URI: Airflow knows a URI by one name, and fails tasks that call it otherwise.
     :param on_kill: what becomes of the pipeline when a user ends the task while it waits: `detach` (it runs on),
         `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
     """
@@ -125,6 +127,7 @@ class StreamingSqlOperator(PipelineOperator):
         approval_timeout: timedelta | None = None,
         into: str | None = None,
         force: bool = False,
+        declare_assets: bool = False,
         on_kill: OnKill = "detach",
         **kwargs: Any,
     ) -> None:
@@ -163,7 +166,9 @@ class StreamingSqlOperator(PipelineOperator):
         self.force = force
         self.kill_action = on_kill
         self._told: dict[str, Any] | None = None
-        self.declared = DeclaredAssets() if is_given else declared_assets(sql, self.get_dag())
+        self.declare_assets = declare_assets
+        is_declaring = declare_assets and not is_given
+        self.declared = declared_assets(sql, self.get_dag()) if is_declaring else DeclaredAssets()
         self._declare()
 
     def _declare(self) -> None:
@@ -278,11 +283,12 @@ class StreamingSqlOperator(PipelineOperator):
                     "output": self.wait_for,
                     **told,
                 }
+                active = active_asset(context, asset)
                 if asset in declared:
-                    self.outlets.append(asset)
-                    context["outlet_events"][asset].extra = extra
+                    self.outlets.append(active)
+                    context["outlet_events"][active].extra = extra
                 for alias in aliases:
-                    context["outlet_events"][alias].add(asset, extra=extra)
+                    context["outlet_events"][alias].add(active, extra=extra)
         return summary
 
     def on_kill(self) -> None:

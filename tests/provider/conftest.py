@@ -16,7 +16,7 @@ os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
 
 from airflow_provider_arroyo.testing.control_plane import TOKEN, FakeControlPlane  # noqa: E402 - Airflow reads its home when it is imported
 
-from .tasks import Run  # noqa: E402
+from .tasks import KnownAssets, Run  # noqa: E402
 
 
 @pytest.fixture
@@ -32,3 +32,12 @@ def plane(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeControlPlane]:
 def airflow_run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """One run of one task, with as many tries as a test needs. No pause takes time."""
     return Run(monkeypatch)
+
+
+@pytest.fixture
+def known_assets(monkeypatch: pytest.MonkeyPatch) -> KnownAssets:
+    """The assets that Airflow knows; none as long as the test names none."""
+    known = KnownAssets()
+    monkeypatch.setattr("airflow.sdk.execution_time.task_runner.SUPERVISOR_COMMS", known, raising=False)
+    monkeypatch.setattr("airflow.sdk.execution_time.context._AssetRefResolutionMixin._asset_ref_cache", {})
+    return known

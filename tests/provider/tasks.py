@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import TaskDeferred
+from airflow.sdk.exceptions import ErrorType, TaskDeferred
+from airflow.sdk.execution_time.comms import AssetResult, ErrorResponse, GetAssetByUri
 from airflow.serialization.serialized_objects import BaseSerialization
 
 from airflow_provider_arroyo.operators import base as operators
@@ -35,6 +36,19 @@ class Store:
 
     def set(self, key: str, value: Any, *, retention: timedelta | None = None) -> None:
         self.values[key] = value
+
+
+@dataclass
+class KnownAssets:
+    """What Airflow answers a task that asks for an asset by its URI."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    failure: ErrorType = ErrorType.ASSET_NOT_FOUND
+
+    def send(self, msg: GetAssetByUri) -> AssetResult | ErrorResponse:
+        if msg.uri in self.names:
+            return AssetResult(name=self.names[msg.uri], uri=msg.uri, group="asset")
+        return ErrorResponse(error=self.failure)
 
 
 @dataclass

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Asset, AssetAlias
+from airflow.sdk.definitions.asset import AssetAliasEvent
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
@@ -14,7 +16,9 @@ from airflow_provider_arroyo.assets import create_asset
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.testing import FakeControlPlane
 
-from .tasks import Run
+from .tasks import KnownAssets, Run
+
+pytestmark = pytest.mark.usefixtures("known_assets")
 
 TABLES = [
     {"name": "clicks", "direction": "source", "connector": "kafka", "uri": "kafka://k:9092/clicks"},
@@ -24,13 +28,18 @@ TABLES = [
 ALIAS = AssetAlias("orders")
 
 
-def events_of(run: Run, monkeypatch: pytest.MonkeyPatch, task: StreamingSqlOperator) -> dict[str, dict[str, Any]]:
-    """The events that a task has left for its alias, by their URIs."""
+def alias_events(run: Run, monkeypatch: pytest.MonkeyPatch, task: StreamingSqlOperator) -> Sequence[AssetAliasEvent]:
+    """The events that a task has left for its alias."""
     accessors = OutletEventAccessors()
     context = run.context
     monkeypatch.setattr(run, "context", lambda task: {**context(task), "outlet_events": accessors})
     run.execute(task)
-    return {event.dest_asset_key.uri: event.extra for event in accessors[ALIAS].asset_alias_events}
+    return accessors[ALIAS].asset_alias_events
+
+
+def events_of(run: Run, monkeypatch: pytest.MonkeyPatch, task: StreamingSqlOperator) -> dict[str, dict[str, Any]]:
+    """What these events say, by their URIs."""
+    return {event.dest_asset_key.uri: event.extra for event in alias_events(run, monkeypatch, task)}
 
 
 def deploying(outlets: Sequence[Any] = (ALIAS,), **arguments: Any) -> StreamingSqlOperator:
@@ -49,6 +58,28 @@ def test_output_that_is_there_becomes_an_event_of_each_table_and_of_its_place(
     assert set(events) == {f"arroyo://{host}/orders/counts", "file:///out/counts", f"arroyo://{host}/orders/shown"}
     told = {"pipeline": "orders", "table": "counts", "output": "finished", "version": 1, "lineage": "1f"}
     assert events["file:///out/counts"] == told
+
+
+def test_an_event_is_of_the_name_by_which_airflow_knows_the_place(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, known_assets: KnownAssets
+) -> None:
+    plane.add("orders", body={"query": "SELECT 1"}, tables=TABLES).become("Finished")
+    known_assets.names["file:///out/counts"] = "counts"
+
+    events = alias_events(airflow_run, monkeypatch, deploying(wait_for="finished"))
+
+    names = {event.dest_asset_key.uri: event.dest_asset_key.name for event in events}
+    assert {uri: name for uri, name in names.items() if uri != name} == {"file:///out/counts": "counts"}
+
+
+def test_an_airflow_that_does_not_answer_fails_the_task(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, known_assets: KnownAssets
+) -> None:
+    plane.add("orders", body={"query": "SELECT 1"}, tables=TABLES).become("Finished")
+    known_assets.failure = ErrorType.API_SERVER_ERROR
+
+    with pytest.raises(AirflowRuntimeError, match="API_SERVER_ERROR"):
+        events_of(airflow_run, monkeypatch, deploying(wait_for="finished"))
 
 
 @pytest.mark.parametrize("wait_for", ["running", "none"])

@@ -19,7 +19,7 @@ from airflow_provider_arroyo.streaming_dag import streaming_dag
 from airflow_provider_arroyo.testing import FakeControlPlane
 from engine.api.plan_query import plan_query
 
-from .tasks import Run
+from .tasks import KnownAssets, Run
 
 CLICKS = """
 CREATE TABLE clicks (id BIGINT NOT NULL, at TIMESTAMP NOT NULL, WATERMARK FOR at) WITH (
@@ -115,7 +115,22 @@ def test_what_is_no_script_declares_nothing(script: str) -> None:
 
 
 def deploying(**arguments: Any) -> StreamingSqlOperator:
-    return StreamingSqlOperator(**{"task_id": "t", "pipeline": "counts", "sql": SCRIPT, **arguments})
+    declaring = {"task_id": "t", "pipeline": "counts", "sql": SCRIPT, "declare_assets": True}
+    return StreamingSqlOperator(**{**declaring, **arguments})
+
+
+def test_nothing_is_declared_unasked_since_airflow_fails_the_tasks_with_another_name_of_a_place() -> None:
+    task = StreamingSqlOperator(task_id="t", pipeline="counts", sql=SCRIPT)
+
+    assert task.inlets == task.outlets == []
+
+
+def test_a_dag_may_ask_for_all_its_tasks() -> None:
+    with DAG("d", schedule=None, default_args={"declare_assets": True}):
+        task = StreamingSqlOperator(task_id="t", pipeline="counts", sql=SCRIPT)
+        again = StreamBackfillOperator(task_id="again", pipeline="counts", sql=SCRIPT)
+
+    assert [outlet.uri for outlet in (*task.outlets, *again.outlets)] == [WRITES, WRITES]
 
 
 def test_the_graph_shows_them_once_the_dag_is_read() -> None:
@@ -140,7 +155,7 @@ def test_a_file_beside_the_dag_or_on_its_path_is_read(tmp_path: Path) -> None:
 def test_a_folder_of_scripts_shows_what_each_of_them_writes(tmp_path: Path) -> None:
     (tmp_path / "counts.sql").write_text(SCRIPT)
 
-    dag = streaming_dag(tmp_path)
+    dag = streaming_dag(tmp_path, operator_args={"declare_assets": True})
 
     assert [outlet.uri for outlet in dag.get_task("counts.deploy").outlets] == [WRITES]
 
@@ -154,7 +169,7 @@ def test_a_task_that_is_given_assets_has_those_and_no_others(given: dict[str, An
 
 
 def test_what_is_written_under_a_prefix_is_not_said_to_be_where_the_script_says() -> None:
-    again = StreamBackfillOperator(task_id="t", pipeline="counts", sql=SCRIPT, revision="2")
+    again = StreamBackfillOperator(task_id="t", pipeline="counts", sql=SCRIPT, revision="2", declare_assets=True)
 
     assert deploying(into="again").outlets == again.outlets == []
     assert [inlet.uri for inlet in again.inlets] == [READS]
@@ -162,7 +177,7 @@ def test_what_is_written_under_a_prefix_is_not_said_to_be_where_the_script_says(
 
 def test_a_mapped_task_declares_nothing() -> None:
     with DAG("d", schedule=None):
-        mapped = StreamingSqlOperator.partial(task_id="t", sql=SCRIPT).expand(pipeline=["a", "b"])
+        mapped = StreamingSqlOperator.partial(task_id="t", sql=SCRIPT, declare_assets=True).expand(pipeline=["a", "b"])
 
     task = mapped.unmap({"pipeline": "a"})
 
@@ -170,9 +185,17 @@ def test_a_mapped_task_declares_nothing() -> None:
 
 
 @pytest.mark.parametrize(("wait_for", "told"), [("running", []), ("none", []), ("finished", [WRITES])])
+@pytest.mark.parametrize("name", [WRITES, "counts"])
 def test_only_output_that_is_there_becomes_an_event(
-    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, wait_for: str, told: list[str]
+    plane: FakeControlPlane,
+    airflow_run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    known_assets: KnownAssets,
+    wait_for: str,
+    told: list[str],
+    name: str,
 ) -> None:
+    known_assets.names[WRITES] = name
     pipeline = plane.add("counts", body={"query": SCRIPT}, tables=TABLES)
     if wait_for == "finished":
         pipeline.become("Finished")
@@ -183,12 +206,13 @@ def test_only_output_that_is_there_becomes_an_event(
 
     airflow_run.execute(task)
 
-    assert [outlet.uri for outlet in task.outlets] == told
+    assert [(outlet.name, outlet.uri) for outlet in task.outlets] == [(name, uri) for uri in told]
     if told:
         extra = {"pipeline": "counts", "table": "counts", "output": "finished", "version": 1, "lineage": "1f"}
-        assert accessors[Asset(uri=WRITES)].extra == extra
+        assert accessors[Asset(name, uri=WRITES)].extra == extra
 
 
+@pytest.mark.usefixtures("known_assets")
 def test_a_place_that_the_control_plane_does_not_confirm_gets_no_event(
     plane: FakeControlPlane, airflow_run: Run
 ) -> None:
