@@ -21,7 +21,7 @@ from itertools import pairwise
 _TOKEN = re.compile(
     r"""--[^\n]* | /\*.*?\*/ | \{\#.*?\#\}          # comments
     | (?P<template>\{\{.*?\}\})
-    | '(?P<text>(?:''|\{\{.*?\}\}|[^'])*)'
+    | '(?P<text>(?:''|\{\{.*?\}\}|[^'])*+)'   # possessive: one that is not closed is not tried in 2^n other ways
     | "(?P<quoted>(?:""|[^"])*)"
     | (?P<word>[^\W\d][\w$]*)
     | (?P<sign>\S)""",

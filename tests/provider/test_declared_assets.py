@@ -114,6 +114,10 @@ def test_what_is_no_script_declares_nothing(script: str) -> None:
     assert places_of(script) == Places()
 
 
+def test_a_text_that_is_never_closed_is_read_in_one_go() -> None:
+    assert places_of("SELECT '" + "{{ x }}" * 1_000) == Places()
+
+
 def deploying(**arguments: Any) -> StreamingSqlOperator:
     declaring = {"task_id": "t", "pipeline": "counts", "sql": SCRIPT, "declare_assets": True}
     return StreamingSqlOperator(**{**declaring, **arguments})
