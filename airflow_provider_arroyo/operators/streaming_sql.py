@@ -131,7 +131,8 @@ class StreamingSqlOperator(PipelineOperator):
         on_kill: OnKill = "detach",
         **kwargs: Any,
     ) -> None:
-        is_given = kwargs.get("inlets") is not None or kwargs.get("outlets") is not None
+        given = {**(kwargs.get("default_args") or {}), **kwargs}
+        is_given = given.get("inlets") is not None or given.get("outlets") is not None
         super().__init__(pipeline=pipeline, **kwargs)
         if wait_for not in get_args(WaitFor):
             raise ValueError(f"wait_for is {', '.join(get_args(WaitFor))}, not {wait_for!r}")

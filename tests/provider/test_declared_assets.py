@@ -172,6 +172,16 @@ def test_a_task_that_is_given_assets_has_those_and_no_others(given: dict[str, An
     assert task.inlets == []
 
 
+@pytest.mark.parametrize("given", [{"outlets": [Asset("mine")]}, {"inlets": []}])
+@pytest.mark.parametrize("kind", [StreamingSqlOperator, StreamBackfillOperator])
+def test_what_a_dag_gives_all_its_tasks_is_given(given: dict[str, Any], kind: type[StreamingSqlOperator]) -> None:
+    with DAG("d", schedule=None, default_args=given):
+        task = kind(task_id="t", pipeline="counts", sql=SCRIPT, declare_assets=True)
+
+    assert task.outlets == given.get("outlets", [])
+    assert task.inlets == []
+
+
 def test_what_is_written_under_a_prefix_is_not_said_to_be_where_the_script_says() -> None:
     again = StreamBackfillOperator(task_id="t", pipeline="counts", sql=SCRIPT, revision="2", declare_assets=True)
 
