@@ -33,6 +33,10 @@ _BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]+)(/.*)?")
 _TOPIC = re.compile(r"[\w.-]+", re.ASCII)
 _ALSO_WRITTEN = frozenset({"late_rows", "dead_letter.table"})
 """Options of a table that name another one, which is written then."""
+_ENDS_TABLES = frozenset(
+    {"SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT"}
+)
+"""What comes behind a list of tables, or begins a list of columns."""
 _KAFKA_PORT = 9092
 
 
@@ -121,9 +125,7 @@ class _Script:
         self._add_reads(tokens[at:])
 
     def _add_reads(self, tokens: Sequence[_Token]) -> None:
-        for before, token in pairwise(tokens):
-            if token.name is not None and (before.says("FROM", "JOIN") or before.text == ","):
-                self.read.add(token.name)
+        self.read |= set(_tables_read(tokens))
 
 
 def _statements(script: str) -> Iterator[Sequence[_Token]]:
@@ -137,6 +139,23 @@ def _statements(script: str) -> Iterator[Sequence[_Token]]:
         else:
             tokens.append(_Token(match.lastgroup, match[match.lastgroup]))
     yield tokens
+
+
+def _tables_read(tokens: Sequence[_Token]) -> Iterator[str]:
+    """What stands behind FROM and JOIN, and behind the commas of a list of tables."""
+    lists_tables = [False]  # of each bracket that is open: whether a comma leads to another table there
+    for before, token in pairwise(tokens):
+        is_table = before.says("FROM", "JOIN")
+        if before.kind == "sign" and before.text in _OPENING:
+            lists_tables.append(False)
+        elif before.kind == "sign" and before.text in _CLOSING:
+            lists_tables = lists_tables[:-1] or [False]
+        elif before.kind == "sign" and before.text == ",":
+            is_table = lists_tables[-1]
+        elif is_table or before.says(*_ENDS_TABLES):
+            lists_tables[-1] = is_table
+        if is_table and token.name is not None:
+            yield token.name
 
 
 def _behind(tokens: Sequence[_Token], at: int) -> int:

@@ -114,6 +114,27 @@ def test_what_is_no_script_declares_nothing(script: str) -> None:
     assert places_of(script) == Places()
 
 
+def sources(*names: str) -> str:
+    options = "connector = 'filesystem', type = 'source', format = 'json', path = '/in/{}'"
+    return "".join(f"CREATE TABLE {name} (n BIGINT) WITH ({options.format(name)});" for name in names)
+
+
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [
+        ("SELECT n, c FROM x", "x"),
+        ("SELECT f(n, c), c FROM x GROUP BY n, c ORDER BY n, c", "x"),
+        ("SELECT n FROM x WHERE n IN (n, c) UNION ALL SELECT n, c FROM x", "x"),
+        ("SELECT n, (SELECT max(n) FROM c) FROM x", "cx"),
+        ("SELECT n FROM (SELECT n, c FROM x), y", "xy"),
+        ("SELECT n FROM f(n, c) JOIN x USING (n, c), y", "xy"),
+        ('WITH x AS (SELECT n FROM y), c AS (SELECT n, c FROM y) SELECT n FROM y AS one, "z"', "yz"),
+    ],
+)
+def test_names_behind_a_comma_are_tables_only_where_tables_are_listed(query: str, read: str) -> None:
+    assert places_of(f"{sources(*'cxyz')} {query}").reads == tuple(f"file:///in/{name}" for name in read)
+
+
 def test_a_text_that_is_never_closed_is_read_in_one_go() -> None:
     assert places_of("SELECT '" + "{{ x }}" * 1_000) == Places()
 
