@@ -70,11 +70,13 @@ def find_after(connection: Connection, job_id: str, generation: int) -> Run | No
 
 def of_epoch(connection: Connection, job_id: str, epoch: int | None, at: datetime) -> int:
     """The number of the run that has made what was the newest epoch of a job at an instant; of one that is not kept any
-    more, of the run that was the newest then."""
-    made = select(CHECKPOINTS.c.generation).where(CHECKPOINTS.c.job_id == job_id, CHECKPOINTS.c.epoch == epoch)
+    more, or that a later run has made again, of the run that was the newest then."""
+    was_there = and_(RUNS.c.job_id == job_id, RUNS.c.launched_at <= at)
+    is_maker = and_(RUNS.c.job_id == CHECKPOINTS.c.job_id, RUNS.c.generation == CHECKPOINTS.c.generation)
+    made = select(RUNS.c.generation).join(CHECKPOINTS, is_maker).where(was_there, CHECKPOINTS.c.epoch == epoch)
     if epoch is not None and (number := connection.execute(made).scalar_one_or_none()) is not None:
         return int(number)
-    newest = select(func.max(RUNS.c.generation)).where(RUNS.c.job_id == job_id, RUNS.c.launched_at <= at)
+    newest = select(func.max(RUNS.c.generation)).where(was_there)
     return connection.execute(newest).scalar_one_or_none() or 0
 
 

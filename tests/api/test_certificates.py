@@ -140,6 +140,24 @@ def test_a_restore_names_and_voids_what_stands_on_later_epochs(plane: Plane) -> 
     assert certificates(plane)["monday"] is False
 
 
+def test_a_void_certificate_names_the_run_that_it_stood_on(plane: Plane) -> None:
+    plane.run()
+    savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()
+    reach(plane, 9, 14)
+    given = ask(plane, "monday")["certificate"]
+    plane.now += timedelta(seconds=1)
+    plane.http.post("/api/v1/pipelines/orders/restore", json={"savepoint_id": savepoint["id"], "allow_replay": True})
+    plane.settle()
+    plane.end()
+    plane.come_up()
+    reach(plane, 9, 14, lineage="b")
+
+    [void] = plane.get("/pipelines/orders/certificates")["data"]
+
+    assert void["voided_at"] is not None
+    assert void["openlineage"] == given["openlineage"]
+
+
 def test_force_names_and_voids_all(plane: Plane) -> None:
     plane.run()
     reach(plane, 7, 12)
