@@ -60,7 +60,7 @@ def delete(
         request.check(record.pipeline)
         _check(connection, record, with_savepoints=with_savepoints)
         if dry_run:
-            return answer_with(effects_of_delete(record, facts_of(connection, record, is_deleted=True)))
+            return answer_with(effects_of_delete(record, facts_of(connection, context, record, is_deleted=True)))
         _remove(connection, context, record)
         response = record_answer(connection, context, request, 204, None)
     _carry_out(context, record, request.caller)

@@ -34,7 +34,11 @@ def rehearse(
     there before, and what is desired afterwards; `upgrade` is what becomes of the state, where that is known."""
     with context.database.rehearsing() as connection:
         before, after = change(connection)
-        effects = Effects(starts=after.stop == "none") if before is None else effects_between(connection, before, after)
+        effects = (
+            Effects(starts=after.stop == "none")
+            if before is None
+            else effects_between(connection, context, before, after)
+        )
     return answer_with(effects, upgrade, rollback)
 
 
@@ -46,7 +50,7 @@ def answer_with(
     return JSONResponse(shown.model_dump(mode="json"))
 
 
-def facts_of(connection: Connection, record: JobRecord, *, is_deleted: bool = False) -> Facts:
+def facts_of(connection: Connection, context: Context, record: JobRecord, *, is_deleted: bool = False) -> Facts:
     """What is known of a pipeline's past."""
     reports = checkpoints.latest(connection, record.status.job_id, 1)
     return Facts(
@@ -57,16 +61,16 @@ def facts_of(connection: Connection, record: JobRecord, *, is_deleted: bool = Fa
         ),
         epoch=reports[0].duration if reports else None,
         restored=_restored(connection, record.pipeline),
-        certificates=_certificates(connection, record, is_deleted=is_deleted),
+        certificates=_certificates(connection, context, record, is_deleted=is_deleted),
     )
 
 
-def effects_between(connection: Connection, before: JobRecord, after: Pipeline) -> Effects:
+def effects_between(connection: Connection, context: Context, before: JobRecord, after: Pipeline) -> Effects:
     """What happens when a pipeline as it was is to be as it is desired now."""
     current = versions.get(connection, after.id, before.pipeline.version)
     following = versions.get(connection, after.id, after.version)
     written = read_record(connection, after.id)
-    return effects_of(before, after, current, following, facts_of(connection, written))
+    return effects_of(before, after, current, following, facts_of(connection, context, written))
 
 
 def _restored(connection: Connection, pipeline: Pipeline) -> int | None:
@@ -76,12 +80,12 @@ def _restored(connection: Connection, pipeline: Pipeline) -> int | None:
     return savepoints.get(connection, origin, pipeline.restore.savepoint_id).epoch
 
 
-def _certificates(connection: Connection, record: JobRecord, *, is_deleted: bool) -> tuple[str, ...]:
+def _certificates(connection: Connection, context: Context, record: JobRecord, *, is_deleted: bool) -> tuple[str, ...]:
     """The gate certificates that a change voids, each with the run of the DAG that holds it."""
     voided = (
         certificates.would_void(connection, record.pipeline.id, None)
         if is_deleted
-        else voided_by_request(connection, record)
+        else voided_by_request(connection, record, context.directory)
     )
     return certificate_names(voided)
 

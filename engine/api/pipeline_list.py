@@ -80,7 +80,7 @@ def _rows(
 ) -> list[ListedPipeline]:
     numbers = [(record.pipeline.id, record.pipeline.version) for record in records]
     outlines = versions.outlines(connection, numbers, with_texts="query" in long, with_graph="graph" in long)
-    voids = voided_by_requests(connection, records)
+    voids = voided_by_requests(connection, records, context.directory)
     given_up = giving_up_state(connection, records)
     not_undone = reasons_not_undone(connection, records)
     up = [record.status.job_id for record in records if record.run is not None and record.run.running_at is not None]

@@ -192,7 +192,7 @@ def show_record(connection: Connection, record: JobRecord, context: Context) -> 
         record,
         version,
         context.directory,
-        voided_by_request(connection, record),
+        voided_by_request(connection, record, context.directory),
         is_given_up=is_state_given_up(connection, record),
         not_undone=reasons_not_undone(connection, [record]).get(record.pipeline.id),
         is_preview=is_preview(connection, record.pipeline),

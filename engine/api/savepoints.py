@@ -203,7 +203,7 @@ def _rehearse(context: Context, request: ChangeRequest, pipeline: str, stop: Sto
     """What taking a savepoint would do."""
     with context.database.reading() as connection:
         record = _record(connection, request, pipeline)
-        expected = effects_between(connection, record, _stopped(context, request, record, stop))
+        expected = effects_between(connection, context, record, _stopped(context, request, record, stop))
     return answer_with(with_savepoint(expected, record, is_last=stop != "none"))
 
 

@@ -70,6 +70,15 @@ def parents_of(state: Path, lineage: str) -> tuple[tuple[str, int], ...] | None:
     return history.parents if history.id == lineage else None
 
 
+def parents_after(saved: Path, epoch: int) -> tuple[tuple[str, int], ...] | None:
+    """The histories before one that goes on from an epoch of a savepoint; None where the savepoint does not say its
+    own."""
+    try:
+        return read_lineage(StatePaths(saved).lineage).forked_at(epoch, new_id()).parents
+    except (OSError, UnreadableStateError):
+        return None
+
+
 def write_lineage(path: Path, lineage: Lineage, *, last_run: str | None = None) -> None:
     """Put a history in the place of the one in a file. `last_run` is the newest generation, where no run of it has been
     yet: `parting.py` sees by that whether there is one."""

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from datetime import datetime
 
@@ -134,18 +134,24 @@ def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None
 
 
 def would_void_each(
-    connection: Connection, after_epochs: Mapping[str, int | None], repeated: Mapping[str, Sequence[str]]
+    connection: Connection, given_up: Set[str], repeated: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Sequence[Certificate]]:
-    """The same for several pipelines, in one statement, and with those that `would_void_of` the sinks in `repeated`."""
-    ids = {*after_epochs, *repeated}
+    """Those of several pipelines, in one statement: of those that begin empty all, and what `would_void_of` says of the
+    sinks in `repeated`."""
+    ids = {*given_up, *repeated}
     of_pipelines = and_(CERTIFICATES.c.pipeline_id.in_(ids), CERTIFICATES.c.voided_at.is_(None))
     voided: dict[str, list[Certificate]] = {}
     for certificate in _select(connection, of_pipelines):
         sinks = repeated.get(certificate.pipeline_id, ())
         is_repeated = bool(sinks) and (certificate.sink is None or certificate.sink in sinks)
-        if is_repeated or _is_after(certificate, after_epochs):
+        if is_repeated or certificate.pipeline_id in given_up:
             voided.setdefault(certificate.pipeline_id, []).append(certificate)
     return voided
+
+
+def would_void_others(connection: Connection, pipeline_id: str, history: History) -> Sequence[Certificate]:
+    """The certificates that stand on epochs which are none of a history, oldest first."""
+    return _select(connection, _of_others(pipeline_id, history))
 
 
 def would_void_of(connection: Connection, pipeline_id: str, sinks: Sequence[str]) -> Sequence[Certificate]:
@@ -161,13 +167,6 @@ def void_of(
     return _void(connection, and_(_of_sinks(pipeline_id, sinks), is_earlier), at) if sinks else ()
 
 
-def _is_after(certificate: Certificate, after_epochs: Mapping[str, int | None]) -> bool:
-    if certificate.pipeline_id not in after_epochs:
-        return False
-    last = after_epochs[certificate.pipeline_id]
-    return last is None or (certificate.epoch is not None and certificate.epoch > last)
-
-
 def void(connection: Connection, pipeline_id: str, after_epoch: int | None, at: datetime) -> Sequence[Certificate]:
     """Void them; what was voided, oldest first."""
     return _void(connection, _voided_by(pipeline_id, after_epoch), at)
@@ -175,8 +174,7 @@ def void(connection: Connection, pipeline_id: str, after_epoch: int | None, at: 
 
 def void_others(connection: Connection, pipeline_id: str, history: History, at: datetime) -> Sequence[Certificate]:
     """Void what stands on epochs that are none of the history that has begun."""
-    is_lacking = history.lacks(CERTIFICATES.c.lineage, CERTIFICATES.c.epoch)
-    return _void(connection, and_(_voided_by(pipeline_id, None), is_lacking), at)
+    return _void(connection, _of_others(pipeline_id, history), at)
 
 
 def _void(connection: Connection, condition: ColumnElement[bool], at: datetime) -> Sequence[Certificate]:
@@ -189,6 +187,10 @@ def _void(connection: Connection, condition: ColumnElement[bool], at: datetime) 
 def _voided_by(pipeline_id: str, after_epoch: int | None) -> ColumnElement[bool]:
     of_pipeline = and_(CERTIFICATES.c.pipeline_id == pipeline_id, CERTIFICATES.c.voided_at.is_(None))
     return of_pipeline if after_epoch is None else and_(of_pipeline, CERTIFICATES.c.epoch > after_epoch)
+
+
+def _of_others(pipeline_id: str, history: History) -> ColumnElement[bool]:
+    return and_(_voided_by(pipeline_id, None), history.lacks(CERTIFICATES.c.lineage, CERTIFICATES.c.epoch))
 
 
 def _of_sinks(pipeline_id: str, sinks: Sequence[str]) -> ColumnElement[bool]:

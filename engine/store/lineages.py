@@ -8,8 +8,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from engine.checkpoints.lineage import new_id, parents_after
 from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.data_directory import DataDirectory
 from engine.jobs.records import JobRecord
+from engine.jobs.spec import Restore
 from engine.jobs.status import JobEvent, Run
 from engine.store import certificates, checkpoints, events, late_batches, savepoints, versions
 from engine.store.certificates import Certificate
@@ -38,27 +41,27 @@ def giving_up_state(connection: Connection, records: Sequence[JobRecord]) -> Set
     return going_back | {pipeline_id for (pipeline_id, _), plan in plans.items() if plan.force}
 
 
-def voided_by_requests(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, Sequence[Certificate]]:
+def voided_by_requests(
+    connection: Connection, records: Sequence[JobRecord], directory: DataDirectory
+) -> Mapping[str, Sequence[Certificate]]:
     """For each pipeline, the certificates that go with what somebody has asked for and what is not done yet: a restore,
     a version that gives up the state of another plan, or one with which a source begins anew. As many statements for
-    many records as for one."""
+    many records as for one, and a further one for each that is to be restored."""
     going_back = {record.pipeline.id: record.pipeline.restore for record in records if record.pipeline.restore}
     changing = [record for record in records if record.pipeline.restore is None and _changes_version(record)]
     plans = _plans(connection, changing)
-    last_epochs: dict[str, int | None] = dict(_giving_up_plan(plans, changing))
+    given_up = _giving_up_plan(plans, changing).keys()
     following = [(record.pipeline.id, plans[record.pipeline.id, record.pipeline.version]) for record in changing]
     repeated = {pipeline_id: plan.repeated for pipeline_id, plan in following if plan.repeated}
-    if going_back:
-        epochs = savepoints.epochs(connection, [restore.savepoint_id for restore in going_back.values()])
-        last_epochs |= {pipeline_id: epochs[restore.savepoint_id] for pipeline_id, restore in going_back.items()}
-    if not last_epochs and not repeated:
-        return {}
-    return certificates.would_void_each(connection, last_epochs, repeated)
+    voided = dict(certificates.would_void_each(connection, given_up, repeated)) if given_up or repeated else {}
+    for pipeline_id, history in _restored(connection, going_back, directory).items():
+        voided[pipeline_id] = certificates.would_void_others(connection, pipeline_id, history)
+    return voided
 
 
-def voided_by_request(connection: Connection, record: JobRecord) -> Sequence[Certificate]:
+def voided_by_request(connection: Connection, record: JobRecord, directory: DataDirectory) -> Sequence[Certificate]:
     """The same for one pipeline."""
-    return voided_by_requests(connection, [record]).get(record.pipeline.id, ())
+    return voided_by_requests(connection, [record], directory).get(record.pipeline.id, ())
 
 
 def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
@@ -99,6 +102,22 @@ def begun(connection: Connection, run: Run, history: History, at: datetime) -> N
     if upgrade is not None and upgrade.repeated:
         voided += certificates.void_of(connection, run.pipeline_id, upgrade.repeated, run.version, at)
     _tell(connection, run.job_id, run.generation, voided, CONTROL_PLANE, at)
+
+
+def _restored(
+    connection: Connection, restores: Mapping[str, Restore], directory: DataDirectory
+) -> Mapping[str, History]:
+    """The histories that pipelines begin once they are restored."""
+    if not restores:
+        return {}
+    epochs = savepoints.epochs(connection, [restore.savepoint_id for restore in restores.values()])
+    histories: dict[str, History] = {}
+    for pipeline_id, restore in restores.items():
+        last = epochs[restore.savepoint_id]
+        epoch = -1 if last is None else last
+        saved = directory.savepoint(restore.of_pipeline or pipeline_id, restore.savepoint_id)
+        histories[pipeline_id] = History(new_id(), epoch + 1, parents_after(saved, epoch))
+    return histories
 
 
 def _changes_version(record: JobRecord) -> bool:

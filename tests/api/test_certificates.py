@@ -140,6 +140,26 @@ def test_a_restore_names_and_voids_what_stands_on_later_epochs(plane: Plane) -> 
     assert certificates(plane)["monday"] is False
 
 
+def test_a_restore_forward_names_what_was_given_since_one_back(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 5, 12)
+    ask(plane, "monday")
+    savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()
+    saved = StatePaths(plane.context.directory.savepoint(savepoint["pipeline_id"], savepoint["id"]))
+    write_lineage(saved.lineage, Lineage("a"))
+    reach(plane, 6, 13, lineage="b")
+    given = ask(plane, "tuesday")["certificate"]
+    body = {"savepoint_id": savepoint["id"], "allow_replay": True}
+
+    dry = plane.http.post("/api/v1/pipelines/orders/restore?dry_run=true", json=body).json()
+    answer = plane.http.post("/api/v1/pipelines/orders/restore", json=body).json()
+
+    assert dry["voided"] == [f"{given['id']} of daily tuesday"]
+    assert [certificate["run_id"] for certificate in answer["voids"]] == ["tuesday"]
+    [listed] = plane.get("/pipelines")["data"]
+    assert listed["voids"] == answer["voids"]
+
+
 def test_a_void_certificate_names_the_run_that_it_stood_on(plane: Plane) -> None:
     plane.run()
     savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()
