@@ -3,9 +3,9 @@
     out/a.json      closed at noon     row 1, row 2
     out/b.json      closed at one      row 3, row 4          of both, the newest three are 2, 3, 4
 
-Of a file of lines the last megabyte is read. Of a Parquet file the last group of rows is decoded, some of them at a
-time, and of those the last megabyte is kept: a group can be larger than memory. In all a megabyte is enough, or as
-many rows as are wanted. Nothing is locked.
+Of a file of lines the last megabyte is read. Of a Parquet file the last group of rows is decoded, about a megabyte of
+them at a time, and of those the last megabyte is kept: a group can be larger than memory. In all a megabyte is enough,
+or as many rows as are wanted. Nothing is locked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1024 * 1024
 _MOST_FILES = 200
-_MOST_ROWS_AT_ONCE = 10_000
+_FIRST_ROWS_AT_ONCE = 16
+_MOST_ROWS_AT_ONCE = 1_000
 _LARGEST_GROUP = 1024 * 1024 * 1024
 """Some five seconds are needed for so many bytes."""
 _DEEPEST = 100
@@ -177,18 +178,31 @@ class _Kept:
 def _last_of_group(file: pq.ParquetFile, group: int, behind: _Kept, name: str) -> _Kept:
     """The last rows of a group with those behind it. A file has no way to the end of a group: all of it is decoded."""
     form = file.metadata.row_group(group)
-    if form.total_byte_size > _LARGEST_GROUP:
-        raise NotReadBackError(
-            f"{name} has a group of {form.total_byte_size} bytes of rows, which all must be read for the last of them",
-            hint=f"groups of at most {_LARGEST_GROUP} bytes are read; look at the file where it is",
-        )
-    at_once = min(_MOST_ROWS_AT_ONCE, max(1, _MOST_BYTES * form.num_rows // max(1, form.total_byte_size)))
-    kept = _Kept(behind.limit)
+    _refuse_larger(form.total_byte_size, name)
+    kept, size = _Kept(behind.limit), 0
+    at_once = _rows_at_once(_FIRST_ROWS_AT_ONCE, form.num_rows, form.total_byte_size)
     for batch in file.iter_batches(at_once, row_groups=[group], use_threads=False):
+        size += batch.nbytes
+        _refuse_larger(size, name)
         kept.add(batch)
+        file.reader.set_batch_size(_rows_at_once(2 * batch.num_rows, batch.num_rows, batch.nbytes))
     for batch in behind.batches:
         kept.add(batch)
     return kept
+
+
+def _rows_at_once(most: int, rows: int, size: int) -> int:
+    """How many rows to decode next, where these are of that size. They grow with what has become of rows before them:
+    the file says only how many bytes it has for them, and it has a text once that comes a thousand times."""
+    return max(1, min(most, _MOST_ROWS_AT_ONCE, _MOST_BYTES * rows // max(1, size)))
+
+
+def _refuse_larger(size: int, name: str) -> None:
+    if size > _LARGEST_GROUP:
+        raise NotReadBackError(
+            f"{name} has a group of {size} bytes of rows or more, which all must be read for the last of them",
+            hint=f"groups of at most {_LARGEST_GROUP} bytes are read; look at the file where it is",
+        )
 
 
 def _plain(value: object) -> object:
