@@ -3,10 +3,12 @@
 user=7              the column user
 note=a=b            the column note with the value a=b, or the column note=a with the value b: whichever there is
 (kind = 'a')=true   the column (kind = 'a'), which an expression is called by
+tags=["a", 1]       the column tags, however the JSON of its value is spaced and escaped: tags=["\u0061",1]
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from engine.errors import RequestError
@@ -24,8 +26,31 @@ def columns_meant(condition: str) -> Sequence[str]:
     return [condition[:at] for at, letter in enumerate(condition) if letter == "="]
 
 
-def is_met(condition: str, values: Mapping[str, str]) -> bool:
-    """Whether a row with these values, by column, has the value in the column that the condition is about."""
+def is_met(condition: str, values: Mapping[str, object]) -> bool:
+    """Whether a row with these plain values, by column, has the value in the column that the condition is about."""
     return any(
-        column in values and values[column] == condition[len(column) + 1 :] for column in columns_meant(condition)
+        column in values and _is_spelled(values[column], condition[len(column) + 1 :])
+        for column in columns_meant(condition)
     )
+
+
+def _is_spelled(value: object, text: str) -> bool:
+    """Whether a text is one of those that a value is shown as."""
+    if isinstance(value, str):
+        return text == value
+    if value is None and text == "NULL":
+        return True
+    try:
+        return _canonical(text) == _canonical(json.dumps(value))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _canonical(text: str) -> str:
+    """The one spelling of a JSON value; JavaScript says 2 for 2.0."""
+    return json.dumps(json.loads(text, parse_float=_number), sort_keys=True)
+
+
+def _number(text: str) -> int | float:
+    value = float(text)
+    return int(value) if value.is_integer() else value

@@ -6,7 +6,6 @@ reads those (`spark/state_rows.py`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -76,8 +75,7 @@ def shown_rows(rows: Iterator[KeptRow], conditions: Sequence[str], limit: int) -
     while len(shown) < limit and (row := next(rows, None)) is not None:
         plain = {name: _plain(value) for name, value in row.columns.items()}
         columns |= dict.fromkeys(plain)
-        texts = {name: _text(value) for name, value in plain.items()}
-        if all(is_met(condition, texts) for condition in conditions):
+        if all(is_met(condition, plain) for condition in conditions):
             shown.append({"partition": row.partition, "table": row.table, "columns": plain})
     for condition in conditions if columns else ():
         meant = columns_meant(condition)
@@ -103,11 +101,6 @@ def _plain(value: object) -> object:
         case dict():
             return {str(name): _plain(part) for name, part in value.items()}
     return str(value)
-
-
-def _text(value: object) -> str:
-    """A value as it is shown, which is how it is asked for."""
-    return "NULL" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _rows_of_partition(checkpoint: Path, number: int, files: Sequence[Path], operator: Operator) -> Iterator[KeptRow]:

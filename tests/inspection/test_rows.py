@@ -109,6 +109,27 @@ def test_columns_of_a_window_are_named_where_it_is_known_which_they_are(kept: Ke
     assert names_of_window(windows[0], [], ["count", "sum", "buf"]) == ([], ["count", "sum", "buf"])
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('["é"]', ["é"]),
+        ('["\\u00e9"]', ["é"]),
+        ('{"b": 1,"a":[true]}', {"a": [True], "b": 1}),
+        ("2", 2.0),
+        ("2.0", 2.0),
+        ("2.5", 2.5),
+        ("NaN", float("nan")),
+        ("9007199254740993", 9007199254740993),
+    ],
+)
+def test_a_value_is_asked_for_as_the_page_or_the_command_line_spells_it(text: str, value: object) -> None:
+    rows = [KeptRow(0, "rows", {"v": value}), KeptRow(1, "rows", {"v": "other"})]
+
+    assert [row["partition"] for row in shown_rows(iter(rows), [f"v={text}"], 9)] == [0]
+    assert shown_rows(iter(rows), ["v=9007199254740992"], 9) == []
+    assert shown_rows(iter(rows), ["v=" + "[" * 50_000], 9) == []
+
+
 def test_a_limit_ends_the_reading(kept: Kept) -> None:
     state = kept("updating_joins")
     operator = operator_named(compile_running(query_of_state(state)), "0")
@@ -129,7 +150,10 @@ def test_a_limit_ends_the_reading(kept: Kept) -> None:
         ("note=", [2]),
         ("n = 1=true", [0]),
         ('n = 1=[1, "a"]', [1]),
+        ('n = 1=[1,"a"]', [1]),
         ("n = 1=NULL", [2]),
+        ("n = 1=null", [2]),
+        ("n = 1=1", []),
         ("n = 1=a=b", []),
     ],
 )
