@@ -63,11 +63,11 @@ export function App() {
   async function leave(): Promise<void> {
     try {
       await ask("DELETE", "/session");
-      forgetAll();
-      setEntry("outside");
     } catch (problem) {
-      setEntry(problem instanceof Refused && problem.status === 401 ? "outside" : (problem as Error)); // still let in, unless it was over
+      if (!(problem instanceof Refused && problem.status === 401)) return setEntry(problem as Error); // still let in
     }
+    forgetAll();
+    setEntry("outside");
   }
 
   return (

@@ -3,7 +3,7 @@ import { type ComponentChild, render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Pipeline } from "../src/api/types";
 import { App } from "../src/app";
-import { forgetAll, keepWritten } from "../src/editor/draft";
+import { beginWith, findWritten, forgetAll, keepWritten } from "../src/editor/draft";
 import { Complaints, useVerdict } from "../src/editor/script";
 import { Editor } from "../src/pages/editor";
 import { Fork } from "../src/pages/fork";
@@ -37,7 +37,7 @@ afterEach(() => {
 
 function answering(answers: Answers): void {
   vi.stubGlobal("fetch", async (path: string, { method }: RequestInit) => {
-    const found = answers(method!, new URL(path, "http://there/"));
+    const found = await answers(method!, new URL(path, "http://there/"));
     if (found === undefined) throw new TypeError("nobody is there");
     return found instanceof Response ? found : Response.json(found);
   });
@@ -67,6 +67,19 @@ test("nobody has left before the control plane says so", async () => {
   leave();
   await vi.advanceTimersByTimeAsync(500);
   expect(place.querySelector("#token")).not.toBe(null);
+});
+
+test("who leaves is forgotten, also when the session was over before", async () => {
+  const over = () => Response.json({ code: "auth.denied", detail: "nobody is let in", hint: null }, { status: 401 });
+  answering((method) => (method === "DELETE" ? over() : { session: { who: "admin", version: "1" }, data: [], has_more: false }));
+  await shown(<App />);
+  keepWritten("/", { name: "mine", text: "SELECT 1" });
+
+  [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Leave")!.click();
+  await vi.advanceTimersByTimeAsync(500);
+
+  expect(place.querySelector("#token")).not.toBe(null);
+  expect(findWritten("/")).toBe(null);
 });
 
 test("who was let in by somebody else has nothing to leave, and is never asked for a token", async () => {
@@ -228,6 +241,46 @@ test("what was written and not deployed is there again, until it is begun anew o
   await shown(<p>another page</p>);
   forgetAll();
   expect(await shown(<Editor key="edit again" pipeline="orders" />)).not.toContain("written here before");
+}, 60_000);
+
+const WHILE_WRITING: Answers = (method, { pathname, searchParams }) => {
+  if (pathname.endsWith("/validate_query")) return { errors: [] };
+  if (pathname.endsWith("/connection_tables")) return { data: [], has_more: false };
+  return method === "PUT" && searchParams.get("dry_run") === "true" ? { lost: [], kept: [], voided: [], repeated: [] } : { ...ORDERS, query: "SELECT 1" };
+};
+
+test("what was deployed is not there again, though somebody has gone to another page meanwhile", async () => {
+  let end: (() => void) | null = null;
+  const deployed = new Promise<Response>((answered) => (end = () => answered(Response.json(ORDERS))));
+  answering((method, url) => (method === "PUT" && url.searchParams.get("dry_run") === "false" ? deployed : WHILE_WRITING(method, url)));
+  keepWritten("/", { name: "orders", text: "SELECT 2" });
+  expect(await shown(<Editor key="deploys" pipeline={null} />)).toContain("written here before");
+  const press = (text: string) => [...place.querySelectorAll("button")].filter(({ textContent }) => textContent === text).at(-1)!.click();
+  press("Deploy");
+  await vi.advanceTimersByTimeAsync(500);
+  press("Deploy");
+  await vi.advanceTimersByTimeAsync(500);
+
+  await shown(<p>another page</p>);
+  expect(findWritten("/")).not.toBe(null);
+  end!();
+  await vi.advanceTimersByTimeAsync(500);
+
+  expect(findWritten("/")).toBe(null);
+}, 60_000);
+
+test("a script of another page takes the place of nothing that was written", async () => {
+  answering(WHILE_WRITING);
+  const name = () => place.querySelector("input")!.value;
+  keepWritten("/", { name: "mine", text: "SELECT 1" });
+  beginWith("SELECT 2");
+  expect(await shown(<Editor key="replayed" pipeline={null} />)).not.toContain("written here before");
+  expect(name()).toBe("");
+
+  await shown(<p>another page</p>);
+  expect(await shown(<Editor key="new" pipeline={null} />)).toContain("written here before");
+  expect(name()).toBe("mine");
+  forgetAll();
 }, 60_000);
 
 test("a choice of savepoints is there when there are some, and none that goes away again", async () => {

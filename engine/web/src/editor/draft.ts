@@ -17,13 +17,25 @@ export interface Written {
   text: string;
 }
 
-/** What was written and not deployed, by the address of its editor; until the page is loaded anew or left. */
+/** What was written and not deployed, by where; until the page is loaded anew or left. */
 const unfinished = new Map<string, Written>();
+
+/** Where it is kept what is written at an address of the editor. A script of another page takes the place of nothing:
+ * where something is kept already, it has its own. */
+export function placeOf(pipeline: string | null, example: string | undefined, taken: string): string {
+  const place = `${pipeline ?? ""}/${example ?? ""}`;
+  return taken !== "" && unfinished.has(place) ? `${place}/${taken}` : place;
+}
 
 /** Keep what is written there, or nothing any more. */
 export function keepWritten(of: string, written: Written | null): void {
   if (written === null) unfinished.delete(of);
   else unfinished.set(of, written);
+}
+
+/** A text is deployed: nobody has to come back to it, unless they have written on meanwhile. */
+export function forgetWritten(of: string, text: string): void {
+  if (unfinished.get(of)?.text === text) unfinished.delete(of);
 }
 
 export function findWritten(of: string): Written | null {

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Refused, ask, part } from "../api/client";
 import type { Complaint, Pipeline } from "../api/types";
-import { type Written, findWritten, keepWritten, takeDraft } from "../editor/draft";
+import { type Written, findWritten, forgetWritten, keepWritten, placeOf, takeDraft } from "../editor/draft";
 import { Script, isFaultless, useVerdict } from "../editor/script";
 import { EXAMPLES } from "../examples";
 import { ProblemBox } from "../parts/problem";
@@ -22,7 +22,8 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
   /** What there was before anybody wrote. */
   const [beginning, setBeginning] = useState<Written | null>(null);
   const [isFromBefore, setFromBefore] = useState(false);
-  const of = `${pipeline ?? ""}/${example ?? ""}`;
+  const [taken] = useState(() => (pipeline === null ? takeDraft() : ""));
+  const [of] = useState(() => placeOf(pipeline, example, taken));
   const verdict = useVerdict(text);
   const [preview, setPreview] = useState<{ query: string; number: number } | null>(null);
   const [refusal, setRefusal] = useState<{ of: string; errors: Complaint[] } | null>(null);
@@ -52,8 +53,7 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
   useEffect(() => {
     if (pipeline === null) {
       const chosen = EXAMPLES.find((each) => each.name === example);
-      const taken = takeDraft();
-      return begin({ name: chosen?.name ?? "", text: chosen?.query ?? taken }, taken !== "");
+      return begin({ name: chosen?.name ?? "", text: chosen?.query ?? taken }, false);
     }
     ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => begin({ name: pipeline, text: found.query }, false), setError);
   }, [pipeline]);
@@ -69,8 +69,11 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
     confirm: "Deploy",
     fields: [{ name: "parallelism", label: "Tasks that work side by side; empty leaves them as they are", kind: "number", value: "" }],
     change: { before: () => ask<Pipeline>("GET", `/pipelines/${part(name.trim())}`).then((found) => found.query), after: text },
-    send: ({ parallelism }, dry_run, consent) =>
-      ask("PUT", `/pipelines/by-name/${part(name.trim())}`, { body: { query: text, ...consent, ...(parallelism ? { parallelism: Number(parallelism) } : {}) }, query: { dry_run } }),
+    send: async ({ parallelism }, dry_run, consent) => {
+      const answer = await ask("PUT", `/pipelines/by-name/${part(name.trim())}`, { body: { query: text, ...consent, ...(parallelism ? { parallelism: Number(parallelism) } : {}) }, query: { dry_run } });
+      if (!dry_run) forgetWritten(of, text); // here, since who has gone to another page is not told
+      return answer;
+    },
   };
 
   return (
@@ -135,7 +138,6 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
           close={() => setDeploying(false)}
           done={() => {
             setDeploying(false);
-            keepWritten(of, null);
             go(pipelinePath(name.trim()));
           }}
         />
