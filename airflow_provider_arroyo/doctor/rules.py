@@ -17,6 +17,8 @@ LONG = timedelta(hours=1)
 """For how long a worker's slot may be held by a wait."""
 INSTANTS = ("past", "start", "end", "until")
 SCRIPTS = ("sql", "query")
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_LOOPS = (ast.While, ast.For, ast.AsyncFor)
 _CONFIDENTIAL = r"(?:password|passwd|secret|token|api_?key|access_?key|private_?key)"
 _SECRET_OPTION = re.compile(
     rf"(?:^|[,(])\s*'?[\w.]*{_CONFIDENTIAL}[\w.]*'?\s*=\s*'(?!\$\{{secret:|\{{)([^']+)'", re.IGNORECASE | re.MULTILINE
@@ -210,9 +212,20 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _goes_on(run: ast.AsyncFunctionDef) -> bool:
-    """Whether a loop keeps it, out of which nothing leads but an error."""
-    loops = [node for node in ast.walk(run) if isinstance(node, ast.While | ast.AsyncFor)]
-    return bool(loops) and not any(isinstance(node, ast.Return) for node in ast.walk(run))
+    """Whether a loop keeps it, out of which nothing leads but an error or its own condition."""
+    nodes = [*_within(run, _SCOPES)]
+    loops = [node for node in nodes if isinstance(node, ast.While | ast.AsyncFor)]
+    returns = any(isinstance(node, ast.Return) for node in nodes)
+    breaks = [any(isinstance(node, ast.Break) for node in _within(loop, (*_SCOPES, *_LOOPS))) for loop in loops]
+    return not returns and not all(breaks)
+
+
+def _within(node: ast.AST, apart: tuple[type[ast.AST], ...]) -> Iterator[ast.AST]:
+    """What is in a node, but not what is in nodes of these kinds there."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, apart):
+            yield from _within(child, apart)
 
 
 def _script(file: DagFile, task: Task) -> tuple[str, Path, int] | None:

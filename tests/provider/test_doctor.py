@@ -264,6 +264,10 @@ def test_a_worker_that_is_drained_is_not_to_stop_a_stream(arguments: str, stops:
         ("while True:\n            yield await look()", False),
         ("while True:\n            if done():\n                return\n            yield await look()", True),
         ("async for change in changes():\n            yield change", False),
+        ("while not done:\n            yield await look()\n            break", True),
+        ("while True:\n            for change in changes():\n                break\n            yield 1", False),
+        ("while True:\n            while True:\n                break\n            yield 1", False),
+        ("def age(change):\n            return 1\n        while True:\n            yield await look()", False),
     ],
 )
 def test_a_trigger_of_a_watcher_is_not_to_end(body: str, ends: bool, tmp_path: Path) -> None:
