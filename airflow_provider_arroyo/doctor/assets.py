@@ -3,6 +3,7 @@
     hours = Asset("hours")
     NextPartitionOperator(partitions=hours, ...)               events with keys: of "hours"
     Asset("pulled", watchers=[...])                            events without: of "pulled"
+    BashOperator(outlets=[hours], ...)                         events with keys where its run has one, else without
     DAG("batch", schedule=PartitionedAssetTimetable(...))      is started by those with keys alone
     DAG("report", schedule=[hours])                            is started by those without alone
 
@@ -40,6 +41,8 @@ class Producers:
 
     keyed: set[str] = field(default_factory=set)
     plain: set[str] = field(default_factory=set)
+    either: set[str] = field(default_factory=set)
+    """Those that ordinary tasks write: their events have the key of the run, if that has one."""
 
 
 def producers_of(files: Sequence[DagFile]) -> Producers:
@@ -54,6 +57,8 @@ def producers_of(files: Sequence[DagFile]) -> Producers:
         for call in calls_of(file, "Asset"):
             if "watchers" in call.keywords and (name := _name(file, call.node)) is not None:
                 found.plain.add(name)
+        for outlets in _outlets(file):
+            found.either.update(_names(file, outlets))
     return found
 
 
@@ -84,8 +89,20 @@ def key_formats(file: DagFile, schedule: ast.expr) -> Iterator[tuple[ast.expr, s
                     yield keyword.value, text
 
 
-def _names(file: DagFile, schedule: ast.expr) -> Iterator[str]:
-    for node in ast.walk(schedule):
+def _outlets(file: DagFile) -> Iterator[ast.expr]:
+    """What calls and `default_args` say to be written."""
+    for node in ast.walk(file.tree):
+        match node:
+            case ast.keyword(arg="outlets", value=outlets):
+                yield file.value(outlets) or outlets
+            case ast.Dict(keys=keys, values=values):
+                for key, value in zip(keys, values, strict=True):
+                    if isinstance(key, ast.Constant) and key.value == "outlets":
+                        yield file.value(value) or value
+
+
+def _names(file: DagFile, assets: ast.expr) -> Iterator[str]:
+    for node in ast.walk(assets):
         if isinstance(node, ast.Name | ast.Call) and (name := _name(file, file.value(node))) is not None:
             yield name
 

@@ -24,7 +24,7 @@ def dags_without_partitions(files: Sequence[DagFile]) -> Iterator[Finding]:
     """Airflow gives an event with a partition key to DAGs by partitions only."""
     producers = producers_of(files)
     for consumer in consumers_of(files):
-        if not consumer.is_by_partitions and consumer.asset in producers.keyed - producers.plain:
+        if not consumer.is_by_partitions and consumer.asset in producers.keyed - producers.plain - producers.either:
             yield _finding(
                 consumer.file,
                 consumer.place,
@@ -38,7 +38,7 @@ def partitions_without_keys(files: Sequence[DagFile]) -> Iterator[Finding]:
     """A watcher's event has no partition key in Airflow 3.3, and starts no DAG by partitions."""
     producers = producers_of(files)
     for consumer in consumers_of(files):
-        if consumer.is_by_partitions and consumer.asset in producers.plain - producers.keyed:
+        if consumer.is_by_partitions and consumer.asset in producers.plain - producers.keyed - producers.either:
             yield _finding(
                 consumer.file,
                 consumer.place,

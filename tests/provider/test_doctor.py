@@ -232,6 +232,29 @@ def test_a_dag_is_to_be_started_by_the_events_that_there_are(
     )
 
 
+@pytest.mark.parametrize(
+    "writer",
+    [
+        "BashOperator(task_id='b', bash_command='true', outlets=[{asset}])",
+        "PythonOperator.partial(task_id='m', outlets={asset}).expand(op_args=[])",
+        "@task(outlets=[{asset}])\ndef write():\n    pass",
+        "with DAG('w', default_args={{'outlets': [{asset}]}}):\n    pass",
+    ],
+)
+@pytest.mark.parametrize("consumer", [("hours", "[hours]"), ("pulled", BY_PARTITIONS.format("pulled"))])
+@pytest.mark.parametrize("beside", [False, True], ids=["in one file", "in a file of its own"])
+def test_an_ordinary_task_may_make_the_events_that_others_do_not(
+    writer: str, consumer: tuple[str, str], beside: bool, tmp_path: Path
+) -> None:
+    asset, schedule = consumer
+    feed = f"{ASSETS}with DAG('batch', schedule={schedule}):\n    pass\n"
+    (tmp_path / "feed.py").write_text(feed + ("" if beside else writer.format(asset=asset)))
+    if beside:
+        (tmp_path / "writer.py").write_text(writer.format(asset=f"Asset('{asset}')"))
+
+    assert examine([tmp_path]).findings == []
+
+
 def test_two_assets_want_two_consumers(tmp_path: Path) -> None:
     (tmp_path / "feed.py").write_text(ASSETS.replace('consumer="d"', 'consumer="c"'))
 
