@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from airflow_provider_arroyo.doctor.files import DagFile
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,6 +20,11 @@ class Finding:
     code: str
     message: str
     hint: str
+
+
+def finding_at(file: DagFile, node: ast.expr | ast.stmt, code: str, message: str, hint: str) -> Finding:
+    """A trap at the line where this begins."""
+    return Finding(str(file.path), node.lineno, code, message, hint)
 
 
 def as_text(findings: Sequence[Finding], files: Sequence[Path]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from airflow_provider_arroyo.doctor.assets import (
@@ -14,7 +13,7 @@ from airflow_provider_arroyo.doctor.assets import (
     producers_of,
 )
 from airflow_provider_arroyo.doctor.files import DagFile
-from airflow_provider_arroyo.doctor.findings import Finding
+from airflow_provider_arroyo.doctor.findings import Finding, finding_at
 
 KEYS = "%Y-%m-%dT%H:%M:%S"
 """How the keys of buckets are written."""
@@ -25,7 +24,7 @@ def dags_without_partitions(files: Sequence[DagFile]) -> Iterator[Finding]:
     producers = producers_of(files)
     for consumer in consumers_of(files):
         if not consumer.is_by_partitions and consumer.asset in producers.keyed - producers.plain - producers.either:
-            yield _finding(
+            yield finding_at(
                 consumer.file,
                 consumer.place,
                 "dag.never_started",
@@ -39,7 +38,7 @@ def partitions_without_keys(files: Sequence[DagFile]) -> Iterator[Finding]:
     producers = producers_of(files)
     for consumer in consumers_of(files):
         if consumer.is_by_partitions and consumer.asset in producers.plain - producers.keyed - producers.either:
-            yield _finding(
+            yield finding_at(
                 consumer.file,
                 consumer.place,
                 "dag.never_started",
@@ -55,7 +54,7 @@ def other_key_formats(files: Sequence[DagFile]) -> Iterator[Finding]:
         if consumer.is_by_partitions and consumer.asset in keyed:
             for node, form in key_formats(consumer.file, consumer.schedule):
                 if form != KEYS:
-                    yield _finding(
+                    yield finding_at(
                         consumer.file,
                         node,
                         "dag.partition_key_format",
@@ -73,7 +72,7 @@ def shared_consumers(files: Sequence[DagFile]) -> Iterator[Finding]:
             if task.kind not in HANDS_ON or name is None or asset is None:
                 continue
             if first.setdefault(name, asset) != asset:
-                yield _finding(
+                yield finding_at(
                     file,
                     task.call.node,
                     "dag.shared_consumer",
@@ -88,7 +87,3 @@ FOLDER_RULES: tuple[Callable[[Sequence[DagFile]], Iterator[Finding]], ...] = (
     other_key_formats,
     shared_consumers,
 )
-
-
-def _finding(file: DagFile, node: ast.expr, code: str, message: str, hint: str) -> Finding:
-    return Finding(str(file.path), node.lineno, code, message, hint)

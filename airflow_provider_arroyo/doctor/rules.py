@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from airflow_provider_arroyo.doctor.files import DagFile, Task
-from airflow_provider_arroyo.doctor.findings import Finding
+from airflow_provider_arroyo.doctor.findings import Finding, finding_at
 from airflow_provider_arroyo.doctor.schedules import read_length, read_schedule, window_lengths
 
 LONG = timedelta(hours=1)
@@ -35,7 +35,7 @@ def naive_instants(file: DagFile) -> Iterator[Finding]:
         for name in INSTANTS:
             node = file.value(task.argument(name))
             if node is not None and _is_naive(node):
-                yield _finding(
+                yield finding_at(
                     file,
                     node,
                     "dag.naive_instant",
@@ -53,7 +53,7 @@ def gates_within_windows(file: DagFile) -> Iterator[Finding]:
         schedule = file.value(task.dag.keywords.get("schedule"))
         if schedule is None or (isinstance(schedule, ast.Constant) and schedule.value is None):
             if task.argument("past") is None:
-                yield _finding(
+                yield finding_at(
                     file,
                     task.call.node,
                     "dag.gate_without_interval",
@@ -64,7 +64,7 @@ def gates_within_windows(file: DagFile) -> Iterator[Finding]:
         ends, script = read_schedule(schedule), scripts.get(file.text(task.argument("pipeline")))
         lengths = [] if ends is None or script is None else [*window_lengths(script[0])]
         for length in sorted({length for length in lengths if ends is not None and ends.cut(length)}):
-            yield _finding(
+            yield finding_at(
                 file,
                 task.call.node,
                 "dag.gate_within_window",
@@ -84,7 +84,7 @@ def long_waits(file: DagFile) -> Iterator[Finding]:
         is_long = is_endless or (limit is not None and limit >= LONG)
         if holds and is_long and not (is_sensor and _is(mode, "reschedule")):
             for_how_long = "for seven days" if is_endless else f"for {limit}"
-            yield _finding(
+            yield finding_at(
                 file,
                 task.call.node,
                 "dag.held_worker",
@@ -102,7 +102,7 @@ def backfills_without_pool(file: DagFile) -> Iterator[Finding]:
         has_schedule = task.dag is not None and not _is(file.value(task.dag.keywords.get("schedule")), None)
         has_schedule = has_schedule and task.dag is not None and "schedule" in task.dag.keywords
         if task.is_mapped or (has_schedule and not _is(runs, 1)):
-            yield _finding(
+            yield finding_at(
                 file,
                 task.call.node,
                 "dag.backfill_without_pool",
@@ -139,7 +139,7 @@ def stops_by_eviction(file: DagFile) -> Iterator[Finding]:
         deferrable = file.value(task.argument("deferrable"))
         waits_on_worker = deferrable is None or _is(deferrable, False)
         if choice in ("stop", "savepoint_and_stop") and waits_on_worker:
-            yield _finding(
+            yield finding_at(
                 file,
                 task.call.node,
                 "dag.stopped_by_eviction",
@@ -155,9 +155,9 @@ def returning_triggers(file: DagFile) -> Iterator[Finding]:
             continue
         for run in node.body:
             if isinstance(run, ast.AsyncFunctionDef) and run.name == "run" and not _goes_on(run):
-                yield Finding(
-                    str(file.path),
-                    run.lineno,
+                yield finding_at(
+                    file,
+                    run,
                     "dag.returning_trigger",
                     f"run of {node.name} comes to an end, and Airflow begins it again every two seconds",
                     "Let it loop for ever (while True), with a pause after a failure.",
@@ -173,10 +173,6 @@ RULES: tuple[Callable[[DagFile], Iterator[Finding]], ...] = (
     stops_by_eviction,
     returning_triggers,
 )
-
-
-def _finding(file: DagFile, node: ast.expr, code: str, message: str, hint: str) -> Finding:
-    return Finding(str(file.path), node.lineno, code, message, hint)
 
 
 def _is_naive(node: ast.expr) -> bool:
