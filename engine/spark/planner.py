@@ -218,6 +218,7 @@ class Planner:
             marks=marks,
             watermark=other.watermark if stands_there else start.watermark,
             moved={name: max(1, self.spec.tasks // len(moved)) for name in moved},
+            dropped=start.dropped + _count_dropped(self._notes_of(start, start.positions)),
             planned=int(self.clock().timestamp() * 1_000_000),
             sequence=start.sequence + 1,
             waiting=None,

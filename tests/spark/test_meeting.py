@@ -95,6 +95,17 @@ def test_an_original_that_stays_where_it_is_forgets_nothing_of_what_its_last_row
     assert plan.next(stays) is stays
 
 
+def test_rows_that_were_dropped_on_the_way_there_stay_counted(tmp_path: Path) -> None:
+    plan = planner(Counted({"a": 90}), tmp_path, at({"a": 30}, 500))
+
+    read = plan.next(replace(at({"a": 28}, 400), dropped=2))
+    note(tmp_path, "a", 30, None, dropped=3)
+    closed = plan.next(read)
+
+    assert (read.dropped, closed.dropped) == (2, 5)
+    assert plan.next(closed).dropped == 5
+
+
 def test_a_restart_says_once_more_where_it_is_and_reads_nothing(tmp_path: Path) -> None:
     there = at({"a": 30}, 500)
     plan = planner(Counted({"a": 90}), tmp_path, there)
