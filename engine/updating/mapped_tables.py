@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,11 +19,12 @@ def mapped(table: pa.Table, folder: Path) -> pa.Table | None:
     try:
         if shutil.disk_usage(folder).free - table.nbytes < LEAST_FREE:
             return None
-        with tempfile.NamedTemporaryFile(dir=folder, prefix="chunk-") as file:
+        with tempfile.TemporaryFile(dir=folder) as file:  # without a name from the start, where the system can do that
             with pa.ipc.new_stream(file, table.schema) as writer:
                 writer.write_table(table)
             file.flush()
-            with pa.ipc.open_stream(pa.memory_map(file.name)) as reader:
-                return reader.read_all()
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        with pa.ipc.open_stream(pa.py_buffer(pages)) as reader:
+            return reader.read_all()
     except OSError:  # a full disk: it is read from Spark, as before
         return None

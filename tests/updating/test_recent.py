@@ -93,3 +93,18 @@ def test_a_full_disk_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     loads = Loads(RecentChunks(0, tmp_path / "nowhere"))
     assert [loads.get(number) for number in (1, 1)] == [1, 1]
     assert loads.loaded == [1, 1]
+
+
+def test_nothing_is_left_of_a_process_that_is_killed_while_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[Path] = []
+
+    def begin(*arguments: object) -> pa.ipc.RecordBatchStreamWriter:
+        names.extend(tmp_path.iterdir())
+        return new_stream(*arguments)
+
+    new_stream = pa.ipc.new_stream
+    monkeypatch.setattr(pa.ipc, "new_stream", begin)
+    assert mapped_tables.mapped(table(1), tmp_path) == table(1)
+    assert names == []
