@@ -81,7 +81,7 @@ FIXED: Mapping[str, str] = {
 def driver_conf(
     *, app_name: str, master: str, parallelism: int, scratch: Path, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """All settings of one driver; `extra` wins over ours."""
+    """All settings of one driver; `extra` wins over ours, and what it names as extensions or jars comes beside ours."""
     return {
         **FIXED,
         "spark.app.name": app_name,

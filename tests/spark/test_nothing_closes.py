@@ -71,8 +71,31 @@ def test_windows_are_looked_for_when_one_may_have_ended(
 def test_sessions_end_whenever_they_like(spark: SparkSession, tmp_path: Path) -> None:
     sql = SQL.format(ticks=TICKS, path=tmp_path / "rows.json", window="session(INTERVAL '5 seconds')")
     spec = RunSpec("sessions", sql, tmp_path / "state", max_epoch_rows=4)
-    assert run_in(spark, spec, Control(), lambda _: None) == "finished"
+    onlooker = Onlooker(spark)
+    assert run_in(spark, spec, onlooker, onlooker.note) == "finished"
     assert [row["n"] for row in read_rows(tmp_path / "rows.json")] == [TICKS]
+    assert set(onlooker.ways) == {"look"}
+
+
+def test_windows_of_several_grids_and_windows_of_windows_all_end(spark: SparkSession, tmp_path: Path) -> None:
+    tumbled, hopped = tmp_path / "tumbled.json", tmp_path / "hopped.json"
+    sql = f"""{SQL.format(ticks=TICKS, path=tumbled, window="tumble(INTERVAL '15 seconds')").rpartition("INSERT")[0]}
+    CREATE TABLE second WITH (connector = 'single_file', path = '{hopped}', format = 'json', type = 'sink');
+    INSERT INTO file SELECT w.start AS start, max(n) AS n FROM (
+        SELECT counter % 3 AS k, tumble(INTERVAL '15 seconds') AS w, count(*) AS n FROM ticks GROUP BY 1, 2
+    ) GROUP BY w;
+    INSERT INTO second SELECT w.start AS start, n FROM (
+        SELECT hop(INTERVAL '8 seconds', INTERVAL '20 seconds') AS w, count(*) AS n FROM ticks GROUP BY w
+    );
+    """
+    spec = RunSpec("grids", sql, tmp_path / "state", max_epoch_rows=4)
+    onlooker = Onlooker(spark)
+    assert run_in(spark, spec, onlooker, onlooker.note) == "finished"
+
+    assert {_second(row["start"]): row["n"] for row in read_rows(tumbled)} == dict.fromkeys(range(0, TICKS, 15), 5)
+    hops = {start: sum(start <= tick < start + 20 for tick in range(TICKS)) for start in range(-24, TICKS, 8)}
+    assert {_second(row["start"]): row["n"] for row in read_rows(hopped)} == {at: n for at, n in hops.items() if n}
+    assert "put" in onlooker.ways
 
 
 def _second(time: object) -> int:
