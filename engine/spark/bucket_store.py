@@ -60,6 +60,17 @@ class BucketStore:
         """Keep what is new of each bucket."""
         self._ask([request for label, write in writes.items() for request in self._requests(label, write)])
 
+    def set_timers(self, timers: Mapping[int, tuple[int | None, int | None]]) -> None:
+        """Of each bucket take out the timer that it had, and set the one that it is to have, in milliseconds."""
+        requests: list[bytes] = []
+        for label, (before, after) in timers.items():
+            requests.append(self._choice(label))
+            if before is not None:
+                requests.append(_of_timers({"delete": {"expiryTimestampMs": before}}))
+            if after is not None:
+                requests.append(_of_timers({"register": {"expiryTimestampMs": after}}))
+        self._ask(requests)
+
     def _requests(self, label: int, write: BucketWrite) -> Iterator[bytes]:
         yield self._choice(label)
         for chunk, (_, content) in write.new_chunks.items():
@@ -103,6 +114,10 @@ def _of_head(call: Mapping[str, Any]) -> bytes:
 
 def _of_chunks(call: Mapping[str, Any]) -> bytes:
     return _message({"stateVariableRequest": {"mapStateCall": {"stateName": "chunks", **call}}})
+
+
+def _of_timers(call: Mapping[str, Any]) -> bytes:
+    return _message({"statefulProcessorCall": {"timerStateCall": call}})
 
 
 def _message(request: Mapping[str, Any]) -> bytes:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from engine.updating.head import LargeChunk, StoredBucket
 
 PACKED = "bucket int, payload binary"
+_NO_TIMERS = "None"
 LABELS = (
     22362, 14516, 2769, 23448, 10632, 3429, 10128, 4288, 2478, 9968, 13154, 10200, 11261, 5168, 24584, 4532,
     36311, 5904, 7980, 3289, 7231, 29594, 8141, 3473, 77571, 32254, 52694, 38566, 26776, 32186, 40463, 10805,
@@ -72,21 +73,19 @@ def run_in_buckets(
     """The rows, with the columns of `schema`, that the steps of all buckets send out. Each input comes with how it is
     packed. In the epoch that they are `asked_in` all buckets take a step, by a payload that is empty."""
     packed = reduce(DataFrame.union, [map_in_arrow(rows, packer(packing, asked_in), PACKED) for rows, packing in parts])
-    return map_in_arrow(_stepped(packed, BucketProcessor(operator)), unpack, schema)
+    return map_in_arrow(stepped(packed, StepsTogether(BucketProcessor(operator))), unpack, schema)
 
 
-def _stepped(packed: DataFrame, processor: BucketProcessor) -> DataFrame:
+def stepped(packed: DataFrame, together: StepsTogether, time_mode: str = _NO_TIMERS) -> DataFrame:
     """As `transformWithState`, which would take each bucket's step on its own, and import pandas for nothing."""
     out = StructType().add("payload", BinaryType())
     steps = UserDefinedFunction(
-        _StepsTogether(processor).transformWithStateUDF,
-        out,
-        evalType=PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF,
+        together.transformWithStateUDF, out, evalType=PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF
     )
     spark, grouped = packed.sparkSession, packed.groupBy("bucket")
     schema = spark._jsparkSession.parseDataType(out.json())  # noqa: SLF001 - Spark has no other way
     columns = steps(*(packed[name] for name in packed.columns))._jc  # noqa: SLF001 - see above
-    frame = grouped._jgd.transformWithStateInPySpark(columns, schema, "append", "None", None, "")  # noqa: SLF001
+    frame = grouped._jgd.transformWithStateInPySpark(columns, schema, "append", time_mode, None, "")  # noqa: SLF001
     return DataFrame(frame, spark)
 
 
@@ -182,7 +181,7 @@ class BucketProcessor(StatefulProcessor):
     operator, only to hear what it keeps, and what the operator imports would take most of that process's time.
     """
 
-    def __init__(self, operator: Bucketed) -> None:
+    def __init__(self, operator: Packing) -> None:
         self._packed: bytes = cloudpickle.dumps(operator)  # type: ignore[no-untyped-call]  # no types there
         self._gathered: dict[int, list[bytes]] = {}
 
@@ -213,12 +212,19 @@ class BucketProcessor(StatefulProcessor):
         group: dict[int, StoredBucket] = {}
         held = 0
         for label, head in zip(gathered, self._store.heads(list(gathered)) if gathered else (), strict=True):
-            group[label] = stored = read_bucket(self._store, label, head)
+            group[label] = stored = _read_bucket(self._store, label, head)
             held += sum(table.nbytes for table in stored.large.values())
             if held > _BYTES_AT_ONCE:
                 yield from self._step(group, gathered)
                 group, held = {}, 0
         yield from self._step(group, gathered)
+
+    def steps_of(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
+        """One epoch of some buckets, by their numbers."""
+        return self._operator.steps(states, payloads)
+
+    def kept(self, before: Mapping[int, BucketState], after: Mapping[int, BucketState]) -> None:
+        """Hear what was kept of some buckets, by their labels, and is now."""
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -230,13 +236,15 @@ class BucketProcessor(StatefulProcessor):
             return
         numbers = {label: LABELS.index(label) for label in group}
         states = {numbers[label]: stored.state for label, stored in group.items()}
-        result = self._operator.steps(states, {numbers[label]: gathered[label] for label in group})
-        write_buckets(self._store, group, {label: result.states[number] for label, number in numbers.items()})
+        result = self.steps_of(states, {numbers[label]: gathered[label] for label in group})
+        after = {label: result.states[number] for label, number in numbers.items()}
+        _write_buckets(self._store, group, after)
+        self.kept({label: stored.state for label, stored in group.items()}, after)
         if result.out.num_rows:
             yield Row(payload=to_bytes([result.out]))
 
 
-def read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None) -> StoredBucket:
+def _read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None) -> StoredBucket:
     """What is kept of a bucket, by its head."""
     from engine.updating.head import StoredBucket, read_head  # noqa: PLC0415 - only tasks need it
     from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
@@ -247,7 +255,7 @@ def read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None) 
     return StoredBucket() if head is None else read_head(*head, load)
 
 
-def write_buckets(store: BucketStore, before: Mapping[int, StoredBucket], after: Mapping[int, BucketState]) -> None:
+def _write_buckets(store: BucketStore, before: Mapping[int, StoredBucket], after: Mapping[int, BucketState]) -> None:
     """Keep what has changed of some buckets, by their labels."""
     from engine.updating.head import write_head  # noqa: PLC0415 - only tasks need it
     from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
@@ -264,11 +272,11 @@ def write_buckets(store: BucketStore, before: Mapping[int, StoredBucket], after:
             recent_chunks().forget(chunk.digest)
 
 
-class _StepsTogether(TransformWithStateInPandasUdfUtils):
+class StepsTogether(TransformWithStateInPandasUdfUtils):
     """Lets a processor gather the rows of a task and take all steps in the end, where Spark has room for timers."""
 
-    def __init__(self, processor: BucketProcessor) -> None:
-        super().__init__(processor, "None")
+    def __init__(self, processor: BucketProcessor, time_mode: str = _NO_TIMERS) -> None:
+        super().__init__(processor, time_mode)
         self._processor = processor
 
     def _handle_data_rows(

@@ -12,61 +12,46 @@ Timers are of the state, and are committed, restored and laid out for other task
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row
-from pyspark.sql.streaming.stateful_processor import (
-    ExpiredTimerInfo,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-)
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor_api_client import ExpiredTimerIterator, StatefulProcessorApiClient
 from pyspark.sql.types import StructType
 
-from engine.spark.bucket_store import BucketStore
-from engine.spark.buckets import (
-    PACKED,
-    Packing,
-    hold_open,
-    packer,
-    read_bucket,
-    recent_chunks,
-    unpack,
-    write_buckets,
-)
+from engine.spark.buckets import PACKED, BucketProcessor, Packing, StepsTogether, packer, stepped, unpack
 from engine.spark.map_in_arrow import map_in_arrow
 
 if TYPE_CHECKING:
-    from engine.updating.bucket_state import BucketState, StepResult
+    from engine.updating.bucket_state import BucketState, StepsResult
 
+_EVENT_TIME = "EventTime"
 _MICROS = 1000
 
 
 class Watermarked(Packing, Protocol):
     """An operator whose buckets send out rows when the watermark moves: in `newest` their state says when."""
 
-    def step(self, state: BucketState, payloads: Sequence[bytes], watermark: int) -> StepResult:
-        """One epoch of one bucket, by the watermark in microseconds."""
+    def steps(
+        self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]], watermark: int
+    ) -> StepsResult:
+        """One epoch of some buckets, by their numbers and the watermark in microseconds."""
 
 
 def run_by_watermark(rows: DataFrame, operator: Watermarked, schema: StructType) -> DataFrame:
     """The rows, with the columns of `schema`, that the steps of all buckets send out."""
     packed = map_in_arrow(rows, packer(operator), PACKED)
-    stepped = packed.groupBy("bucket").transformWithState(
-        WatermarkedProcessor(operator), outputStructType="payload binary", outputMode="append", timeMode="EventTime"
-    )
-    return map_in_arrow(stepped, unpack, schema)
+    steps = _StepsByWatermark(WatermarkedProcessor(operator), _EVENT_TIME)
+    return map_in_arrow(stepped(packed, steps, _EVENT_TIME), unpack, schema)
 
 
-class WatermarkedProcessor(StatefulProcessor):
-    """Has a bucket step when there are rows for it, and when its timer is over. Rows come first, and take what is over
-    with them. It keeps what `BucketProcessor` keeps."""
+class WatermarkedProcessor(BucketProcessor):
+    """Has a bucket step when there are rows for it, and when its timer is over."""
 
     def __init__(self, operator: Watermarked) -> None:
-        self._packed: bytes = cloudpickle.dumps(operator)  # type: ignore[no-untyped-call]  # no types there
+        super().__init__(operator)
 
     @cached_property
     def _watermarked(self) -> Watermarked:
@@ -75,46 +60,37 @@ class WatermarkedProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
-        self._store = BucketStore(handle)
-        recent_chunks().begin_round()
-        hold_open(handle)
-        self._handle = handle
+        super().init(handle)
+        self._client = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
 
-    def handleInputRows(self, key: tuple[int], rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
-        """One step of one bucket."""
-        yield from self._step(key[0], [row.payload for row in rows], timerValues, None)
+    def steps_of(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
+        """One epoch of some buckets, by the watermark that Spark has told."""
+        _, watermark = self._client.get_timestamps(_EVENT_TIME)
+        return self._watermarked.steps(states, payloads, watermark * _MICROS)
 
-    def handleExpiredTimer(  # noqa: N802 - Spark's name
-        self,
-        key: tuple[int],
-        timerValues: TimerValues,  # noqa: N803 - Spark's name
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803 - Spark's name
-    ) -> Iterator[Row]:
-        """One step of a bucket without rows."""
-        yield from self._step(key[0], [], timerValues, expiredTimerInfo.getExpiryTimeInMs())
+    def kept(self, before: Mapping[int, BucketState], after: Mapping[int, BucketState]) -> None:
+        """Set the timers: a bucket has one at most."""
+        timers = {label: (_timer_of(state.newest), _timer_of(after[label].newest)) for label, state in before.items()}
+        self._store.set_timers({label: (old, new) for label, (old, new) in timers.items() if old != new})
 
-    def _step(self, label: int, payloads: Sequence[bytes], times: TimerValues, expired: int | None) -> Iterator[Row]:
-        from engine.updating.serialization import to_bytes  # noqa: PLC0415 - only tasks need it
+    def wake(self, labels: Iterable[int]) -> None:
+        """Have these buckets step, too, whether there are rows for them or not."""
+        for label in labels:
+            self._gathered.setdefault(label, [])
 
-        (head,) = self._store.heads([label])
-        stored = read_bucket(self._store, label, head)
-        result = self._watermarked.step(stored.state, payloads, times.getCurrentWatermarkInMs() * _MICROS)
-        write_buckets(self._store, {label: stored}, {label: result.state})
-        self._set_timer(_timer_of(stored.state.newest), _timer_of(result.state.newest), expired)
-        if result.out.num_rows:
-            yield Row(payload=to_bytes([result.out]))
 
-    def close(self) -> None:
-        """There is nothing to close."""
+class _StepsByWatermark(StepsTogether):
+    """Wakes the buckets whose timers are over: one that has taken its step before, for there were many rows, has none
+    that is."""
 
-    def _set_timer(self, before: int | None, after: int | None, expired: int | None) -> None:
-        """One timer at most; Spark takes one out itself that is over."""
-        if after == before:
-            return
-        if before is not None and before != expired:
-            self._handle.deleteTimer(before)
-        if after is not None:
-            self._handle.registerTimer(after)
+    def __init__(self, processor: WatermarkedProcessor, time_mode: str) -> None:
+        super().__init__(processor, time_mode)
+        self._woken = processor
+
+    def _handle_expired_timers(self, stateful_processor_api_client: StatefulProcessorApiClient) -> Iterator[Row]:
+        _, watermark = stateful_processor_api_client.get_timestamps(_EVENT_TIME)
+        self._woken.wake(key[0] for key, _ in ExpiredTimerIterator(stateful_processor_api_client, watermark))
+        yield from super()._handle_expired_timers(stateful_processor_api_client)
 
 
 def _timer_of(end: int) -> int | None:

@@ -12,7 +12,7 @@ The outcome is that of each bucket on its own. See `chunks` for what is kept of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -63,25 +63,40 @@ def add_together(kept: Mapping[int, Chunks], changed: pa.Table) -> dict[int, Chu
     stacks = {bucket: [*chunks.tables] for bucket, chunks in kept.items()}
     for bucket, rows in divided(changed, keys[0]).items():
         stacks[bucket].append(rows)
+
+    def merge(tables: Sequence[pa.Table], covering: Collection[int]) -> pa.Table:
+        merged = newest(tables, keys, drop=False)
+        stays = longs(merged[WEIGHT]) != 0
+        if stays.all():
+            return merged
+        # only in the oldest chunk does a weight of zero have nothing more to say
+        stays |= np.isin(bucket_of(longs(merged[keys[0]])), list(covering))
+        return merged.filter(pa.array(stays)).combine_chunks()
+
+    merge_due(stacks, keys[0], merge)
+    return {bucket: Chunks(keys, tuple(tables)) for bucket, tables in stacks.items()}
+
+
+Merge = Callable[[Sequence[pa.Table], Collection[int]], pa.Table]
+"""One chunk of several, the newer ones of a bucket first, in the order of the keys; with the buckets that have older
+chunks still."""
+
+
+def merge_due(stacks: Mapping[int, list[pa.Table]], key: str, merge: Merge) -> None:
+    """Merge the newest chunks of each bucket for as long as they are of like size."""
     due = _due(stacks, stacks)
     while due:
-        older_stay = {bucket: len(stacks[bucket]) > 2 for bucket in due}
         pairs = {bucket: (stacks[bucket].pop(), stacks[bucket].pop()) for bucket in due}
+        covering = {bucket for bucket in due if stacks[bucket]}
         few = [bucket for bucket, pair in pairs.items() if sum(table.num_rows for table in pair) <= _FEW_ROWS]
-        # only in the oldest chunk does a weight of zero have nothing more to say
         for bucket in set(due).difference(few):
-            stacks[bucket].append(newest(pairs[bucket], keys, drop=not older_stay[bucket]))
+            stacks[bucket].append(merge(pairs[bucket], covering))
         if few:
-            merged = newest([table for bucket in few for table in pairs[bucket]], keys, drop=False)
-            stays = longs(merged[WEIGHT]) != 0
-            if not stays.all():
-                stays |= np.isin(bucket_of(longs(merged[keys[0]])), [bucket for bucket in few if older_stay[bucket]])
-                merged = merged.filter(pa.array(stays)).combine_chunks()
-            parts = divided(merged, keys[0])
+            merged = merge([table for bucket in few for table in pairs[bucket]], covering)
+            parts = divided(merged, key)
             for bucket in few:
                 stacks[bucket].append(parts.get(bucket, merged.slice(0, 0)))
         due = _due(stacks, due)
-    return {bucket: Chunks(keys, tuple(tables)) for bucket, tables in stacks.items()}
 
 
 def _due(stacks: Mapping[int, Sequence[pa.Table]], buckets: Iterable[int]) -> list[int]:

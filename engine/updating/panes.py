@@ -9,7 +9,8 @@
 
 A row may come late for some of its windows and not for others. Then its pane is kept a second time, with a cut: it is
 in no window that ends by that. Nothing is looked up when rows come: what an epoch brings is a chunk more, and chunks of
-like size are added up. See docs/decisions/windows-can-be-kept-by-pane.md.
+like size are added up, so that a row is added up a logarithmic number of times. See
+docs/decisions/windows-can-be-kept-by-pane.md.
 """
 
 from __future__ import annotations
@@ -24,17 +25,16 @@ from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
 from engine.schema import arrow_schema, to_arrow
 from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged
 from engine.updating.arrow_tables import whole
-from engine.updating.bucket_state import NEVER, BucketState, StepResult
+from engine.updating.bucket_state import NEVER, BucketState, StepsResult
 from engine.updating.chunks import Chunks
+from engine.updating.chunks_together import divided, merge_due
 from engine.updating.groups import Groups, Longs, group_rows, longs, ranges, valid
 from engine.updating.pane_spec import PaneSpec
-from engine.updating.serialization import deal, from_bytes, to_bytes
+from engine.updating.serialization import deal, from_each, to_bytes
 from engine.updating.state_columns import CUT, PANE
 
 TABLE = "panes"
 _KEYS = (ROW_ID, PANE, CUT)
-_GROWTH = 2
-"""Each chunk is at least so many times as large as the next: a row is added up a logarithmic number of times."""
 
 
 def summed(spec: PaneSpec, rows: pa.Table) -> pa.Table:
@@ -77,41 +77,76 @@ def _first_start(spec: PaneSpec, after: Longs) -> Longs:
     return starts
 
 
-def step(spec: PaneSpec, state: BucketState, parts: Sequence[pa.Table], watermark: int) -> StepResult:
-    """One epoch of one bucket, from what tasks summed up: what is kept then, and the rows of the windows that are over
-    by the watermark. Of the state `swept` is up to where windows are closed, `newest` when the next one is over."""
-    state = in_form(spec, state)
-    tables = _added(spec, list(state.tables[TABLE].tables) if TABLE in state.tables else [], parts)
-    closed = max(state.swept, watermark)
-    leaving, staying, next_end = [], [], END_OF_ALL
-    for table in tables:
-        panes = longs(table[PANE])
-        given_out = np.maximum(panes, np.maximum(longs(table[CUT]), state.swept))
-        is_over = _first_start(spec, given_out) + spec.width <= closed
-        if is_over.any():
-            leaving.append(table.filter(pa.array(is_over)))
-        is_open = panes // spec.slide * spec.slide + spec.width > closed
-        if is_open.any():
-            staying.append(table if is_open.all() else table.filter(pa.array(is_open)).combine_chunks())
-            ends = _first_start(spec, np.maximum(given_out[is_open], closed)) + spec.width
-            next_end = min(next_end, int(ends.min()))
-    out = _windows(spec, pa.concat_tables(leaving), state.swept, closed) if leaving else _nothing(spec)
-    kept = replace(state, tables={TABLE: Chunks(_KEYS, tuple(staying))}, newest=next_end, swept=closed)
-    return StepResult(kept, out)
+def steps(spec: PaneSpec, states: Mapping[int, BucketState], parts: Sequence[pa.Table], watermark: int) -> StepsResult:
+    """One epoch of some buckets, from what tasks summed up: what is kept then, and the rows of the windows that are
+    over by the watermark. Of a state `swept` is up to where windows are closed, `newest` when the next one is over."""
+    states = {bucket: in_form(spec, state) for bucket, state in states.items()}
+    tables = {
+        bucket: list(state.tables[TABLE].tables) if TABLE in state.tables else [] for bucket, state in states.items()
+    }
+    next_ends = {bucket: states[bucket].newest if kept else END_OF_ALL for bucket, kept in tables.items()}
+    if parts:
+        for bucket, rows in divided(_merged(spec, parts), ROW_ID).items():
+            tables[bucket].append(rows)
+            end = _next_end(spec, longs(rows[PANE]), longs(rows[CUT]), states[bucket].swept)
+            next_ends[bucket] = min(next_ends[bucket], end)
+    merge_due(tables, ROW_ID, lambda chunks, _: _merged(spec, chunks))
+    closings: list[_Closing] = []
+    after: dict[int, BucketState] = {}
+    for bucket, state in states.items():
+        closed, kept, next_end = max(state.swept, watermark), tables[bucket], next_ends[bucket]
+        if next_end <= closed:
+            closing = _close(spec, kept, state.swept, closed)
+            closings.append(closing)
+            kept, next_end = closing.staying, closing.next_end
+        after[bucket] = replace(state, tables={TABLE: Chunks(_KEYS, tuple(kept))}, newest=next_end, swept=closed)
+    return StepsResult(after, _rows_of(spec, closings))
 
 
 END_OF_ALL = 1 << 62
 """After every instant: when a bucket that keeps nothing has to step again."""
 
 
-def _added(spec: PaneSpec, tables: list[pa.Table], parts: Sequence[pa.Table]) -> list[pa.Table]:
-    """The chunks that are kept with what has come, chunks of like size added up."""
-    if parts:
-        tables.append(parts[0].combine_chunks() if len(parts) == 1 else _merged(spec, parts))
-    while len(tables) > 1 and tables[-2].num_rows < _GROWTH * tables[-1].num_rows:
-        newer, older = tables.pop(), tables.pop()
-        tables.append(_merged(spec, [older, newer]))
-    return tables
+@dataclass(frozen=True, slots=True)
+class _Closing:
+    """A bucket of which windows are over: the panes of these, since when and by when they are, what stays, and when
+    the next one is over."""
+
+    leaving: Sequence[pa.Table]
+    before: int
+    closed: int
+    staying: list[pa.Table]
+    next_end: int
+
+
+def _close(spec: PaneSpec, tables: Sequence[pa.Table], before: int, closed: int) -> _Closing:
+    leaving, staying, next_end = [], [], END_OF_ALL
+    for table in tables:
+        panes, cuts = longs(table[PANE]), longs(table[CUT])
+        is_over = _first_start(spec, np.maximum(panes, np.maximum(cuts, before))) + spec.width <= closed
+        if is_over.any():
+            leaving.append(table.filter(pa.array(is_over)))
+        is_open = panes // spec.slide * spec.slide + spec.width > closed
+        if is_open.any():
+            staying.append(table if is_open.all() else table.filter(pa.array(is_open)).combine_chunks())
+            next_end = min(next_end, _next_end(spec, panes[is_open], cuts[is_open], closed))
+    return _Closing(leaving, before, closed, staying, next_end)
+
+
+def _next_end(spec: PaneSpec, panes: Longs, cuts: Longs, closed: int) -> int:
+    """When the first window of some panes is over that was not by `closed`."""
+    return int((_first_start(spec, np.maximum(panes, np.maximum(cuts, closed))) + spec.width).min())
+
+
+def _rows_of(spec: PaneSpec, closings: Sequence[_Closing]) -> pa.Table:
+    """The rows of all windows that are over."""
+    leaving = [table for closing in closings for table in closing.leaving]
+    if not leaving:
+        return _nothing(spec)
+    counts = [sum(table.num_rows for table in closing.leaving) for closing in closings]
+    before = np.repeat([closing.before for closing in closings], counts)
+    closed = np.repeat([closing.closed for closing in closings], counts)
+    return _windows(spec, pa.concat_tables(leaving), before, closed)
 
 
 def _merged(spec: PaneSpec, tables: Sequence[pa.Table]) -> pa.Table:
@@ -124,8 +159,8 @@ def _merged(spec: PaneSpec, tables: Sequence[pa.Table]) -> pa.Table:
     return pa.table(_added_up(spec, rows, keys, groups))
 
 
-def _windows(spec: PaneSpec, rows: pa.Table, before: int, closed: int) -> pa.Table:
-    """The rows of the windows that end after `before`, and by `closed`."""
+def _windows(spec: PaneSpec, rows: pa.Table, before: Longs | int, closed: Longs | int) -> pa.Table:
+    """The rows of the windows that end after `before`, and by `closed`, which are those of each row or of all."""
     rows = rows.combine_chunks()
     panes = longs(rows[PANE])
     first = _first_start(spec, np.maximum(panes, np.maximum(longs(rows[CUT]), before))) // spec.slide
@@ -236,6 +271,9 @@ class PaneOperator:
         for bucket, parts in deal({TABLE: table}, {TABLE: longs(table[ROW_ID])}):
             yield bucket, to_bytes(parts)
 
-    def step(self, state: BucketState, payloads: Sequence[bytes], watermark: int) -> StepResult:
-        """One epoch of one bucket."""
-        return step(self.spec, state, [table for payload in payloads for table in from_bytes(payload)], watermark)
+    def steps(
+        self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]], watermark: int
+    ) -> StepsResult:
+        """One epoch of some buckets; some may step without rows."""
+        parts = from_each([payload for of_bucket in payloads.values() for payload in of_bucket])
+        return steps(self.spec, states, parts, watermark)
