@@ -7,8 +7,8 @@ need not do it again.
     each of them                         server: forks, says which process that is; we: it may go on
     the control plane ends               the server ends; drivers live on, and are known by pid and mark as all others
 
-See `engine/driver/forks.py` for the other side. A server that does not answer is ended, and drivers are started as
-usual.
+See `engine/driver/forks.py` for the other side. A server that does not answer is ended, since it might answer the next
+question with what it says too late. Drivers that cannot be forked are started as usual.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ ROOM_FOR_MARK = 200
 """A fork writes its mark over that of the server, where the kernel shows the environment that a process began with."""
 _PATIENCE = 30.0
 """For the first fork the server has to import, on a machine with much other work."""
+_PATIENCE_ONCE_UP = 10.0
+"""It has nothing else to do then, and whoever asks looks after all pipelines."""
 _REST = 600.0
 """Seconds before the next try after a server has failed."""
 
@@ -87,6 +89,16 @@ class ForkServer:
         self.process.wait()
 
     def _ask(self, question: Mapping[str, object]) -> Mapping[str, object]:
+        """The answer; where none comes, the server is ended."""
+        try:
+            answer = self._answer(question)
+        except (OSError, ValueError):
+            self.end()
+            raise
+        self.connection.settimeout(_PATIENCE_ONCE_UP)
+        return answer
+
+    def _answer(self, question: Mapping[str, object]) -> Mapping[str, object]:
         self._say(question)
         while b"\n" not in self._rest:
             if not (block := self.connection.recv(65536)):
@@ -123,6 +135,7 @@ class ForkedDrivers:
             return None
         try:
             if self._server is None or self._server.process.poll() is not None:
+                self.close()
                 self._server = self._start()
             return self._server.fork(assignment, log, environment)
         except (OSError, ValueError) as error:

@@ -165,3 +165,42 @@ def test_a_mark_that_has_no_room_is_never_cut_off(tmp_path: Path) -> None:
 
     assert forks.fork(tmp_path / "a", tmp_path / "b", {processes.MARK: "j" * 201}) is None
     assert not (tmp_path / "forks.log").exists()
+
+
+@pytest.mark.parametrize("question", ["ending", "fork"])
+def test_what_a_server_says_too_late_answers_no_other_question(
+    forks: ForkedDrivers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """Else a run would be driven by the fork that was asked for another one."""
+    orders = forked(forks, tmp_path, "orders", waits=True)
+    server = orders.server
+    server.connection.settimeout(0.05)
+    server.process.send_signal(signal.SIGSTOP)
+
+    if question == "ending":
+        assert orders.poll() is None
+    else:
+        with pytest.raises(TimeoutError):
+            server.fork(tmp_path / "orders.json", tmp_path / "orders.log", os.environ)
+    server.process.send_signal(signal.SIGCONT)
+    clicks = forked(forks, tmp_path, "clicks", code=5)
+
+    until(lambda: processes.born(clicks.pid) is None)
+    assert clicks.poll() == 5
+    assert (tmp_path / "clicks.log").read_text().startswith("driven")
+    assert server.connection.fileno() == -1
+    processes.kill_group(orders.pid)
+
+
+def test_the_line_to_a_server_that_was_killed_is_closed(forks: ForkedDrivers, tmp_path: Path) -> None:
+    orders = forked(forks, tmp_path, "orders")
+    until(lambda: processes.born(orders.pid) is None)
+    orders.server.process.kill()
+    orders.server.process.wait()
+
+    clicks = forked(forks, tmp_path, "clicks")
+
+    assert clicks.server is not orders.server
+    assert orders.server.connection.fileno() == -1
+    assert orders.poll() is None
+    until(lambda: clicks.poll() == 0)
