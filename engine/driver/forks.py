@@ -53,8 +53,7 @@ class ForkOrder(BaseModel):
     environment: dict[str, str] = Field(repr=False)
 
     def become(self, write_mark: Callable[[str], None]) -> None:
-        """Be that driver's process."""
-        os.setsid()
+        """Be that driver's process; it leads a session already."""
         write_mark(self.environment.get(processes.MARK, ""))
         os.environ.clear()
         os.environ.update(self.environment)
@@ -101,6 +100,7 @@ class Forks:
             self._waiting[child] = tell
             self.line.say({"pid": child})
             return None
+        os.setsid()  # from now on it can be ended as any driver, even while the server is stopped
         self.line.close()
         for descriptor in (tell, *self._waiting.values()):
             os.close(descriptor)

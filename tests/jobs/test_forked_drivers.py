@@ -204,3 +204,18 @@ def test_the_line_to_a_server_that_was_killed_is_closed(forks: ForkedDrivers, tm
     assert orders.server.connection.fileno() == -1
     assert orders.poll() is None
     until(lambda: clicks.poll() == 0)
+
+
+def test_a_fork_that_waits_behind_a_server_that_is_stopped_can_be_ended(forks: ForkedDrivers, tmp_path: Path) -> None:
+    """It has no mark of its own yet, by which it could be found."""
+    server = forks._server = forks._start()
+    order = {"assignment": str(tmp_path / "orders.json"), "log": str(tmp_path / "orders.log"), "environment": {}}
+    pid = server._ask(order)["pid"]
+    assert isinstance(pid, int)
+    server.process.send_signal(signal.SIGSTOP)
+    server._say({"go": pid})
+
+    until(lambda: os.getpgid(pid) == pid)
+    processes.kill_group(pid)
+
+    until(lambda: processes.born(pid) is None)
