@@ -39,12 +39,13 @@ from engine.errors import (
     PlaceError,
     RequestError,
 )
-from engine.jobs import ids, processes
+from engine.jobs import ids
 from engine.jobs.desired import is_settled
 from engine.jobs.fault_points import TransferPoint
 from engine.jobs.spec import Pipeline, PlannedQuery, StopRequest, Version
 from engine.jobs.states import State
 from engine.jobs.status import Status
+from engine.jobs.unleft_java import is_at_work
 from engine.store import deletions as stored_deletions
 from engine.store import jobs, moves, pipeline_secrets, pipelines, targets, versions
 from engine.store.moves import Move, MoveStep
@@ -158,7 +159,7 @@ def give_up(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> No
         request.check(record.pipeline)
         if move.step not in ("arrived", "started"):
             raise _no_arrival(record.pipeline.name)
-        if not record.status.state.is_terminal or processes.is_locked(context.directory.driver_lock(pipeline)):
+        if not record.status.state.is_terminal or is_at_work(context.directory.driver_lock(pipeline)):
             raise PipelineBusyError(f"pipeline {record.pipeline.name!r} is up here", hint="stop it first")
         if _has_gone_on(context, move):
             raise PipelineMovingError(

@@ -29,6 +29,7 @@ from engine.jobs import processes
 from engine.jobs.effects import effects_of_delete
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
+from engine.jobs.unleft_java import is_at_work
 from engine.store import deletions, moves, pipelines, reprocessings, savepoints
 from engine.store.records import read_record
 
@@ -94,7 +95,7 @@ def _carry_out(context: Context, record: JobRecord, who: str) -> None:
 def finish(context: Context, pipeline_id: str) -> None:
     """Remove the directories of a pipeline that is deleted, once nobody works on its state any more: what a control
     plane before this one has begun would make them anew. What cannot be removed is left to the next start."""
-    if processes.is_locked(context.directory.driver_lock(pipeline_id)):
+    if is_at_work(context.directory.driver_lock(pipeline_id)):
         # nobody wants a restore or a rescale to end any more, and one that hangs never does
         processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
         later = threading.Timer(_PAUSE, finish, (context, pipeline_id))

@@ -37,12 +37,12 @@ from engine.api.savepoint_moves import check_place
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, PipelineMovingError
 from engine.instants import to_micros
-from engine.jobs import processes
 from engine.jobs.desired import is_settled
 from engine.jobs.fault_points import TransferPoint
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import StopRequest
 from engine.jobs.states import State
+from engine.jobs.unleft_java import is_at_work
 from engine.store import moves, pipeline_secrets, pipelines
 from engine.store.moves import Move, MoveStep
 from engine.store.records import read_record, read_version
@@ -134,7 +134,7 @@ def export(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Res
         request.check(record.pipeline)
     pipeline_id = record.pipeline.id
     if move.step == "leaving":
-        if record.status.state is not State.STOPPED or processes.is_locked(context.directory.driver_lock(pipeline_id)):
+        if record.status.state is not State.STOPPED or is_at_work(context.directory.driver_lock(pipeline_id)):
             raise PipelineBusyError(
                 f"pipeline {record.pipeline.name!r} has not stopped yet", hint="send the request again in a moment"
             )

@@ -33,7 +33,7 @@ from engine.api.savepoints import settle_taken, take_due
 from engine.checkpoints.manifest import read_manifest
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineNotFoundError
-from engine.jobs import desired, ids, processes
+from engine.jobs import desired, ids
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.desired import is_settled
 from engine.jobs.fault_points import HandOverPoint
@@ -41,6 +41,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, Restore, Spec, StopRequest, Upgrade, Version
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent
+from engine.jobs.unleft_java import is_at_work
 from engine.store import events, pipeline_secrets, pipelines, reprocessings, savepoints, targets, versions
 from engine.store.records import read_record
 from engine.store.reprocessings import HandOverStep, Reprocessing
@@ -334,7 +335,7 @@ class HandOvers:
         )
 
     def _rests(self, record: JobRecord) -> bool:
-        is_held = processes.is_locked(self.context.directory.driver_lock(record.pipeline.id))
+        is_held = is_at_work(self.context.directory.driver_lock(record.pipeline.id))
         return record.status.state is State.STOPPED and not is_held
 
     def _tell(self, pair: _Pair, what: str) -> None:

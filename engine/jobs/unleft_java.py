@@ -4,7 +4,8 @@
     the host has seen it off    runs/pl_1/java    is gone; then the host lets go of the lock
     both are killed             runs/pl_1/java    stays: who has the lock next ends that Java first
 
-A Java whose host was killed ends by itself, but it takes its time, and goes on with all queries meanwhile.
+A Java whose host was killed ends by itself, but it takes its time, and goes on with all queries meanwhile. So whoever
+copies or removes what a pipeline has asks `is_at_work`, and not for the lock alone.
 """
 
 from __future__ import annotations
@@ -49,6 +50,17 @@ def end_unleft_java(lock: Path) -> None:
             java = _UnleftJava.model_validate_json(content)
             end_now([(java.pid, java.born)])
         forget_java(lock)
+
+
+def is_at_work(lock: Path) -> bool:
+    """Whether a process holds the lock. Where none does, what may still be under way in a Java is ended first."""
+    if not lock.exists():
+        return False
+    if (held := processes.try_lock(lock)) is None:
+        return True
+    with held:
+        end_unleft_java(lock)
+    return False
 
 
 def end_now(births: Iterable[Birth]) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from engine.api import deletions
 from engine.jobs import processes
+from engine.jobs.unleft_java import note_java
 from engine.store.deletions import pending
 from tests.api.conftest import Plane
 from tests.system.conftest import until
@@ -60,6 +61,7 @@ def test_directories_go_once_nobody_works_on_the_state_any_more(plane: Plane, mo
 HANGS = """
 import os, pathlib, signal, sys
 from engine.jobs import processes
+from engine.jobs.unleft_java import note_java
 lock = processes.try_lock(pathlib.Path(sys.argv[1]))
 os.kill(os.getpid(), signal.SIGSTOP)
 """
@@ -75,6 +77,19 @@ def test_work_that_hangs_does_not_keep_a_deleted_pipeline(plane: Plane) -> None:
 
     until(lambda: any(folder.exists() for folder in folders), lambda exists: not exists)
     assert work.wait(60) == -signal.SIGKILL
+
+
+def test_a_java_whose_host_and_driver_were_killed_is_ended_before_its_directories_go(plane: Plane) -> None:
+    """Else it would write into them, where nothing is written down of it any more."""
+    folders = stopped(plane)
+    java = subprocess.Popen(["sleep", "60"])
+    (folders[1] / "lock").touch()
+    note_java(folders[1] / "lock", java.pid)
+
+    assert plane.http.delete(BASE).status_code == 204
+
+    assert java.wait() == -signal.SIGKILL
+    assert not any(folder.exists() for folder in folders)
 
 
 def test_what_a_crash_has_left_of_a_deletion_goes_at_the_next_start(

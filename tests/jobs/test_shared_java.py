@@ -38,7 +38,7 @@ from engine.errors import (
 from engine.jobs import processes
 from engine.jobs.process_usage import ProcessUsage, together
 from engine.jobs.spec import read_run_settings
-from engine.jobs.unleft_java import end_unleft_java, note_java
+from engine.jobs.unleft_java import end_unleft_java, is_at_work, note_java
 from engine.spark import host_java
 from engine.spark.host_java import Door, HostJava
 from engine.spark.jvm.bounded_calls import answer_within
@@ -442,6 +442,22 @@ def test_java_of_a_host_that_was_killed_with_its_driver_is_ended_by_who_has_the_
     assert java.poll() is None
 
     end_unleft_java(serving.lock("a"))
+
+    assert java.wait(30) == -signal.SIGKILL
+
+
+def test_nobody_is_at_work_once_such_a_java_is_gone(serving: Serving, java: subprocess.Popen[bytes]) -> None:
+    """Whoever asks, to copy or to remove what the pipeline has, is no driver and takes no lock."""
+    serving.java.pid = java.pid
+    lock = serving.lock("a")
+    assert not is_at_work(lock)
+    serving.lodger("a").lock.close()
+    assert is_at_work(lock)
+    assert java.poll() is None
+    note_java(of_killed := lock.with_name("of_killed"), java.pid)
+    of_killed.touch()
+
+    assert not is_at_work(of_killed)
 
     assert java.wait(30) == -signal.SIGKILL
 
