@@ -34,3 +34,15 @@ def test_a_backfill_whose_input_ends_is_whole(tmp_path: Path) -> None:
     with duckdb.connect() as database:
         hours = database.sql(f"SELECT clicks FROM '{tmp_path}/data/clicks/*/*.parquet' ORDER BY hour").fetchall()
     assert hours == [(3600,)] * 5 + [(2000,)]
+
+
+def test_checkpoints_come_that_were_waited_for_and_an_upgrade_keeps_what_a_query_knows(tmp_path: Path) -> None:
+    runs = play_all(["checkpoint_gate", "upgrade_with_state"], tmp_path)
+
+    assert {state for run in runs.values() for state in run.states.values()} == {"success"}
+    gates = runs["checkpoint_gate"].returned
+    assert gates["two_more"]["epoch"] >= gates["first"]["epoch"] + 2
+    upgrade = runs["upgrade_with_state"].returned
+    assert upgrade["plan"]["loses_nothing"]
+    assert (upgrade["deploy"]["version"], upgrade["upgrade"]["version"]) == (1, 2)
+    assert upgrade["goes_on"]["epoch"] > upgrade["some_state"]["epoch"]
