@@ -57,6 +57,8 @@ class ApiCall(Generic[T]):
     body: Mapping[str, Json] | None = field(default=None, repr=False)
     key: str | None = None
     """Idempotency key: however often the request arrives, it is done once."""
+    asking_run: str | None = None
+    """Who asks for it, as OpenLineage names runs: it is told as the parent of the runs that follow."""
     hold: timedelta = timedelta(0)
     """How long the server may keep the request before it answers."""
 
@@ -204,7 +206,13 @@ def ping() -> ApiCall[Ping]:
 
 
 def deploy(
-    name: str, spec: PipelineSpec, *, key: str, force: bool = False, upgrade: UpgradeWish | None = None
+    name: str,
+    spec: PipelineSpec,
+    *,
+    key: str,
+    force: bool = False,
+    upgrade: UpgradeWish | None = None,
+    asking_run: str | None = None,
 ) -> ApiCall[Pipeline]:
     """Let the pipeline of this name be as `spec` says, and run."""
     wish = {} if upgrade is None else upgrade.to_json()
@@ -212,7 +220,8 @@ def deploy(
     body = {**spec.to_json(), **secrets, "stop": "none", "idempotency_key": key, **wish}
     if force:
         body["force"] = True
-    return ApiCall("PUT", f"/pipelines/by-name/{_segment(name)}", partial(read, Pipeline), body=body, key=key)
+    path = f"/pipelines/by-name/{_segment(name)}"
+    return ApiCall("PUT", path, partial(read, Pipeline), body=body, key=key, asking_run=asking_run)
 
 
 def plan_upgrade(

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 
@@ -40,6 +41,7 @@ class Endpoint:
 def request(call: ApiCall[Any], answer_time: timedelta = ANSWER_TIME) -> dict[str, Any]:
     """The call as httpx takes it."""
     headers = {"Idempotency-Key": call.key} if call.key else {}
+    headers |= {"OpenLineage-Parent": quote(call.asking_run, safe="/:")} if call.asking_run else {}
     seconds = answer_time.total_seconds()
     timeout = httpx.Timeout(seconds + call.hold.total_seconds(), connect=min(10, seconds))
     parts: dict[str, Any] = {"method": call.method, "url": call.path, "headers": headers, "timeout": timeout}

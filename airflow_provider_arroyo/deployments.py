@@ -24,6 +24,8 @@ class DesiredPipeline:
     key: str
     force: bool = False
     upgrade: UpgradeWish | None = None
+    asking_run: str | None = None
+    """The task, as OpenLineage names its run; another one for each try."""
 
 
 _MOST_LOST_RESTARTS = 5
@@ -112,7 +114,14 @@ def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
 def _submit(desired: DesiredPipeline, before: Pipeline | None, now: Clock) -> Conversation[Deployed]:
     """Deploy; the control plane sees to it that it happens once."""
     run = None if before is None else (yield from newest_run(before.id, now))
-    request = calls.deploy(desired.name, desired.spec, key=desired.key, force=desired.force, upgrade=desired.upgrade)
+    request = calls.deploy(
+        desired.name,
+        desired.spec,
+        key=desired.key,
+        force=desired.force,
+        upgrade=desired.upgrade,
+        asking_run=desired.asking_run,
+    )
     pipeline = yield from ask_until_answered(request, now)
     if before is None:
         return Deployed(pipeline)

@@ -11,6 +11,7 @@ asks.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from airflow_provider_arroyo.embedded import adopt
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
 
+LOG = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=4)
 """How long a control plane may take. OpenLineage gives all of it ten seconds (its `execution_timeout`), and after them
 it tells nothing of the task at all."""
@@ -74,6 +76,21 @@ def of_readers(
     if not read and not run_facets:
         return None
     return TaskLineage([lineage_facets.input_dataset(dataset) for dataset in read.values()], run_facets=run_facets)
+
+
+def run_of(task_instance: Any) -> str | None:
+    """The run that OpenLineage knows a task by, as `NAMESPACE/JOB/RUN_ID`; None where it is told of no tasks. It is the
+    parent of the runs of what the task deploys."""
+    try:
+        from airflow.providers.openlineage import conf  # noqa: PLC0415 - it need not be installed
+        from airflow.providers.openlineage.plugins.macros import lineage_parent_id  # noqa: PLC0415 - the same
+    except ImportError:
+        return None
+    try:
+        return None if conf.is_disabled() else str(lineage_parent_id(task_instance))
+    except Exception as error:  # noqa: BLE001 - whatever it is in that package, no task fails for it
+        LOG.info("OpenLineage is not told which task has asked for the pipeline's runs: %s", error)
+        return None
 
 
 def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:

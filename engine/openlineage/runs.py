@@ -1,6 +1,6 @@
 """The events of a run, as OpenLineage writes them.
 
-START      the driver is launched                          inputs, outputs, arroyo_run
+START      the driver is launched                          inputs, outputs, arroyo_run, parent
 RUNNING    it works; later now and then, with its epoch     arroyo_epoch
 RUNNING    somebody relies on an epoch of it                arroyo_certificate
 COMPLETE   its input has ended
@@ -79,6 +79,31 @@ class RunFacet(Facet):
     generation: int = Field(description="The number of the run, one more at every start of the pipeline.")
 
 
+class ParentRunId(Shape):
+    """Which run it is."""
+
+    run_id: UUID = Field(alias="runId", description="What the run is known by.")
+
+
+class ParentJob(Shape):
+    """Which job it is."""
+
+    namespace: str = Field(description="The namespace of the job.")
+    name: str = Field(description="What the job is called.")
+
+
+class ParentFacet(Facet):
+    """The run that has asked for this one, such as that of a task in Airflow."""
+
+    schema_url: str = Field(
+        default=f"{_FACETS}/1-2-0/ParentRunFacet.json#/$defs/ParentRunFacet",
+        alias="_schemaURL",
+        description="What describes this facet.",
+    )
+    run: ParentRunId = Field(description="The run.")
+    job: ParentJob = Field(description="The job that it is a run of.")
+
+
 class EpochFacet(Facet):
     """How far a run has come."""
 
@@ -122,6 +147,7 @@ class RunFacets(Shape):
 
     processing_engine: EngineFacet = Field(description="What computes it.")
     arroyo_run: RunFacet = Field(description="Which run it is.")
+    parent: ParentFacet | None = Field(default=None, description="What has asked for it.")
     arroyo_epoch: EpochFacet | None = Field(default=None, description="How far it has come.")
     arroyo_certificate: CertificateFacet | None = Field(default=None, description="Who relies on it.")
     error: ErrorFacet | None = Field(default=None, alias="errorMessage", description="Why it has failed.")
@@ -168,11 +194,15 @@ class RunEvent(Shape):
 
 
 class ParentRun(Shape):
-    """The run of a pipeline that something stands on, as Airflow's OpenLineage provider reads it in an event."""
+    """A run that something stands on or belongs to, as Airflow's OpenLineage provider reads it in an event."""
 
     namespace: str = Field(alias="parentJobNamespace", description="The namespace of the job.")
     name: str = Field(alias="parentJobName", description="What the job is called.")
     run_id: UUID = Field(alias="parentRunId", description="What the run is known by.")
+
+    def to_facet(self) -> ParentFacet:
+        """The same, as a run names it that belongs to this one."""
+        return ParentFacet(run=ParentRunId(run_id=self.run_id), job=ParentJob(namespace=self.namespace, name=self.name))
 
 
 def run_id(job_id: str, generation: int, launched_at: datetime) -> UUID:

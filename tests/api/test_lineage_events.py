@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jsonschema
 import pytest
@@ -18,6 +19,7 @@ from openlineage.client.facet_v2 import (
     column_lineage_dataset,
     error_message_run,
     job_type_job,
+    parent_run,
     processing_engine_run,
     schema_dataset,
 )
@@ -183,6 +185,74 @@ def test_every_start_is_a_run_of_its_own_and_none_is_left_out(plane: Plane, ears
     assert generations == sorted(generations)
 
 
+TASKS = [
+    ("prod", "nightly.deploy", "0190c2f4-5a5c-7a4f-8f6a-000000000001"),
+    ("airflow://prod/eu", "täglich.deploy", "0190c2f4-5a5c-7a4f-8f6a-000000000002"),
+]
+
+
+def deploy_from(plane: Plane, task: tuple[str, str, str] | None, query: str, **body: Any) -> None:
+    """Deploy as that task does, or as somebody who is no task."""
+    named = {} if task is None else {"OpenLineage-Parent": quote("/".join(task))}
+    sent = plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": query, **body}, headers=named)
+    assert sent.is_success, sent.text
+    plane.settle()
+
+
+def parent(event: dict[str, Any]) -> tuple[str, str, str] | None:
+    told = event["run"]["facets"].get("parent")
+    return told and (told["job"]["namespace"], told["job"]["name"], told["run"]["runId"])
+
+
+def test_the_task_that_deploys_is_the_parent_of_the_runs_that_follow_from_it(
+    plane: Plane, ears: Ears, watch: LineageWatch
+) -> None:
+    deploy_from(plane, TASKS[0], SCRIPT)
+    plane.come_up()
+    watch.look()
+    plane.let_pass(1)
+    deploy_from(plane, TASKS[1], SCRIPT)  # it runs already: nothing follows from it
+    die(plane)
+    plane.let_pass(1)
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+    plane.settle()
+    plane.end("stopped")
+    plane.let_pass(1)
+    deploy_from(plane, TASKS[1], SCRIPT)
+    plane.come_up()
+    plane.let_pass(1)
+    deploy_from(plane, None, SCRIPT, settings={"linger": "1 s"})
+    watch.look()
+    plane.end("stopped")
+    plane.come_up()
+    watch.look()
+
+    of_runs = {event["run"]["facets"]["arroyo_run"]["generation"]: parent(event) for event in ears.events}
+    ended = [parent(event) for event in ears.events if event["eventType"] in ("FAIL", "ABORT")]
+    assert of_runs == {1: TASKS[0], 2: TASKS[0], 3: TASKS[1], 4: None}
+    assert ended == [TASKS[0], TASKS[0], TASKS[1]]
+
+
+def test_a_try_that_asks_once_more_is_not_another_request(plane: Plane) -> None:
+    body = {"query": SCRIPT, "idempotency_key": "a task"}
+    for task in TASKS:
+        sent = plane.http.put(
+            "/api/v1/pipelines/by-name/orders", json=body, headers={"OpenLineage-Parent": quote("/".join(task))}
+        )
+        assert sent.status_code == 201, sent.text
+
+
+@pytest.mark.parametrize("text", ["nightly", "prod/nightly/1", "/nightly/0190c2f4-5a5c-7a4f-8f6a-000000000001", ""])
+def test_what_names_no_run_is_refused_and_nothing_is_deployed(plane: Plane, text: str) -> None:
+    sent = plane.http.put(
+        "/api/v1/pipelines/by-name/orders", json={"query": SCRIPT}, headers={"OpenLineage-Parent": text}
+    )
+
+    assert (sent.status_code, sent.json()["code"]) == (422, "request.invalid")
+    assert "NAMESPACE/JOB/RUN_ID" in sent.text
+    assert plane.http.get("/api/v1/pipelines/orders").status_code == 404
+
+
 def pass_gate(plane: Plane, run: str, hour: int) -> dict[str, Any]:
     """The certificate of a run of a DAG that relies on an hour."""
     past = f"2026-01-01T{hour:02}:00:00Z"
@@ -293,11 +363,13 @@ STANDARD = {
     "processing_engine": processing_engine_run.ProcessingEngineRunFacet,
     "errorMessage": error_message_run.ErrorMessageRunFacet,
     "jobType": job_type_job.JobTypeJobFacet,
+    "parent": parent_run.ParentRunFacet,
 }
 
 
 def test_events_are_what_the_client_of_openlineage_would_write(plane: Plane, ears: Ears, watch: LineageWatch) -> None:
-    plane.run(query=SCRIPT)
+    deploy_from(plane, TASKS[1], SCRIPT)
+    plane.come_up()
     plane.call("heartbeat", {"state": "running", "reports": [report(7, 185)]})
     watch.look()
     pass_gate(plane, "one", 1)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -91,6 +94,67 @@ def test_a_deployment_tells_what_its_pipeline_reads_and_writes(plane: FakeContro
     ours = told_by_the_engine()["outputs"][0]["facets"]["columnLineage"]
     assert {**event["outputs"][0]["facets"]["columnLineage"], "_producer": ours["_producer"]} == ours
     assert "arroyo_certificate" not in event["run"]["facets"]
+
+
+@dataclass
+class OpenLineageProvider:
+    """What a task asks of `apache-airflow-providers-openlineage`, which is not among what tests install."""
+
+    is_off: bool = False
+    fault: Exception | None = None
+
+    def parent(self, task_instance: Any) -> str:
+        if self.fault is not None:
+            raise self.fault
+        return f"airflow://prod/eu/{task_instance.dag_id}.täglich/0190c2f4-5a5c-7a4f-8f6a-000000000001"
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> OpenLineageProvider:
+    provider, name = OpenLineageProvider(), "airflow.providers.openlineage"
+    package, macros = ModuleType(name), ModuleType(f"{name}.plugins.macros")
+    vars(package)["conf"] = SimpleNamespace(is_disabled=lambda: provider.is_off)
+    vars(macros)["lineage_parent_id"] = provider.parent
+    for module in (package, ModuleType(f"{name}.plugins"), macros):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return provider
+
+
+def named_by_a_deployment(plane: FakeControlPlane, airflow_run: tasks.Run) -> list[str | None]:
+    """The runs that a task names in its requests; all but that of the deployment name none."""
+    heads: list[Any] = []
+    plane.on_head = heads.append
+    airflow_run.execute(StreamingSqlOperator(task_id="t", pipeline="orders", sql="SELECT 1"))
+    assert plane.matching_requests("PUT", "/pipelines/by-name/orders")
+    assert len(heads) > 1
+    return [head["OpenLineage-Parent"] for head in heads if "OpenLineage-Parent" in head]
+
+
+def test_a_deployment_names_the_run_of_its_task(
+    plane: FakeControlPlane, airflow_run: tasks.Run, provider: OpenLineageProvider
+) -> None:
+    plane.new_pipelines_become("Running")
+
+    assert named_by_a_deployment(plane, airflow_run) == [
+        "airflow://prod/eu/a_dag.t%C3%A4glich/0190c2f4-5a5c-7a4f-8f6a-000000000001"
+    ]
+
+
+@pytest.mark.parametrize("fault", ["not installed", "off", "fails"])
+def test_a_deployment_without_openlineage_names_no_run_and_is_made_all_the_same(
+    plane: FakeControlPlane,
+    airflow_run: tasks.Run,
+    provider: OpenLineageProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+) -> None:
+    plane.new_pipelines_become("Running")
+    provider.is_off = fault == "off"
+    provider.fault = UnboundLocalError("dag_run") if fault == "fails" else None
+    if fault == "not installed":
+        monkeypatch.setitem(sys.modules, "airflow.providers.openlineage", None)
+
+    assert named_by_a_deployment(plane, airflow_run) == []
 
 
 @pytest.mark.parametrize("deferrable", [False, True])

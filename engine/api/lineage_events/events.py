@@ -26,7 +26,7 @@ from engine.openlineage.runs import (
     RunFacets,
     run_id,
 )
-from engine.store import runs
+from engine.store import asking_runs, runs
 
 LOG = logging.getLogger(__name__)
 _NOTHING = Datasets(inputs=[], outputs=[])
@@ -45,14 +45,16 @@ class EventMaker:
     def make(self, told: ToldRun, telling: Telling) -> RunEvent:
         """The event. What a run reads and writes is told at its begin and its end."""
         launched_at, version = told.launched_at, told.version
-        if telling.generation != told.generation:
-            with self.context.database.reading() as connection:
+        with self.context.database.reading() as connection:
+            if telling.generation != told.generation:
                 run = runs.find(connection, told.job_id, telling.generation)
-            if run is not None:
-                launched_at, version = run.launched_at, run.version
+                if run is not None:
+                    launched_at, version = run.launched_at, run.version
+            asking_run = asking_runs.find(connection, told.job_id, launched_at)
         facets = RunFacets(
             processing_engine=EngineFacet(version=self.context.version),
             arroyo_run=RunFacet(pipeline=told.pipeline_id, version=version, generation=telling.generation),
+            parent=None if asking_run is None else asking_run.to_facet(),
             arroyo_epoch=_epoch(telling.progress),
             arroyo_certificate=self._certificates(told, telling),
             error=_error(telling.failure),

@@ -39,6 +39,7 @@ from engine.store.migrations import (
     m0034_joined_late_batches,
     m0035_told_runs,
     m0036_newest_pushes,
+    m0037_asking_runs,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -78,4 +79,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0034_joined_late_batches.STATEMENTS,
     m0035_told_runs.STATEMENTS,
     m0036_newest_pushes.STATEMENTS,
+    m0037_asking_runs.STATEMENTS,
 )

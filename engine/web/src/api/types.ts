@@ -1160,7 +1160,7 @@ export interface PageWrittenTable {
   hasMore: boolean;
 }
 
-/** The run of a pipeline that something stands on, as Airflow's OpenLineage provider reads it in an event. */
+/** A run that something stands on or belongs to, as Airflow's OpenLineage provider reads it in an event. */
 export interface ParentRun {
   /** The namespace of the job. */
   parentJobNamespace: string;
