@@ -26,6 +26,7 @@ from engine.errors import (
 )
 from engine.functions import find_aggregate, find_function
 from engine.udf.declared import NO_UDFS, Hint, Kind, Udf, UdfFile, Udfs, Waiting
+from engine.udf.requirements import check_header
 from engine.udf.type_hints import KNOWN, LISTS, ROWS, HintError, element_of, read_hint
 
 MAX_BYTES = 1024 * 1024
@@ -60,6 +61,7 @@ def read_udfs(files: Sequence[UdfFile]) -> Udfs:
                         hint="function names are not case-sensitive",
                     )
                 functions[function.name.lower()] = function
+            check_header(file)
         except EngineError as error:
             complaints.append(error)
     if complaints:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import platform
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError, ScriptRefused, UdfDependenciesError, UdfSyntaxError
 from engine.udf.declared import UdfFile
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+    from packaging.specifiers import SpecifierSet
 
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 """As PEP 723 has it."""
@@ -50,38 +54,53 @@ def header_of(file: UdfFile) -> dict[str, Any]:
         raise UdfSyntaxError(f"{file.name}: its `# /// script` header is not valid TOML: {error}") from None
 
 
+def check_header(file: UdfFile) -> None:
+    """Refuse a header that is none as PEP 723 has it, whether what it asks for is here or not."""
+    if header := header_of(file):
+        _read(header, file)
+
+
 def needs_of(file: UdfFile) -> tuple[str, ...]:
     """The Python and the packages that a file asks for, in one spelling and order; nothing when it has no header."""
     if not (header := header_of(file)):
         return ()
-    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - few files have a header
-
-    needs = [f"Python {header['requires-python']}"] if "requires-python" in header else []
-    for text in header.get("dependencies", []):
-        try:
-            needs.append(str(Requirement(str(text))))
-        except InvalidRequirement:  # refused where it is run
-            needs.append(str(text))
+    python, packages = _read(header, file)
+    needs = {str(package) for package in packages} | ({f"Python {python}"} if python else set())
     return tuple(sorted(needs))
 
 
-def _unmet(header: dict[str, Any], file: UdfFile) -> Iterator[str]:
+def _read(header: Mapping[str, Any], file: UdfFile) -> tuple[SpecifierSet | None, list[Requirement]]:
+    """The Python and the packages that a header asks for."""
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - few files have a header
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415
 
-    python, dependencies = header.get("requires-python"), header.get("dependencies", [])
+    python, packages = header.get("requires-python", ""), header.get("dependencies", [])
+    if not isinstance(python, str):
+        raise _unreadable(file, "requires-python is not a text")
+    if not (isinstance(packages, list) and all(isinstance(package, str) for package in packages)):
+        raise _unreadable(file, "dependencies is not a list of texts")
     try:
-        if python is not None and not SpecifierSet(python).contains(platform.python_version(), prereleases=True):
-            yield f"Python {python}, but this is {platform.python_version()}"
-        for requirement in map(Requirement, dependencies):
-            if requirement.marker is not None and not requirement.marker.evaluate():
-                continue
-            yield from _unmet_requirement(requirement.name, requirement.specifier)
-    except (InvalidRequirement, InvalidSpecifier, TypeError, AttributeError) as error:
-        raise UdfSyntaxError(f"{file.name}: its header cannot be read: {error}", hint="see PEP 508") from None
+        return SpecifierSet(python) if python.strip() else None, [Requirement(package) for package in packages]
+    except (InvalidRequirement, InvalidSpecifier) as error:
+        raise _unreadable(file, str(error)) from None
 
 
-def _unmet_requirement(name: str, specifier: Any) -> Iterator[str]:
+def _unreadable(file: UdfFile, reason: str) -> UdfSyntaxError:
+    return UdfSyntaxError(f"{file.name}: its header cannot be read: {reason}", hint="see PEP 508")
+
+
+def _unmet(header: Mapping[str, Any], file: UdfFile) -> Iterator[str]:
+    if not header:
+        return
+    python, packages = _read(header, file)
+    if python is not None and not python.contains(platform.python_version(), prereleases=True):
+        yield f"Python {python}, but this is {platform.python_version()}"
+    for package in packages:
+        if package.marker is None or package.marker.evaluate():
+            yield from _unmet_requirement(package.name, package.specifier)
+
+
+def _unmet_requirement(name: str, specifier: SpecifierSet) -> Iterator[str]:
     try:
         installed = version(name)
     except PackageNotFoundError:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.errors import ScriptRefused
 from engine.udf.declared import UdfFile
+from engine.udf.reading import read_udfs
 from engine.udf.requirements import check_requirements
+
+FUNCTION = "from engine.udf import udf\n@udf\ndef half(x: int) -> int: return x // 2\n"
 
 
 def header(*lines: str) -> UdfFile:
@@ -41,7 +46,21 @@ def test_another_python_is_missing_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["dependencies = [", 'dependencies = ["???"]', "dependencies = 5", 'requires-python = "x"']
+    "line",
+    [
+        "dependencies = [",
+        'dependencies = ["???"]',
+        "dependencies = 5",
+        "dependencies = [5]",
+        'dependencies = "numpy"',
+        'requires-python = "x"',
+        "requires-python = 3.11",
+    ],
 )
 def test_a_header_that_cannot_be_read_is_refused(line: str) -> None:
-    assert complaints(header(line))[0].startswith("udf.syntax own.py: its")
+    file = replace(header(line), text=f"{header(line).text}\n{FUNCTION}")
+
+    assert complaints(file)[0].startswith("udf.syntax own.py: its")
+    with pytest.raises(ScriptRefused) as refusal:
+        read_udfs([file])
+    assert [f"{complaint.code} {complaint.message}" for complaint in refusal.value.complaints] == complaints(file)
