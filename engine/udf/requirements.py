@@ -61,11 +61,12 @@ def check_header(file: UdfFile) -> None:
 
 
 def needs_of(file: UdfFile) -> tuple[str, ...]:
-    """The Python and the packages that a file asks for, in one spelling and order; nothing when it has no header."""
+    """The Python and the packages that a file asks for, the same however its header spells them; nothing when it has no
+    header. A state keeps it, so that it must not depend on the version of what reads it."""
     if not (header := header_of(file)):
         return ()
     python, packages = _read(header, file)
-    needs = {str(package) for package in packages} | ({f"Python {python}"} if python else set())
+    needs = {_spell(package) for package in packages} | ({f"Python {_spell_versions(python)}"} if python else set())
     return tuple(sorted(needs))
 
 
@@ -87,6 +88,19 @@ def _read(header: Mapping[str, Any], file: UdfFile) -> tuple[SpecifierSet | None
 
 def _unreadable(file: UdfFile, reason: str) -> UdfSyntaxError:
     return UdfSyntaxError(f"{file.name}: its header cannot be read: {reason}", hint="see PEP 508")
+
+
+def _spell(package: Requirement) -> str:
+    from packaging.utils import canonicalize_name  # noqa: PLC0415 - few files have a header
+
+    extras = ",".join(sorted(map(canonicalize_name, package.extras)))
+    name = canonicalize_name(package.name) + (f"[{extras}]" if extras else "")
+    place = f" @ {package.url}" if package.url else ""
+    return f"{name}{_spell_versions(package.specifier)}{place}{f'; {package.marker}' if package.marker else ''}"
+
+
+def _spell_versions(versions: SpecifierSet) -> str:
+    return ",".join(sorted(map(str, versions)))
 
 
 def _unmet(header: Mapping[str, Any], file: UdfFile) -> Iterator[str]:

@@ -64,10 +64,23 @@ def test_another_python_and_a_header_that_was_not_there_are_told() -> None:
     assert reason(first, "function") == "it needs Python >=3.11, numpy>=1.26 instead of nothing"
 
 
-def test_another_spelling_and_order_of_the_same_packages_are_nothing() -> None:
-    said = plan(OBJECTS, functions('"numpy >= 1.26", "pyarrow"'), functions('"pyarrow", "numpy>=1.26"'))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"numpy >= 1.26", "pyarrow"', '"pyarrow", "numpy>=1.26"'),
+        ('"NumPy>=1.26"', '"numpy>=1.26"'),
+        ('"typing_extensions"', '"typing-extensions"'),
+        ('"numpy>=1.26,<3"', '"numpy < 3, >= 1.26"'),
+        ('"fsspec[S3,Gcs_fs]"', '"fsspec[gcs-fs, s3]"'),
+        ('"numpy"', '"numpy", "numpy"'),
+    ],
+)
+def test_another_spelling_and_order_of_the_same_packages_are_nothing(before: str, after: str) -> None:
+    assert plan(OBJECTS, functions(before), functions(after)).is_same
 
-    assert said.is_same
+
+def test_another_spelling_of_the_same_python_is_nothing() -> None:
+    assert plan(OBJECTS, functions(python=">=3.11,<4"), functions(python="<4, >= 3.11")).is_same
 
 
 def test_functions_that_the_query_does_not_call_are_not_told() -> None:
