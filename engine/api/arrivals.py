@@ -282,7 +282,14 @@ def _write(
         asked_by=request.who,
     )
     version = Version(
-        pipeline.id, passport.version, passport.spec, planned.fingerprint, planned.graph, now, meaning=planned.meaning
+        pipeline.id,
+        passport.version,
+        passport.spec,
+        planned.fingerprint,
+        planned.graph,
+        now,
+        meaning=planned.meaning,
+        objects=planned.objects,
     )
     if not pipelines.add(connection, pipeline):
         raise PipelineExistsError(f"there is a pipeline {passport.name!r} already", hint="delete one of the two")

@@ -44,6 +44,7 @@ from engine.jobs.spec import (
     StopRequest,
     Upgrade,
     Version,
+    is_bound_alike,
     read_run_settings,
 )
 from engine.jobs.states import State, StopMode
@@ -307,14 +308,14 @@ def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, conte
     if pipeline.restore is not None:
         return deployment
     state, wish = context.directory.state(pipeline.id), Upgrade(body.keep_state, body.reset, hold_back=body.hold_back)
-    is_given_up = body.force and current.fingerprint != deployment.planned.fingerprint
+    is_given_up = body.force and not is_bound_alike(current, planned)
     check_starts(context, None if is_given_up else state, spec, wish)
     if body.force or body.upgrade == "never":
         return deployment
     history = history_of(StatePaths(state))
     shown = context.plan_upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
     if shown is not None:
-        is_other = current.fingerprint != deployment.planned.fingerprint
+        is_other = not is_bound_alike(current, planned)
         with context.database.reading() as connection:
             shown = with_expectations(connection, pipeline.id, shown, is_other_query=is_other)
     return replace(deployment, upgrade=shown, history=history)
@@ -332,7 +333,7 @@ def starts_of(spec: Spec) -> Mapping[str, StartPosition]:
 
 def _refuse_another_state(pipeline: Pipeline, current: Version, deployment: _Deployment) -> None:
     """Refuse another query while the state that it would take over, or give up, is still to be restored."""
-    if current.fingerprint != deployment.planned.fingerprint:
+    if not is_bound_alike(current, deployment.planned):
         desired.refuse_while_restored(pipeline)
 
 
@@ -394,7 +395,16 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
         stop_request=None if body.stop == "none" else StopRequest(deployment.request.caller, now),
         asked_by=deployment.request.who,
     )
-    version = Version(pipeline.id, 1, deployment.spec, planned.fingerprint, planned.graph, now, meaning=planned.meaning)
+    version = Version(
+        pipeline.id,
+        1,
+        deployment.spec,
+        planned.fingerprint,
+        planned.graph,
+        now,
+        meaning=planned.meaning,
+        objects=planned.objects,
+    )
     pipelines.add(connection, pipeline)
     versions.add(connection, version)
     jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
@@ -416,7 +426,7 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
     _refuse_another_state(earlier, current, deployment)
     if is_refused_its_state or not desired.means_the_same(current, spec, planned):
         has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
-        is_bound = current.fingerprint == planned.fingerprint and not _keeps_other_objects(deployment)
+        is_bound = is_bound_alike(current, planned) and not _keeps_other_objects(deployment)
         upgrade = None if is_bound else _allowed_upgrade(deployment)
         if upgrade is not None:
             if history_of(StatePaths(context.directory.state(changed.id))) != deployment.history:

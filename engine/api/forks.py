@@ -122,6 +122,7 @@ class _Fork:
                 is_fork=True,
                 hold_back=self.body.hold_back,
             ),
+            objects=self.planned.objects,
         )
         refuse_gone(connection, self.used)
         if not pipelines.add(connection, pipeline):

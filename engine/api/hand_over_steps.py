@@ -254,6 +254,7 @@ class HandOvers:
             now,
             meaning=planned.meaning,
             upgrade=upgrade,
+            objects=planned.objects,
         )
         restore = Restore(
             stored.id, manifest.parallelism, allow_replay=True, save_as=before.id, of_pipeline=row.copy_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -38,7 +39,13 @@ def plan_query(
         names,
         lasting=tuple((name, sink.name) for name, sink in sinks.items() if not _goes_back(sink)),
         takes_back=tuple(name for name, sink in sinks.items() if _goes_back(sink)),
+        objects=_objects(program),
     )
+
+
+def _objects(program: Program) -> str:
+    kept = program.kept_objects
+    return hashlib.sha256(json.dumps(kept).encode(errors="surrogatepass")).hexdigest() if kept else ""
 
 
 def _tables(program: Program) -> Iterator[dict[str, str | None]]:

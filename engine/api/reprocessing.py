@@ -122,7 +122,16 @@ class _Plan:
         )
         if not pipelines.add(connection, pipeline):
             raise PipelineExistsError(f"there is a pipeline {self.name!r} already", hint=self._way_out(connection))
-        version = Version(pipeline.id, 1, self.spec, planned.fingerprint, planned.graph, now, meaning=planned.meaning)
+        version = Version(
+            pipeline.id,
+            1,
+            self.spec,
+            planned.fingerprint,
+            planned.graph,
+            now,
+            meaning=planned.meaning,
+            objects=planned.objects,
+        )
         versions.add(connection, version)
         jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
         targets.claim(connection, pipeline.id, 1, planned.targets)

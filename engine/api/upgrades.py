@@ -13,7 +13,7 @@ from engine.api.expectations import with_expectations
 from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
 from engine.jobs import desired
-from engine.jobs.spec import ShownUpgrade, Upgrade
+from engine.jobs.spec import ShownUpgrade, Upgrade, is_bound_alike
 from engine.store import versions
 from engine.store.records import read_record
 
@@ -47,7 +47,7 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
     check_starts(context, state, spec, wish)
     shown = context.plan_upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
     if shown is not None:
-        is_other = current.fingerprint != planned.fingerprint
+        is_other = not is_bound_alike(current, planned)
         with context.database.reading() as connection:
             shown = with_expectations(connection, record.pipeline.id, shown, is_other_query=is_other)
     return JSONResponse(_answer(shown).model_dump(mode="json"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from engine.errors import OtherFormatError, OtherQueryError, PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, StopRequest, Upgrade, Version
+from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, StopRequest, Upgrade, Version, is_bound_alike
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
 
@@ -86,7 +86,7 @@ def has_foreign_state(current: Version, plan: PlannedQuery, status: Status) -> b
     """Whether the state may be that of another query although nobody has changed this one: another version of the
     engine plans it differently, or a run of it was refused the state."""
     is_refused = status.failure is not None and status.failure.code in _REFUSED_STATES
-    return plan.fingerprint != current.fingerprint or (status.state is State.FAILED and is_refused)
+    return not is_bound_alike(current, plan) or (status.state is State.FAILED and is_refused)
 
 
 def describe_change(before: Pipeline | None, after: Pipeline) -> str:
@@ -119,7 +119,7 @@ def next_version(
 ) -> Version:
     """The version that another spec makes. Refused when the state of the old plan does not fit the new one, and no
     `upgrade` says how it is taken over. It gives up, or takes over, the state that the current one has not yet."""
-    fits = plan.fingerprint == current.fingerprint
+    fits = is_bound_alike(current, plan)
     if upgrade is None and not force and fits:
         upgrade = current.upgrade
     if not (fits or force or upgrade) and has_state:
@@ -137,6 +137,7 @@ def next_version(
         force=upgrade is None and (force or not fits or current.force),
         meaning=plan.meaning,
         upgrade=None if force else upgrade,
+        objects=plan.objects,
     )
 
 
@@ -144,7 +145,14 @@ def earlier_version(current: Version, origin: Version, plan: PlannedQuery, now: 
     """The version that brings an earlier one's spec back, for a savepoint of it; it gives up no state, since the
     savepoint takes the place of what there is."""
     return Version(
-        current.pipeline_id, current.number + 1, origin.spec, plan.fingerprint, plan.graph, now, meaning=plan.meaning
+        current.pipeline_id,
+        current.number + 1,
+        origin.spec,
+        plan.fingerprint,
+        plan.graph,
+        now,
+        meaning=plan.meaning,
+        objects=plan.objects,
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, Version
+from engine.jobs.spec import Pipeline, Version, is_bound_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def effects_of(before: JobRecord, after: Pipeline, current: Version, following: 
     """What happens when `after` is desired, which has the version `following`, in the place of what `before` says."""
     stops = not before.status.state.is_terminal and _leaves(before, after)
     starts = after.stop == "none" and (stops or before.status.state.is_terminal) and after != before.pipeline
-    is_other_query = following.fingerprint != current.fingerprint
+    is_other_query = not is_bound_alike(current, following)
     takes_over = is_other_query and following.upgrade is not None
     gives_up_state = is_other_query and following.upgrade is None and after.restore is None
     return Effects(

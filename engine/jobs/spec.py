@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from engine.backfill import Backfill, read_backfill
 from engine.durations import read_duration
@@ -176,6 +177,25 @@ class Spec:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+class Bound(Protocol):
+    """What a state is bound to: the fingerprint of a plan, and a short text for what can read the objects that are kept
+    of its functions, which a fingerprint does not say; None where that was not written down yet."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The plan's."""
+
+    @property
+    def objects(self) -> str | None:
+        """Empty where no objects are kept."""
+
+
+def is_bound_alike(one: Bound, other: Bound) -> bool:
+    """Whether the state of one is also the state of the other. Where nobody knows about objects, the plan decides."""
+    can_read = None in (one.objects, other.objects) or one.objects == other.objects
+    return one.fingerprint == other.fingerprint and can_read
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
     """What planning a query tells: what its state is bound to, its picture as JSON text, its `meaning`, which is the
@@ -189,6 +209,8 @@ class PlannedQuery:
     """The sinks whose rows cannot be taken back, each with its connector."""
     takes_back: tuple[str, ...] = ()
     """The sinks that take back what they have written after a savepoint that is gone back to."""
+    objects: str = ""
+    """As `Bound` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +288,8 @@ class Version:
     """The same for queries that run alike; None where it was not written down yet."""
     upgrade: Upgrade | None = None
     """How it comes by the state that another query has left; None where that is refused, or given up."""
+    objects: str | None = None
+    """As `Bound` has it."""
 
 
 @dataclass(frozen=True, slots=True)

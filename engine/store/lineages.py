@@ -12,7 +12,7 @@ from engine.checkpoints.lineage import new_id, parents_after
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Restore
+from engine.jobs.spec import Restore, is_bound_alike
 from engine.jobs.status import JobEvent, Run
 from engine.store import certificates, checkpoints, events, late_batches, savepoints, versions
 from engine.store.certificates import Certificate
@@ -139,7 +139,7 @@ def _giving_up_plan(plans: Mapping[tuple[str, int], Plan], records: Sequence[Job
     given_up: dict[str, None] = {}
     for record in records:
         before, after = (plans[record.pipeline.id, number] for number in _numbers(record))
-        if after.force and after.fingerprint != before.fingerprint:
+        if after.force and not is_bound_alike(before, after):
             given_up[record.pipeline.id] = None
     return given_up
 

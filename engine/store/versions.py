@@ -28,6 +28,7 @@ VERSIONS = Table(
     Column("created_at", Instant, nullable=False),
     Column("meaning", Text),
     Column("upgrade", Upgrades),
+    Column("objects", Text),
 )
 
 
@@ -39,6 +40,7 @@ class Plan:
     fingerprint: str
     force: bool
     repeated: tuple[str, ...] = ()
+    objects: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ def add(connection: Connection, version: Version) -> None:
             created_at=version.created_at,
             meaning=version.meaning,
             upgrade=version.upgrade,
+            objects=version.objects,
         )
     )
 
@@ -97,17 +100,31 @@ def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Map
 
 
 def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[int, str]:
-    """What the state of each version of a pipeline is bound to, up to a version: its fingerprint, and after a hand-over
-    which one it was, since the state is another one then, whatever the query."""
+    """What the state of each version of a pipeline is bound to, up to a version: its fingerprint, what can read its
+    objects, and after a hand-over which one it was, since the state is another one then, whatever the query."""
     known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
-    rows = select(VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.upgrade).where(known)
+    columns = VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.objects, VERSIONS.c.upgrade
+    rows = connection.execute(select(*columns).where(known).order_by(VERSIONS.c.number)).all()
+    bound = _bound([(row.number, row.fingerprint, row.objects) for row in rows])
     plans: dict[int, str] = {}
     handed_over = ""
-    for row in connection.execute(rows.order_by(VERSIONS.c.number)):
+    for row in rows:
         if row.upgrade is not None and row.upgrade.of_history is not None:
             handed_over = f" {row.upgrade.of_history}"
-        plans[row.number] = f"{row.fingerprint}{handed_over}"
+        plans[row.number] = f"{bound[row.number]}{handed_over}"
     return plans
+
+
+def _bound(versions: Sequence[tuple[int, str, str | None]]) -> Mapping[int, str]:
+    """A text for the fingerprint and the objects of each version. Those of which nothing is written down about objects
+    are taken to be like the next one of their plan of which there is."""
+    bound: dict[int, str] = {}
+    next_objects: dict[str, str] = {}
+    for number, fingerprint, written in reversed(versions):
+        objects = next_objects.get(fingerprint, "") if written is None else written
+        next_objects[fingerprint] = objects
+        bound[number] = f"{fingerprint} {objects}"
+    return bound
 
 
 def upgraded(connection: Connection, pipeline_id: str) -> Sequence[int]:
@@ -120,12 +137,11 @@ def upgraded(connection: Connection, pipeline_id: str) -> Sequence[int]:
 def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Plan]:
     """The plans of some versions, by pipeline and number."""
     same = tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)
-    query = select(
-        VERSIONS.c.pipeline_id, VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.force, VERSIONS.c.upgrade
-    )
+    bound = VERSIONS.c.fingerprint, VERSIONS.c.objects
+    query = select(VERSIONS.c.pipeline_id, VERSIONS.c.number, *bound, VERSIONS.c.force, VERSIONS.c.upgrade)
     return {
         (row.pipeline_id, row.number): Plan(
-            row.fingerprint, row.force, () if row.upgrade is None else row.upgrade.repeated
+            row.fingerprint, row.force, () if row.upgrade is None else row.upgrade.repeated, row.objects
         )
         for row in connection.execute(query.where(same))
     }
@@ -162,4 +178,5 @@ def get(connection: Connection, pipeline_id: str, number: int) -> Version:
         force=row["force"],
         meaning=row["meaning"],
         upgrade=row["upgrade"],
+        objects=row["objects"],
     )

@@ -236,7 +236,7 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     """A plan is the query without its comments, and those of its words are targets that begin with `file:`, and take
     back what a restore leaves; those with `kafka:` are sinks that take nothing back, and those with `table:` tables
     that it writes. Its state is bound to what comes before INTO, so that another target is another version of the same
-    state. `bad` is refused, twice."""
+    state, and to its first functions that say of which objects they are. `bad` is refused, twice."""
     if "bad" in query:
         first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
         raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
@@ -248,7 +248,9 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     graph = json.dumps({"nodes": [], "edges": [], **({"tables": tables} if tables else {})})
     graph = LATE_GRAPH if "LATE" in words else graph
     lasting = tuple((word.removeprefix("kafka:"), "kafka") for word in words if word.startswith("kafka:"))
-    return PlannedQuery(text.partition(" INTO ")[0], graph, f"{text} {list(udfs)}", targets, lasting, targets)
+    objects = next((text for text in udfs if text.startswith("# objects")), "")
+    fingerprint, meaning = text.partition(" INTO ")[0], f"{text} {list(udfs)}"
+    return PlannedQuery(fingerprint, graph, meaning, targets, lasting, targets, objects)
 
 
 def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:

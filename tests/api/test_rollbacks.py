@@ -12,7 +12,7 @@ from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import NAME, read_manifest, write_manifest
 from engine.jobs.states import State
 from tests.api.conftest import Plane, report
-from tests.api.test_upgrades import KEPT, let_savepoints_settle, redeploy, running, savepoints_of
+from tests.api.test_upgrades import KEPT, LOSES, let_savepoints_settle, redeploy, running, savepoints_of
 
 __all__ = ("running",)
 
@@ -120,6 +120,45 @@ def test_settings_go_back_and_the_state_goes_on(running: Plane) -> None:
     assert answer["rollback"]["savepoint_id"] is None
     running.end()
     assert running.runner.restored == []
+
+
+@pytest.fixture
+def with_objects(plane: Plane) -> Plane:
+    """A pipeline with a state that has objects."""
+    plane.run(query="SELECT 1", udfs=["# objects 1"])
+    plane.call("heartbeat", {"state": "running", "reports": [report(7, 5)]})
+    return plane
+
+
+def deploy_other_objects(plane: Plane, **body: object) -> None:
+    redeploy(plane, query="SELECT 1", udfs=["# objects 2"], **body)
+    plane.settle()
+    plane.end()
+    plane.come_up()
+    let_savepoints_settle(plane)
+
+
+def test_an_equal_query_comes_back_with_the_objects_that_its_packages_can_read(with_objects: Plane) -> None:
+    with_objects.upgrade = replace(LOSES, keeps_other_objects=True)
+    deploy_other_objects(with_objects, accept_loss=LOSES.id)
+    before = savepoints_of(with_objects)["before version 2"]["id"]
+
+    rehearsed = roll_back(with_objects, dry_run=True)[1]["rollback"]
+    answer = roll_back(with_objects)[1]
+    with_objects.end()
+
+    assert (rehearsed["savepoint_id"], answer["rollback"]["savepoint_id"]) == (before, before)
+    assert with_objects.runner.restored[-1].savepoint_id == before
+    assert not with_objects.runner.launched[-1].force
+
+
+def test_an_equal_query_has_no_way_back_to_objects_that_were_given_up(with_objects: Plane) -> None:
+    deploy_other_objects(with_objects, force=True)
+
+    status, problem = roll_back(with_objects)
+
+    assert (status, problem["code"]) == (409, "pipeline.no_way_back")
+    assert with_objects.state() == State.RUNNING.value
 
 
 def test_a_version_that_has_left_no_savepoint_is_refused_by_name(running: Plane) -> None:

@@ -86,6 +86,16 @@ def test_an_equal_query_is_refused_where_the_state_has_objects_of_other_packages
     assert upgrade.accept_loss == LOSES.id
 
 
+def test_an_equal_query_with_objects_of_other_packages_is_another_one_for_who_wants_no_upgrade(running: Plane) -> None:
+    assert redeploy(running, query="SELECT 1", udfs=["# objects 1"], force=True)[0] == 200
+
+    status, text = redeploy(running, query="SELECT 1", udfs=["# objects 2"], upgrade="never")
+
+    assert (status, "pipeline.incompatible" in text) == (409, True)
+    settings = {"memory": "4g"}
+    assert redeploy(running, query="SELECT 1", udfs=["# objects 1"], settings=settings, upgrade="never")[0] == 200
+
+
 @pytest.mark.parametrize("shown", [LOSES, REFUSED])
 def test_a_refusal_carries_the_plan_for_programs_also_when_it_was_only_asked_about(
     running: Plane, shown: ShownUpgrade

@@ -6,9 +6,10 @@ from collections.abc import Collection
 
 import pytest
 
+from engine.api.plan_query import plan_query
 from engine.changes.compare import compare
 from engine.changes.verdict import Change, UpgradePlan, Verdict
-from tests.changes.test_compare import GROUP, TUMBLE, changes, program, reason
+from tests.changes.test_compare import GROUP, SINKS, SOURCES, TUMBLE, changes, program, reason
 
 HEADER = '# /// script\n# requires-python = "{python}"\n# dependencies = [{packages}]\n# ///\n'
 FUNCTIONS = """
@@ -27,6 +28,7 @@ IN_FRONT = TUMBLE.replace("sum(n)", "sum(half(n))")
 LISTS = GROUP.replace("sum(n)", "middle(n)")
 OBJECTS = GROUP.replace("sum(n)", "longest(page)")
 IN_WINDOWS = TUMBLE.replace("sum(n)", "longest(page)")
+OWN, OTHER = '"pyarrow>=10"', '"pyarrow>=11"'
 OLD, NEW = '"numpy>=1.26"', '"numpy>=2"'
 
 
@@ -94,6 +96,16 @@ def test_objects_of_other_packages_are_refused() -> None:
     assert "longest(page)" in reason(said)
     assert said.keeps_other_objects
     assert [verdict.change for verdict in of_functions(said)] == [Change.RESTART]
+
+
+@pytest.mark.parametrize(
+    ("script", "differ"), [(OBJECTS, True), (LISTS, False), (IN_WINDOWS, False)], ids=["objects", "lists", "window"]
+)
+def test_a_plan_says_what_can_read_its_objects_where_some_are_kept(script: str, differ: bool) -> None:
+    old, new = (plan_query(SOURCES + SINKS + script, [functions(packages)]) for packages in (OWN, OTHER))
+
+    assert (old.fingerprint == new.fingerprint, old.objects != new.objects) == (True, differ)
+    assert bool(old.objects) == differ
 
 
 def test_objects_of_other_packages_can_be_given_up() -> None:

@@ -110,6 +110,15 @@ def test_a_version_with_another_plan_may_give_the_state_up() -> None:
     assert version.force
 
 
+def test_objects_that_other_packages_read_are_another_state_where_it_is_known() -> None:
+    other, current = replace(PLAN_A, objects="other"), replace(CURRENT, objects="own")
+
+    with pytest.raises(PipelineIncompatibleError):
+        next_version(current, Spec("SELECT 1"), other, T0, force=False, has_state=True)
+    assert next_version(CURRENT, Spec("SELECT 1"), other, T0, force=False, has_state=True).objects == "other"
+    assert next_version(current, Spec("SELECT 1"), replace(PLAN_A, objects="own"), T0, force=False, has_state=True)
+
+
 def test_without_state_any_plan_will_do() -> None:
     version = next_version(CURRENT, Spec("SELECT 2"), PLAN_B, T0, force=False, has_state=False)
 

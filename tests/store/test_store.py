@@ -34,6 +34,7 @@ VERSION = Version(
     "{}",
     T0,
     meaning="m",
+    objects="o",
 )
 STATUS = Status(PIPELINE.job_id, PIPELINE.id, State.CREATED, T0, T0)
 RUN = Run(PIPELINE.job_id, PIPELINE.id, 1, "hash", 1, 2, T0)
@@ -67,6 +68,25 @@ def test_what_was_stored_is_read_back(database: Database) -> None:
     with database.reading() as connection:
         assert read_record(connection, PIPELINE.id) == JobRecord(PIPELINE, STATUS, None)
         assert versions.get(connection, PIPELINE.id, 1) == VERSION
+
+
+@pytest.mark.parametrize(
+    ("objects", "alike"),
+    [
+        (["o", "o", "p", ""], [1, 1, 2, 3]),
+        (["o", None, "p", None], [1, 2, 2, 3]),  # nobody has written down anything: like the next one
+    ],
+)
+def test_versions_whose_objects_others_can_read_are_bound_to_different_states(
+    database: Database, objects: list[str | None], alike: list[int]
+) -> None:
+    with database.writing() as connection:
+        for number, text in enumerate(objects[1:], 2):
+            versions.add(connection, replace(VERSION, number=number, objects=text))
+        plans = versions.all_plans(connection, PIPELINE.id, len(objects))
+
+    names = {plan: name for name, plan in enumerate(dict.fromkeys(plans.values()), 1)}
+    assert [names[plans[number]] for number in sorted(plans)] == alike
 
 
 def test_who_asked_for_a_stop_is_read_back(database: Database) -> None:

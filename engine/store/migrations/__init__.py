@@ -40,6 +40,7 @@ from engine.store.migrations import (
     m0035_told_runs,
     m0036_newest_pushes,
     m0037_asking_runs,
+    m0038_objects,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -80,4 +81,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0035_told_runs.STATEMENTS,
     m0036_newest_pushes.STATEMENTS,
     m0037_asking_runs.STATEMENTS,
+    m0038_objects.STATEMENTS,
 )
