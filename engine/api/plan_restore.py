@@ -1,7 +1,7 @@
 """What going back to a savepoint comes to: everything is checked here, before anything stops.
 
 pipeline at version 2, savepoint of version 1, same plan       goes back; version 2 goes on from there
-another plan                                                   refused, naming version 1
+another plan, or objects that other packages read              refused, naming version 1
 another plan, with_version                                     goes back, as version 3 with the query of version 1
 """
 
@@ -19,7 +19,7 @@ from engine.checkpoints.replay import refuse_replay
 from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError
 from engine.jobs import desired
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Version
+from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Version, is_bound_alike
 from engine.store import savepoints, targets, versions
 from engine.store.savepoints import Savepoint
 
@@ -67,7 +67,7 @@ def plan_restore(
     with context.database.reading() as connection:
         current = versions.get(connection, record.pipeline.id, record.pipeline.version)
         origin = _origin(connection, manifest, stored, current)
-    fits, paths = _fits(context, manifest, current), StatePaths(context.directory.state(record.pipeline.id))
+    fits, paths = _fits(context, manifest, current, origin), StatePaths(context.directory.state(record.pipeline.id))
     if with_version and origin is not None and origin.spec.digest != current.spec.digest:
         planned = plan_origin(context, manifest, origin)
         refuse_gap(paths, manifest, lambda: planned.takes_back)
@@ -114,11 +114,11 @@ def _origin(connection: Connection, manifest: SavepointManifest, stored: Savepoi
     return None if number is None else versions.get(connection, current.pipeline_id, number)
 
 
-def _fits(context: Context, manifest: SavepointManifest, current: Version) -> bool:
+def _fits(context: Context, manifest: SavepointManifest, current: Version, origin: Version | None) -> bool:
     """Whether the query of a version goes on from the state. It is planned once more when its fingerprint differs, for
     it may have been written down by another version of the engine."""
     if manifest.fingerprint in ("", current.fingerprint):
-        return True
+        return origin is None or origin.fingerprint != current.fingerprint or is_bound_alike(origin, current)
     return context.plan(current.spec.query, current.spec.udfs).fingerprint == manifest.fingerprint
 
 

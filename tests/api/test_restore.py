@@ -37,11 +37,11 @@ def test_a_savepoint_says_which_version_it_belongs_to_and_whose_it_is(plane: Pla
     assert (told["version"], told["creator"], told["reason"]) == (1, "ann", "before the change")
 
 
-def second_version(plane: Plane) -> dict[str, Any]:
+def second_version(plane: Plane, query: str = "SELECT 2", objects: str = "1") -> dict[str, Any]:
     """A savepoint of version 1, of a pipeline that runs as version 2."""
-    plane.run(query="SELECT 1")
+    plane.run(query="SELECT 1", udfs=["# objects 1"])
     savepoint = take(plane)
-    plane.deploy(query="SELECT 2", force=True)
+    plane.deploy(query=query, udfs=[f"# objects {objects}"], force=True)
     plane.end()
     plane.come_up()
     assert plane.state() == "Running"
@@ -58,6 +58,14 @@ def test_a_savepoint_of_another_query_is_refused_before_anything_stops(plane: Pl
     assert "with_version" in problem["hint"]
     assert plane.state() == "Running"
     assert len(plane.runner.launched) == 2
+
+
+def test_a_savepoint_with_objects_of_other_packages_is_one_of_another_query(plane: Plane) -> None:
+    savepoint = second_version(plane, "SELECT 1", objects="2")
+
+    assert restore(plane, savepoint)[1]["code"] == "savepoint.other_version"
+    assert plane.state() == "Running"
+    assert restore(plane, savepoint, with_version=True)[1]["version"] == 3
 
 
 def test_a_savepoint_can_bring_its_query_back(plane: Plane) -> None:
