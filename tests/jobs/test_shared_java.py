@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -27,6 +28,7 @@ from engine.driver.shared.place import JavaWish, host_directory, host_environmen
 from engine.driver.shared.shares import InJava, Shares
 from engine.errors import (
     Cause,
+    DiskFullError,
     DriverCrashedError,
     EngineError,
     JavaStartError,
@@ -209,6 +211,20 @@ def test_who_cannot_be_let_in_is_told_why_and_that_it_is_no_outage(
         Lodging(serving.directory, WISH, {}, "orders", lock)._received(serving.directory / "log")
 
     assert cause_of(met.value) is Cause.UNKNOWN
+
+
+def test_who_cannot_be_let_in_for_want_of_room_is_told_that(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(lock: Path, pid: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(host, "note_java", fail)
+
+    lock = processes.try_lock(serving.lock("orders"))
+    assert lock is not None
+    with lock, pytest.raises(DiskFullError, match="No space left"):
+        Lodging(serving.directory, WISH, {}, "orders", lock)._received(serving.directory / "log")
+
+    until(lambda: not processes.is_locked(serving.lock("orders")))
 
 
 def test_what_does_not_end_is_ended_with_java_and_all_are_told_why(serving: Serving) -> None:

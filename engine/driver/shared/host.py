@@ -29,6 +29,7 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError
 
+from engine.delivery.disk_errors import writing
 from engine.driver.handover import Line, short_path
 from engine.driver.shared.place import SEEN_OFF, START, JavaWish
 from engine.driver.shared.shares import InJava, Shares
@@ -205,7 +206,8 @@ class Host:
             return None
         try:
             name, log, lock = str(request["lodge"]), Path(str(request["log"])), Path(str(request["lock"]))
-            note_java(lock, self.java.pid)
+            with writing(lock.parent):  # hung up on without a word, it would take that for an outage, too
+                note_java(lock, self.java.pid)
             try:
                 lodger = Lodger(name, self.java.let_in(name, log), descriptors[0], lock)
             except BaseException:
