@@ -564,6 +564,17 @@ def test_a_java_that_does_not_answer_is_not_waited_for_without_end(monkeypatch: 
     lodger.goes_on.set()
 
 
+def test_what_cannot_be_told_to_end_for_want_of_threads_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the host would say that it has, and keep the lock of the pipeline for ever."""
+
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+
+    assert not Door(1, "s", StoppedLodger()).close()
+
+
 def test_who_comes_to_a_java_that_does_not_answer_is_told_and_has_no_door_when_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
