@@ -28,8 +28,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--by-pane",
         choices=("on", "off"),
-        default="off",
-        help="Show how a state is kept that begins with this setting of the run (default: off)",
+        help="Show how a state is kept that begins with this setting of the run (default: as a run has it)",
     )
     parser.add_argument(
         "--format", choices=("text", "json", "dot"), default="text", help="Show the plan in this form (default: text)"
@@ -41,6 +40,7 @@ def _run(arguments: Namespace) -> int:
     from engine.connectors.redirected import describe_redirected  # noqa: PLC0415
     from engine.plan.explain import explain, explain_state  # noqa: PLC0415
     from engine.plan.panes import as_it_begins  # noqa: PLC0415
+    from engine.spark.pane_choice import is_all_there  # noqa: PLC0415
 
     script = writing_under(read_script(arguments.file), arguments.into)
     try:
@@ -48,7 +48,8 @@ def _run(arguments: Namespace) -> int:
     except ScriptRefused as error:
         complain(error, script)
         return 2
-    parts = as_it_begins(program.parts, program.operators) if arguments.by_pane == "on" else program.parts
+    is_by_pane = is_all_there(program) if arguments.by_pane is None else arguments.by_pane == "on"
+    parts = as_it_begins(program.parts, program.operators) if is_by_pane else program.parts
     program = replace(program, parts=parts, is_fused=arguments.fuse == "on")
     ids = [operator.id for operator in program.operators]
     shown = explain(program.running_parts, arguments.format, is_whole=program.whole is not None, ids=ids)

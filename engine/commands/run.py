@@ -43,7 +43,8 @@ _SETTINGS = {
     "quick": "true starts the run sooner, at the price of speed later",
     "fuse": "on has the tasks of the sources leave out what no query wants; on by default",
     "count_state": "on counts the rows that windows keep; off by default",
-    "by_pane": "on keeps windows by pane, where they can be and begin with nothing; off by default",
+    "by_pane": "on keeps windows by pane, where they can be and begin with nothing, off does not; by default those "
+    "over files that are all there",
 }
 
 

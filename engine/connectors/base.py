@@ -349,6 +349,8 @@ class Connector:
     """Where a source with these options can begin."""
     declared_start: Callable[[Options], StartWord] = lambda options: "earliest"
     """Where a source with these options begins when its run says nothing."""
+    is_all_there: Callable[[Options], bool] = lambda options: False
+    """Whether all rows of a source with these options are there when it begins, so that its epochs may be large."""
     is_by_clock: Callable[[Options], bool] = lambda options: False
     """Whether a source with these options makes its rows by the clock, so that nobody can read them again later."""
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None

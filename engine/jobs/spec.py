@@ -26,7 +26,8 @@ RUN_SETTINGS: Mapping[str, str] = {
     "fuse": "`on` has the tasks of the sources leave out what no query wants, and merge rows; `on` by default.",
     "count_state": "`on` counts the rows that windows keep, at the price of a look-up for each; `off` by default.",
     "isolation": "`shared` has the pipeline share a JVM with others on the machine that say so; `own` by default.",
-    "by_pane": "`on` keeps windows by pane, where they can be and begin with nothing; `off` by default.",
+    "by_pane": "`on` keeps windows by pane, where they can be and begin with nothing, `off` does not; by default those "
+    "over files that are all there.",
     "start_from": "Where tables begin of which nothing was read yet: `clicks=earliest; orders=latest`.",
     "history_from": "The instant from which on history is read, by event time; then the job ends.",
     "history_to": "The instant before which history is read.",
@@ -57,7 +58,7 @@ class RunSettings:
     fuse: bool = True
     count_state: bool = False
     is_shared: bool = False
-    by_pane: bool = False
+    by_pane: bool | None = None
     start_from: Mapping[str, StartPosition] = field(default_factory=dict)
     backfill: Backfill | None = None
 
@@ -80,7 +81,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         fuse=texts.get("fuse", "on").lower() == "on",
         count_state=texts.get("count_state", "off").lower() == "on",
         is_shared=texts.get("isolation", "own").lower() == "shared",
-        by_pane=texts.get("by_pane", "off").lower() == "on",
+        by_pane=texts["by_pane"].lower() == "on" if "by_pane" in texts else None,
         start_from=starts,
         backfill=backfill,
     )

@@ -61,6 +61,7 @@ from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
 from engine.spark.offset_log import planned_for, read_ends
 from engine.spark.pace import LONGEST_STRETCH
 from engine.spark.pacing import Pacing, leaves_work, pacing_of
+from engine.spark.pane_choice import begins_by_pane
 from engine.spark.planned_epoch import planned_epoch
 from engine.spark.progress import WrittenEpoch
 from engine.spark.pulses import Pulses
@@ -251,7 +252,7 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         now,
         finish,
         spec.start_from,
-        by_pane=spec.by_pane,
+        by_pane=begins_by_pane(spec, prepared.program),
     )
     return _begun(replace(prepared, claim=fresh))
 
@@ -278,7 +279,7 @@ def _run(
 ) -> Outcome:
     listeners.on_sign(StartStep.PLANNING)
     program, checkpoint = prepared.program, prepared.paths.checkpoint
-    if prepared.spec.by_pane and not is_begun(checkpoint):
+    if begins_by_pane(prepared.spec, program) and not is_begun(checkpoint):
         write_panes(checkpoint, fit_for_panes(program.operators))
     parts = with_panes(program.parts, read_panes(checkpoint), program.operators)
     if forms := read_forms(checkpoint):

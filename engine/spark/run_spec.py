@@ -53,9 +53,9 @@ class RunSpec:
     """Whether the tasks of the sources do what they can of the plan. It is no part of the state, which is the same."""
     count_state: bool = False
     """Whether the rows that windows keep are counted: exact, and a look-up before each is written."""
-    by_pane: bool = False
-    """Whether windows that begin with nothing are kept by pane, where they can be. Those that are there stay as they
-    are kept."""
+    by_pane: bool | None = False
+    """Whether windows that begin with nothing are kept by pane, where they can be; None leaves it to `pane_choice`.
+    Those that are there stay as they are kept."""
     memory: str = "2g"
     default_sink: str = "stdout"
     conf: Mapping[str, str] = field(default_factory=dict)

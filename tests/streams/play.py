@@ -86,7 +86,8 @@ def kill_in_epoch(spec: RunSpec, epoch: int, point: str = "after_write") -> None
         command += ["--max-epoch-rows", str(spec.max_epoch_rows)]
     if spec.fuse:
         command += ["--set", "fuse=on"]
-    command += ["--set", f"by_pane={'on' if spec.by_pane else 'off'}"]
+    if spec.by_pane is not None:
+        command += ["--set", f"by_pane={'on' if spec.by_pane else 'off'}"]
     if spec.backfill is not None and spec.backfill.goes_on and spec.backfill.since is not None:
         command += ["--from", spec.backfill.since.isoformat(), "--then-continue"]
     armed = {**os.environ, "ARROYO_FAULT": f"{point}:{epoch}", "ARROYO_FAULTS_ALLOWED": "1"}

@@ -68,6 +68,13 @@ def test_rows_and_figures_of_each_epoch_are_those_of_sparks_windows(
     assert sum(report.late_rows for report in plain_reports) > 0
 
 
+def test_files_that_are_all_there_are_kept_in_panes_where_nobody_says_otherwise(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    play(spark, replace(in_panes(tmp_path / "panes", fuse=True), by_pane=None), stop_after=1)
+    assert kept_as(tmp_path / "panes").startswith("transformWithState")
+
+
 def test_panes_go_on_through_stops_a_kill_other_widths_and_a_savepoint(spark: SparkSession, tmp_path: Path) -> None:
     play(spark, of_hops(tmp_path / "plain", fuse=False))
     run = in_panes(tmp_path / "panes", fuse=True)

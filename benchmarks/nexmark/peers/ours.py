@@ -64,7 +64,7 @@ def open_peer(scratch: Path) -> Play:
         state = scratch / f"state-{next(turns)}"
         sql = script([query], turn, answers if turn.shows else None)
         limit = turn.epoch_rows
-        spec = RunSpec(query.name, sql, state, PARALLELISM, max_epoch_rows=limit, fuse=turn.fuse)
+        spec = RunSpec(query.name, sql, state, PARALLELISM, max_epoch_rows=limit, fuse=turn.fuse, by_pane=None)
         run_in(spark, spec, Control(), reports.append)
         phases: defaultdict[str, float] = defaultdict(float)
         for report in reports:

@@ -96,6 +96,10 @@ def _new_columns(table: Table) -> str | None:
     return None
 
 
+def _is_all_there(options: Options) -> bool:
+    return isinstance(options, FilesystemSourceOptions) and not options.watch
+
+
 def _redirect(options: Options, prefix: str) -> Options:
     if not isinstance(options, FilesystemSinkOptions):
         return options
@@ -116,6 +120,7 @@ FILESYSTEM = Connector(
     redirect=_redirect,
     open_source=_open_source,
     starts=_starts,
+    is_all_there=_is_all_there,
     open_sink=_open_sink,
     new_columns=_new_columns,
     open_lookup=_open_lookup,

@@ -61,6 +61,7 @@ SINGLE_FILE = Connector(
     place=_place,
     redirect=_redirect,
     open_source=_open_source,
+    is_all_there=lambda options: True,
     records_stand_alone=True,
     open_sink=_open_sink,
     guarantee="exactly-once",
