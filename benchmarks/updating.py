@@ -52,7 +52,8 @@ def write_rows(path: Path, keys: int, per_epoch: int, epochs: int) -> int:
 
 def peak_memory(tree: ProcessTree) -> tuple[int, int]:
     """The most megabytes that Java, and the largest of Spark's Python workers, has held at a time."""
-    peaks = {"java": 0, "pyspark.daemon": 0}
+    java, workers = "java", "engine.spark.forks.server"
+    peaks = {java: 0, workers: 0}
     for process in tree.numbers():
         entry = Path("/proc") / str(process)
         try:
@@ -64,7 +65,7 @@ def peak_memory(tree: ProcessTree) -> tuple[int, int]:
         for name, peak in list(peaks.items()):
             if any(part.decode(errors="replace").endswith(name) for part in command[:4]):
                 peaks[name] = max(peak, most)
-    return peaks["java"], peaks["pyspark.daemon"]
+    return peaks[java], peaks[workers]
 
 
 def main() -> None:
