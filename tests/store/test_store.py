@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import pkgutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect
 
+import engine.store
 from engine.epoch_report import EpochReport
 from engine.errors import Cause, DataDirLockedError, PipelineNotFoundError, StaleWriteError
 from engine.jobs.data_directory import DataDirectory
@@ -23,6 +26,9 @@ from engine.store.keys import KeptAnswer
 from engine.store.migrations import MIGRATIONS
 from engine.store.records import StoredRecords, read_record
 from tests.databases import new_database
+
+for _module in pkgutil.iter_modules(engine.store.__path__, "engine.store."):
+    import_module(_module.name)  # tables are known once their modules are imported
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PIPELINE = Pipeline("pl_aaaaaaaaaaaaaaaa", "orders", "job_aaaaaaaaaaaaaaaa", 1, 2, T0)
