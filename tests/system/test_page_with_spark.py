@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.system.conftest import ROOT, Served, until
 from tests.system.test_page import HOSTILE, SCRIPT, Visit, chromium, confirm
@@ -16,7 +16,8 @@ from tests.system.test_page import HOSTILE, SCRIPT, Visit, chromium, confirm
 __all__ = ["chromium"]
 
 LONG = 400.0
-LISTS = {"output": 460, "events": 460, "logs": 460, "query": 400, "connections": 400}
+SIZE: ViewportSize = {"width": 1160, "height": 720}
+LISTS = {"login": 400, "output": 460, "events": 460, "logs": 460, "query": 400, "connections": 400}
 """So much of what goes on alike is in a picture."""
 QUERY = """CREATE TABLE bids WITH (connector = 'nexmark', event_rate = '1000');
 CREATE TABLE sales (at TIMESTAMP, auction BIGINT, bids BIGINT)
@@ -53,6 +54,11 @@ BROKEN = """CREATE TABLE lines (n BIGINT)
 WITH (connector = 'single_file', path = '{file}', format = 'json', type = 'source');
 SELECT n FROM lines;
 """
+
+
+def pictures_in(folder: Path) -> Path:
+    """Where pictures are put: into a folder of the test, or where whoever wants new ones says."""
+    return Path(os.environ.get("PICTURES", folder))
 
 
 def savepoint(served: Served, name: str, label: str) -> None:
@@ -96,14 +102,22 @@ def furnish(served: Served) -> None:
 
 def test_each_page_has_its_picture_in_the_docs(chromium: Browser, real: Served, folder: Path, tmp_path: Path) -> None:
     """`PICTURES=docs/pictures` has this test write them anew."""
-    target = Path(os.environ.get("PICTURES", tmp_path))
+    target = pictures_in(tmp_path)
     real.deploy("visits-by-country", query=QUERY.format(folder=folder / "visits"), stop="immediate")
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"n": 1}\n{"n": "none"}\n')
+    real.deploy("lines", query=BROKEN.format(file=lines))
+    real.until("lines", within=LONG, state="Failed")
     furnish(real)
-    visit = Visit(chromium, real, viewport={"width": 1160, "height": 720})
+    visit = Visit(chromium, real, viewport=SIZE)
+    visit.page.goto(real.client.url)
+    expect(visit.page.get_by_label("Token")).to_be_visible()
+    visit.page.screenshot(path=target / "login.png", clip={"x": 0, "y": 0, **SIZE, "height": LISTS["login"]})
     page = visit.enter()
     for place, seen, picture in (
         ("#/", ".jobs tbody tr", "jobs"),
         ("#/pipelines/sales", ".chart canvas", "pipeline"),
+        ("#/pipelines/lines", "[role=alert]", "failed"),
         ("#/pipelines/sales/history", ".mark.savepoint", "history"),
         ("#/pipelines/sales/output", ".list td", "output"),
         ("#/pipelines/sales/events", ".events li", "events"),
@@ -116,7 +130,7 @@ def test_each_page_has_its_picture_in_the_docs(chromium: Browser, real: Served, 
         visit.go(place)
         page.wait_for_selector(seen, state="attached")
         page.screenshot(
-            path=target / f"{picture}.png", clip={"x": 0, "y": 0, "width": 1160, "height": LISTS.get(picture, 720)}
+            path=target / f"{picture}.png", clip={"x": 0, "y": 0, **SIZE, "height": LISTS.get(picture, SIZE["height"])}
         )
     page.get_by_label("SQL").click()
     page.keyboard.press("Control+A")
@@ -131,22 +145,25 @@ def test_each_page_has_its_picture_in_the_docs(chromium: Browser, real: Served, 
     visit.close()
 
     in_docs = {path.name: path.stat().st_size for path in (ROOT / "docs" / "pictures").iterdir()}
-    elsewhere = {"airflow.png", "preview.png"}  # tests/system/test_page_in_airflow.py, and below
+    # tests/system/test_page_in_airflow.py, and below
+    elsewhere = {"airflow.png", "fork.png", "preview.png", "state.png"}
     assert in_docs.keys() == {path.name for path in target.glob("*.png")} | elsewhere
-    assert sum(in_docs.values()) < 1_200_000
+    assert sum(in_docs.values()) < 1_500_000
     shown = (ROOT / "docs" / "how-to" / "web.md").read_text()
     assert [name for name in in_docs if f"(../pictures/{name})" not in shown] == []
 
 
 def test_a_pipeline_is_forked_from_a_savepoint_and_writes_elsewhere(
-    chromium: Browser, real: Served, folder: Path
+    chromium: Browser, real: Served, folder: Path, tmp_path: Path
 ) -> None:
-    visit = Visit(chromium, real, viewport={"width": 1400, "height": 900})
+    visit = Visit(chromium, real, viewport=SIZE)
     page = visit.enter()
     page.get_by_role("link", name="sales", exact=True).click()
     page.get_by_role("link", name="Fork").click()
     expect(page.get_by_label("Savepoint")).to_contain_text("monday, epoch")
     page.get_by_label("Name").fill("sales-copy")
+    page.wait_for_selector(".node")
+    page.screenshot(path=pictures_in(tmp_path) / "fork.png")
     page.get_by_role("button", name="Fork").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("pipeline.shared_with_original")
     page.get_by_role("button", name="Cancel").click()
@@ -189,7 +206,7 @@ def test_a_script_is_previewed_without_writing_until_somebody_stops_it(
     expect(preview.get_by_role("tab", selected=True)).to_contain_text("written")
     expect(preview.locator("tbody tr").first).to_contain_text(HOSTILE[0])
     expect(preview.locator("tbody tr").first).to_contain_text("9007199254740993")
-    page.screenshot(path=Path(os.environ.get("PICTURES", tmp_path)) / "preview.png")
+    page.screenshot(path=pictures_in(tmp_path) / "preview.png")
     preview.get_by_role("tab", selected=True).press("ArrowRight")
     expect(preview.get_by_role("tab", selected=True)).to_contain_text("other")
     preview.get_by_role("button", name="Row 3 as a whole").click()
@@ -207,12 +224,15 @@ def test_a_script_is_previewed_without_writing_until_somebody_stops_it(
     visit.close()
 
 
-def test_what_an_operator_keeps_is_shown_by_its_key(chromium: Browser, real: Served, folder: Path) -> None:
-    visit = Visit(chromium, real, viewport={"width": 1400, "height": 900})
+def test_what_an_operator_keeps_is_shown_by_its_key(
+    chromium: Browser, real: Served, folder: Path, tmp_path: Path
+) -> None:
+    visit = Visit(chromium, real, viewport=SIZE)
     page = visit.enter()
     visit.go("#/pipelines/sales/state")
     page.get_by_role("button", name="Show the rows").click()
     rows = page.locator(".rows tbody tr")
     expect(rows.first).to_be_visible(timeout=400_000)
     expect(page.get_by_role("columnheader", name="window.end")).to_be_visible()
+    page.screenshot(path=pictures_in(tmp_path) / "state.png")
     visit.close()
