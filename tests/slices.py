@@ -106,6 +106,7 @@ LONG = (
     "streams/test_windows_against_duckdb.py",
     "system/test_airflow_kills.py",
     "system/test_airflow_over_postgres.py",
+    "system/test_back_and_forward.py",
     "system/test_backfill_example.py",
     "system/test_complete_example.py",
     "system/test_control_plane_with_spark.py",
