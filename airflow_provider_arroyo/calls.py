@@ -247,9 +247,11 @@ def get_rehearsal(pipeline: str, rehearsal: str) -> ApiCall[Rehearsal]:
     return ApiCall("GET", f"{_at(pipeline)}/rehearsals/{_segment(rehearsal)}", partial(read, Rehearsal))
 
 
-def list_pipelines() -> ApiCall[tuple[Pipeline, ...]]:
-    """The first page of pipelines; enough to see that the token is good."""
-    return ApiCall("GET", "/pipelines", partial(read_list, Pipeline))
+def list_pipelines(after: str | None = None) -> ApiCall[tuple[Pipeline, ...]]:
+    """A page of pipelines, oldest first: the first one, which is enough to see that the token is good, or that behind
+    a pipeline, by its id."""
+    query = {} if after is None else {"starting_after": after}
+    return ApiCall("GET", "/pipelines", partial(read_list, Pipeline), query=query)
 
 
 def get_pipeline(pipeline: str) -> ApiCall[Pipeline]:

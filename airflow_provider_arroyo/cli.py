@@ -12,8 +12,12 @@ from airflow.cli.cli_config import ActionCommand, Arg, GroupCommand
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from airflow.cli.cli_config import CLICommand
+
+    from airflow_provider_arroyo.answers import Pipeline
+    from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 
 FOUND = 1
 """The exit code of a doctor that has found something, and of a plan that is refused or loses something."""
@@ -61,14 +65,12 @@ def list_pipelines(arguments: Namespace) -> None:
     """A line for each pipeline."""
     from airflow.sdk.exceptions import AirflowException  # noqa: PLC0415 - see above
 
-    from airflow_provider_arroyo import calls  # noqa: PLC0415
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook  # noqa: PLC0415
 
     try:
-        listed = ArroyoHook(arguments.conn_id).send(calls.list_pipelines())
+        pipelines = sorted(_all_pipelines(ArroyoHook(arguments.conn_id)), key=lambda it: it.name)
     except AirflowException as error:
         _refuse(str(error))
-    pipelines = sorted(listed, key=lambda it: it.name)
     if arguments.format == "json":
         fields = ("id", "name", "state", "parallelism", "version")
         _say(json.dumps([{field: getattr(it, field) for field in fields} for it in pipelines], indent=2))
@@ -76,6 +78,16 @@ def list_pipelines(arguments: Namespace) -> None:
     width = max((len(it.name) for it in pipelines), default=0)
     for it in pipelines:
         _say(f"{it.name:{width}}  {it.state:18}  parallelism {it.parallelism}  {it.id}")
+
+
+def _all_pipelines(hook: ArroyoHook) -> Iterator[Pipeline]:
+    """The pipelines of all pages."""
+    from airflow_provider_arroyo import calls  # noqa: PLC0415 - see above
+
+    page = hook.send(calls.list_pipelines())
+    while page:
+        yield from page
+        page = hook.send(calls.list_pipelines(page[-1].id))
 
 
 def plan(arguments: Namespace) -> None:

@@ -299,7 +299,7 @@ class FakeControlPlane:
             case "PUT", ["pipelines", "by-name", name]:
                 return self._upsert(name, request)
             case "GET", ["pipelines"]:
-                return _list([pipeline.to_json(pipeline.states[0]) for pipeline in self.pipelines.values()])
+                return self._page(request.query.get("starting_after"))
             case "POST", ["savepoints", savepoint, "fork"]:
                 return self._fork(savepoint, request)
             case "PUT", ["partitions", name]:
@@ -360,6 +360,15 @@ class FakeControlPlane:
                 consumer.acked = max(consumer.acked, request.body["up_to"])
                 return Answer(200, consumer.to_json())
         return problem(404, "http.unknown_path", request.path)
+
+    def _page(self, after: str | None) -> Answer:
+        """At most a hundred pipelines, those behind one or the first."""
+        pipelines = list(self.pipelines.values())
+        ids = [pipeline.id for pipeline in pipelines]
+        begin = 0 if after is None else ids.index(after) + 1
+        shown = [pipeline.to_json(pipeline.states[0]) for pipeline in pipelines[begin : begin + 100]]
+        is_more = len(pipelines) > begin + 100
+        return Answer(200, {"data": shown, "has_more": is_more, "hasMore": is_more})
 
     def _find(self, name: str) -> FakePipeline | None:
         return self.pipelines.get(name) or next(

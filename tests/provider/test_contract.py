@@ -59,6 +59,7 @@ CALLS: list[ApiCall[Any]] = [
     calls.deploy("clicks", PipelineSpec("SELECT 1"), key="k", upgrade=calls.UpgradeWish(False, ("a",), ("b",), "3f0c")),
     calls.plan_upgrade("clicks", "SELECT 1", ("def f(): ...",), calls.UpgradeWish(True, ("a",), ("b",))),
     calls.list_pipelines(),
+    calls.list_pipelines("pl_1"),
     calls.get_pipeline("clicks"),
     calls.stop_pipeline("clicks", "checkpoint"),
     calls.delete_pipeline("clicks", with_savepoints=True),
