@@ -22,14 +22,15 @@ def main(arguments: str) -> None:
     """Play them, and have the person at hand who answers what tasks ask."""
     wish = json.loads(arguments)
     upgradedb()
-    is_over = threading.Event()
-    person = threading.Thread(target=answer, args=(wish["answers"], is_over), daemon=True)
+    is_over, answered = threading.Event(), set[str]()
+    person = threading.Thread(target=answer, args=(wish["answers"], is_over, answered), daemon=True)
     person.start()
     try:
         outcomes = {example: play(example, wish["params"]) for example in wish["examples"]}
     finally:
         is_over.set()
         person.join(60)
+    assert answered == set(wish["answers"]), f"only {sorted(answered)} have asked a person"
     sys.stdout.write(f"\n{json.dumps(outcomes, default=str)}\n")
 
 
@@ -49,8 +50,9 @@ def play(example: str, params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def answer(answers: Mapping[str, str], is_over: threading.Event) -> None:
-    """Give the answers that the tasks of these names ask for, by the API that Airflow's page asks, until it is over."""
+def answer(answers: Mapping[str, str], is_over: threading.Event, answered: set[str]) -> None:
+    """Give the answers that the tasks of these names ask for, by the API that Airflow's page asks, and note who has
+    asked, until it is over."""
     if not answers:
         return
     from airflow.api_fastapi.app import create_app
@@ -69,6 +71,7 @@ def answer(answers: Mapping[str, str], is_over: threading.Event) -> None:
             path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
             body = {"chosen_options": [answers[task_id]], "params_input": {}}
             client.patch(path, json=body, headers=headers).raise_for_status()
+            answered.add(task_id)
 
 
 if __name__ == "__main__":

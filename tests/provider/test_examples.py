@@ -25,7 +25,6 @@ TOLD = {"the_whole_story": FOLDER / "demo_run.py"}
 NOT_PLAYED = {
     "pushed_hours",
     "reprocess_and_hand_over",
-    "upgrade_with_approval",
 }
 """Examples that no test has played yet; what they are made of is tested, and none may be added here."""
 

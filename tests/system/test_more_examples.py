@@ -46,3 +46,11 @@ def test_checkpoints_come_that_were_waited_for_and_an_upgrade_keeps_what_a_query
     assert upgrade["plan"]["loses_nothing"]
     assert (upgrade["deploy"]["version"], upgrade["upgrade"]["version"]) == (1, 2)
     assert upgrade["goes_on"]["epoch"] > upgrade["some_state"]["epoch"]
+
+
+def test_what_a_person_approves_is_deployed_and_taken_back(tmp_path: Path) -> None:
+    [run] = play_all(["upgrade_with_approval"], tmp_path, answers={"upgrade": "Approve"}).values()
+
+    assert set(run.states.values()) == {"success"}
+    assert (run.returned["deploy"]["version"], run.returned["upgrade"]["version"]) == (1, 2)
+    assert run.returned["roll_back"]["version"] == 3
