@@ -168,7 +168,7 @@ def _serve(
 
     spares, forks = _spares(settings.pipeline, directory), _forks(settings.pipeline, directory)
     controller = Controller(
-        records=StoredRecords(database),
+        records=StoredRecords(database, directory),
         runner=LocalRunner(
             directory,
             settings.pipeline.driver_command or DRIVER_COMMAND,

@@ -64,7 +64,7 @@ def voided_by_request(connection: Connection, record: JobRecord, directory: Data
     return voided_by_requests(connection, [record], directory).get(record.pipeline.id, ())
 
 
-def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
+def begin(connection: Connection, before: JobRecord, at: datetime, directory: DataDirectory) -> None:
     """Forget the epochs of a job whose state is about to become another one, and void what that is known to void."""
     pipeline, generation = before.pipeline, before.status.generation
     reached, who = before.status.progress.epoch, pipeline.asked_by or CONTROL_PLANE
@@ -78,8 +78,10 @@ def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
         events.add(
             connection, JobEvent(pipeline.job_id, at, "warn", words, "state.taken_back", hint, generation, who=who)
         )
-        voided = certificates.void(connection, pipeline.id, epoch, at)
+        history = _restored(connection, {pipeline.id: pipeline.restore}, directory)[pipeline.id]
+        voided = certificates.void_others(connection, pipeline.id, history, at)
         late_batches.forget(connection, pipeline.id, epoch)
+        late_batches.forget_others(connection, pipeline.id, history)
     elif _gives_up_plan(connection, before):
         words = f"the state of version {before.status.version}, up to epoch {reached}, is given up"
         hint = "a copy of it is kept aside; the input that the sources still have is read again"

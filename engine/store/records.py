@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, not_, or_, select
 
 from engine.errors import StaleWriteError
+from engine.jobs.data_directory import DataDirectory
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, Version
 from engine.jobs.states import State
@@ -31,6 +32,7 @@ class StoredRecords:
     """Pipelines, jobs and runs in a database."""
 
     database: Database
+    directory: DataDirectory
 
     def active(self) -> Sequence[JobRecord]:
         """Jobs that are not at rest, and those at rest of which something else is desired."""
@@ -79,7 +81,7 @@ class StoredRecords:
         if after.status.restarts > before.status.restarts and after.status.failure is not None:
             totals.count_restart(connection, after.status.job_id, after.status.failure.cause)
         if before.status.progress.epoch is not None and after.status.progress.epoch is None:
-            lineages.begin(connection, before, after.status.since)
+            lineages.begin(connection, before, after.status.since, self.directory)
         _save_run(connection, before.run, after.run)
 
 

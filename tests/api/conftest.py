@@ -304,7 +304,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         go_back.go_back_if_failed(context, pipeline_id)
 
     controller = Controller(
-        StoredRecords(database),
+        StoredRecords(database, DataDirectory(tmp_path)),
         runner,
         last_calls,
         DataDirectory(tmp_path),

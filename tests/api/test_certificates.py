@@ -159,6 +159,12 @@ def test_a_restore_forward_names_what_was_given_since_one_back(plane: Plane) -> 
     [listed] = plane.get("/pipelines")["data"]
     assert listed["voids"] == answer["voids"]
 
+    plane.settle()
+    plane.end()
+    plane.come_up()
+    # before the first epoch of the history that begins
+    assert certificates(plane) == {"monday": False, "tuesday": True}
+
 
 def test_a_void_certificate_names_the_run_that_it_stood_on(plane: Plane) -> None:
     plane.run()

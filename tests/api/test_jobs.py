@@ -302,7 +302,8 @@ def test_the_loop_outlives_a_store_that_cannot_be_read_and_says_so_once(
             return super().active()
 
     plane.deploy()
-    controller = replace(plane.controller, records=Failing(plane.context.database), interval=timedelta(0))
+    records = Failing(plane.context.database, plane.context.directory)
+    controller = replace(plane.controller, records=records, interval=timedelta(0))
 
     with caplog.at_level(logging.ERROR):
         controller.run()

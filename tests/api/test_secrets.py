@@ -49,7 +49,7 @@ def test_another_control_plane_on_the_same_data_starts_drivers_with_them_too(pla
 
     again = open_database(DataDirectory(tmp_path))
 
-    assert StoredRecords(again).secrets(pipeline["id"]) == SESAME
+    assert StoredRecords(again, DataDirectory(tmp_path)).secrets(pipeline["id"]) == SESAME
     assert DataDirectory(tmp_path).secrets_key.stat().st_mode & 0o077 == 0
     again.close()
 

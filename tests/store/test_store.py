@@ -164,8 +164,8 @@ def test_a_write_based_on_an_old_reading_is_refused(database: Database) -> None:
         pipelines.update(connection, replace(PIPELINE, stop="force"))
 
 
-def test_a_launch_does_not_overtake_a_stop(database: Database) -> None:
-    records = StoredRecords(database)
+def test_a_launch_does_not_overtake_a_stop(database: Database, tmp_path: Path) -> None:
+    records = StoredRecords(database, DataDirectory(tmp_path))
     [before] = records.active()
     with database.writing() as connection:
         pipelines.update(connection, replace(PIPELINE, stop="checkpoint"))
@@ -177,8 +177,8 @@ def test_a_launch_does_not_overtake_a_stop(database: Database) -> None:
         assert runs.find(connection, PIPELINE.job_id, 1) is None
 
 
-def test_a_new_generation_closes_the_one_before(database: Database) -> None:
-    records = StoredRecords(database)
+def test_a_new_generation_closes_the_one_before(database: Database, tmp_path: Path) -> None:
+    records = StoredRecords(database, DataDirectory(tmp_path))
     [before] = records.active()
     first = JobRecord(PIPELINE, replace(STATUS, state=State.SCHEDULING, generation=1), RUN)
     assert records.save(before, first, JobEvent(PIPELINE.job_id, T0, "info", "started"))
@@ -196,8 +196,8 @@ def test_a_new_generation_closes_the_one_before(database: Database) -> None:
         assert [event.message for event in events.latest(connection, PIPELINE.job_id, 10)] == ["started"]
 
 
-def test_jobs_at_rest_are_looked_at_only_when_something_is_wanted(database: Database) -> None:
-    records = StoredRecords(database)
+def test_jobs_at_rest_are_looked_at_only_when_something_is_wanted(database: Database, tmp_path: Path) -> None:
+    records = StoredRecords(database, DataDirectory(tmp_path))
     with database.writing() as connection:
         jobs.update(connection, STATUS, replace(STATUS, state=State.FAILED, version=1))
     assert records.active() == []
@@ -222,8 +222,8 @@ def test_a_runs_story_is_kept(database: Database) -> None:
     assert run == replace(RUN, pid=42, born="7", hello_at=T0, wire=2, running_at=T0, goodbye=bye, ended_at=T0)
 
 
-def test_a_version_that_was_forced_is_so_until_its_first_epoch_begins(database: Database) -> None:
-    records = StoredRecords(database)
+def test_a_version_that_was_forced_is_so_until_its_first_epoch_begins(database: Database, tmp_path: Path) -> None:
+    records = StoredRecords(database, DataDirectory(tmp_path))
     with database.writing() as connection:
         versions.add(connection, replace(VERSION, number=2, force=True))
         runs.add(connection, replace(RUN, version=2))
