@@ -165,8 +165,30 @@ def _windows(spec: PaneSpec, rows: pa.Table, before: Longs | int, closed: Longs 
     panes = longs(rows[PANE])
     first = _first_start(spec, np.maximum(panes, np.maximum(longs(rows[CUT]), before))) // spec.slide
     last = np.minimum(panes // spec.slide, (closed - spec.width) // spec.slide)
-    counts = np.maximum(last - first + 1, 0)
-    places, starts = np.repeat(np.arange(len(panes)), counts), ranges(first, counts) * spec.slide
+    return pa.concat_tables([_written_out(spec, *part) for part in _by_time(rows, first, last)])
+
+
+_AT_ONCE = 1 << 20
+"""Panes are written into the rows of their windows while these are no more: a day by seconds in windows of a quarter of
+an hour is 78 million of them, and 87,300 windows."""
+
+
+def _by_time(rows: pa.Table, first: Longs, last: Longs) -> Iterator[tuple[pa.Table, Longs, Longs]]:
+    """The panes with their first and last windows, in parts of so many windows that they can be written out."""
+    is_in = first <= last
+    if not is_in.all():
+        rows, first, last = rows.filter(pa.array(is_in)), first[is_in], last[is_in]
+    if int((last - first + 1).sum()) <= _AT_ONCE or (low := int(first.min())) == (high := int(last.max())):
+        yield rows, first, last
+        return
+    middle = (low + high) // 2
+    yield from _by_time(rows, first, np.minimum(last, middle))
+    yield from _by_time(rows, np.maximum(first, middle + 1), last)
+
+
+def _written_out(spec: PaneSpec, rows: pa.Table, first: Longs, last: Longs) -> pa.Table:
+    counts = last - first + 1
+    places, starts = np.repeat(np.arange(len(counts)), counts), ranges(first, counts) * spec.slide
     in_windows = rows.drop_columns([PANE, CUT]).take(pa.array(places))
     groups = group_rows(longs(in_windows[ROW_ID]), starts)
     added_up = _added_up(spec, in_windows, {}, groups)

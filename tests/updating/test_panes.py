@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import pytest
 from engine import types
 from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
 from engine.schema import Field, Schema
+from engine.updating import panes
 from engine.updating.accumulators import Measure
 from engine.updating.bucket_state import BucketState
 from engine.updating.chunks import Chunks
@@ -218,3 +220,24 @@ def test_an_epoch_without_a_window_that_ends_leaves_large_chunks_as_they_are() -
 def test_the_windows_of_some_panes_are_named_in_order() -> None:
     panes = pa.table({"_pane": pa.array([4, 0], pa.int64())})
     assert starts_of(panes, 2, 4).tolist() == [-2, 0, 2, 4]
+
+
+def test_panes_of_many_windows_are_written_out_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # three hundred panes are in 900 windows each, which are 1,199 all the same
+    monkeypatch.setattr(panes, "_AT_ONCE", 10_000)
+    spec = replace(spec_of("tumble"), slide=10, width=9_000, pane=10)
+    times = range(100_000, 103_000, 10)
+    stream = Stream(spec)
+    payloads = [payload for _, payload in stream.operator.pack(table_of([Row(time, 0, "a", time) for time in times]))]
+    bucket = next(iter(stream.operator.pack(table_of([Row(0, 0, "a", 0)]))))[0]
+    tracemalloc.start()
+    try:
+        out = stream.operator.steps({bucket: BucketState()}, {bucket: payloads}, 1 << 40).out
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    starts = range(100_000 - 9_000 + 10, 103_000, 10)
+    sums = [sum(range(max(start, 100_000), min(start + 9_000, 103_000), 10)) for start in starts]
+    assert out.sort_by(EVENT_TIME)["r1"].to_pylist() == sums
+    # all of them at once are 270,000 rows, of which each of half a dozen columns is two million bytes
+    assert peak < 4_000_000
