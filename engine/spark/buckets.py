@@ -94,6 +94,8 @@ _EPOCH = "streaming.sql.batchId"
 _BYTES_AT_ONCE = 32 << 20
 """Buckets take their steps together while what came for them, or their large chunks, are no more: what a task holds at
 a time must not grow with the state."""
+_ROWS_SENT_AT_ONCE = 500_000
+"""No value of a row can have two gigabytes."""
 _ROWS_AT_ONCE = 200_000
 """Rows are summed up together in the task before they are packed: the more there are, the fewer are left to be sent."""
 
@@ -240,8 +242,8 @@ class BucketProcessor(StatefulProcessor):
         after = {label: result.states[number] for label, number in numbers.items()}
         _write_buckets(self._store, group, after)
         self.kept({label: stored.state for label, stored in group.items()}, after)
-        if result.out.num_rows:
-            yield Row(payload=to_bytes([result.out]))
+        for first in range(0, result.out.num_rows, _ROWS_SENT_AT_ONCE):
+            yield Row(payload=to_bytes([result.out.slice(first, _ROWS_SENT_AT_ONCE)]))
 
 
 def _read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None) -> StoredBucket:

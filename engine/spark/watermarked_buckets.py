@@ -70,7 +70,7 @@ class WatermarkedProcessor(BucketProcessor):
 
     def kept(self, before: Mapping[int, BucketState], after: Mapping[int, BucketState]) -> None:
         """Set the timers: a bucket has one at most."""
-        timers = {label: (_timer_of(state.newest), _timer_of(after[label].newest)) for label, state in before.items()}
+        timers = {label: (timer_of(state.newest), timer_of(after[label].newest)) for label, state in before.items()}
         self._store.set_timers({label: (old, new) for label, (old, new) in timers.items() if old != new})
 
     def wake(self, labels: Iterable[int]) -> None:
@@ -93,9 +93,10 @@ class _StepsByWatermark(StepsTogether):
         yield from super()._handle_expired_timers(stateful_processor_api_client)
 
 
-def _timer_of(end: int) -> int | None:
+def timer_of(end: int) -> int | None:
     """The timer that is over as soon as a watermark has come to an instant. A watermark is of whole milliseconds, and
-    must be later than the timer."""
+    must be later than the timer. None is of before 1970, since Spark orders timers by their bytes."""
+    from engine.updating.bucket_state import NEVER  # noqa: PLC0415 - only tasks need it
     from engine.updating.panes import END_OF_ALL  # noqa: PLC0415 - only tasks need it
 
-    return -(-end // _MICROS) - 1 if 0 < end < END_OF_ALL else None
+    return max(-(-end // _MICROS) - 1, 0) if NEVER < end < END_OF_ALL else None

@@ -14,9 +14,10 @@ import pytest
 from engine import types
 from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
 from engine.schema import Field, Schema
+from engine.spark.watermarked_buckets import timer_of
 from engine.updating import panes
 from engine.updating.accumulators import Measure
-from engine.updating.bucket_state import BucketState
+from engine.updating.bucket_state import NEVER, BucketState
 from engine.updating.chunks import Chunks
 from engine.updating.pane_spec import PaneSpec
 from engine.updating.panes import END_OF_ALL, TABLE, PaneOperator, in_form, open_windows, starts_of
@@ -164,6 +165,14 @@ def test_windows_are_given_out_by_the_first_watermark_that_has_come_to_their_end
     assert list(stream.epoch([[Row(11, 0, "a", 1)]], 1)) == []
     ends = [[written(row)[2] for row in stream.epoch([], mark)] for mark in (11, 12, 15, 20, 21)]
     assert ends == [[], [12], [14], [16, 18, 20], []]
+
+
+@pytest.mark.parametrize(
+    ("end", "timer"),
+    [(-5_000_000, 0), (0, 0), (1, 0), (4_000_000, 3999), (4_000_001, 4000), (END_OF_ALL, None), (NEVER, None)],
+)
+def test_a_bucket_wakes_when_its_next_window_ends_and_never_sleeps_for_good(end: int, timer: int | None) -> None:
+    assert timer_of(end) == timer
 
 
 def test_merged_rows_are_added_up_as_the_rows_that_they_are_of() -> None:
