@@ -42,7 +42,7 @@ from engine.errors import (
 from engine.jobs import ids
 from engine.jobs.desired import is_settled
 from engine.jobs.fault_points import TransferPoint
-from engine.jobs.spec import Pipeline, PlannedQuery, StopRequest, Version
+from engine.jobs.spec import Pipeline, PlannedQuery, StopRequest
 from engine.jobs.states import State
 from engine.jobs.status import Status
 from engine.jobs.unleft_java import is_at_work
@@ -281,16 +281,7 @@ def _write(
         stop_request=StopRequest(request.caller, now),
         asked_by=request.who,
     )
-    version = Version(
-        pipeline.id,
-        passport.version,
-        passport.spec,
-        planned.fingerprint,
-        planned.graph,
-        now,
-        meaning=planned.meaning,
-        objects=planned.objects,
-    )
+    version = planned.as_version(pipeline.id, passport.version, passport.spec, now)
     if not pipelines.add(connection, pipeline):
         raise PipelineExistsError(f"there is a pipeline {passport.name!r} already", hint="delete one of the two")
     versions.add(connection, version)

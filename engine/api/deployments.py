@@ -395,16 +395,7 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
         stop_request=None if body.stop == "none" else StopRequest(deployment.request.caller, now),
         asked_by=deployment.request.who,
     )
-    version = Version(
-        pipeline.id,
-        1,
-        deployment.spec,
-        planned.fingerprint,
-        planned.graph,
-        now,
-        meaning=planned.meaning,
-        objects=planned.objects,
-    )
+    version = planned.as_version(pipeline.id, 1, deployment.spec, now)
     pipelines.add(connection, pipeline)
     versions.add(connection, version)
     jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))

@@ -39,7 +39,6 @@ from engine.jobs.spec import (
     ShownUpgrade,
     Spec,
     Upgrade,
-    Version,
 )
 from engine.jobs.states import State
 from engine.jobs.status import Status
@@ -107,23 +106,10 @@ class _Fork:
             restore=restore,
             asked_by=self.request.who,
         )
-        version = Version(
-            pipeline.id,
-            1,
-            self.spec,
-            self.planned.fingerprint,
-            self.planned.graph,
-            now,
-            meaning=self.planned.meaning,
-            upgrade=Upgrade(
-                self.body.keep_state,
-                self.body.reset,
-                self.plan.id,
-                is_fork=True,
-                hold_back=self.body.hold_back,
-            ),
-            objects=self.planned.objects,
+        upgrade = Upgrade(
+            self.body.keep_state, self.body.reset, self.plan.id, is_fork=True, hold_back=self.body.hold_back
         )
+        version = self.planned.as_version(pipeline.id, 1, self.spec, now, upgrade=upgrade)
         refuse_gone(connection, self.used)
         if not pipelines.add(connection, pipeline):
             raise PipelineExistsError(f"there is a pipeline {name!r} already", hint="fork under another name")

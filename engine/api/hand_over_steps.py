@@ -38,7 +38,7 @@ from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.desired import is_settled
 from engine.jobs.fault_points import HandOverPoint
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, Restore, Spec, StopRequest, Upgrade, Version
+from engine.jobs.spec import Pipeline, Restore, Spec, StopRequest, Upgrade
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent
 from engine.jobs.unleft_java import is_at_work
@@ -245,17 +245,7 @@ class HandOvers:
             is_fork=True,
             of_history=manifest.lineage,
         )
-        version = Version(
-            row.origin_id,
-            number,
-            spec,
-            planned.fingerprint,
-            planned.graph,
-            now,
-            meaning=planned.meaning,
-            upgrade=upgrade,
-            objects=planned.objects,
-        )
+        version = planned.as_version(row.origin_id, number, spec, now, upgrade=upgrade)
         restore = Restore(
             stored.id, manifest.parallelism, allow_replay=True, save_as=before.id, of_pipeline=row.copy_id
         )

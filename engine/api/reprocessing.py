@@ -34,7 +34,7 @@ from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError
 from engine.jobs import ids
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version, read_run_settings
+from engine.jobs.spec import Pipeline, PlannedQuery, Spec, read_run_settings
 from engine.jobs.states import State
 from engine.jobs.status import Status
 from engine.sink_prefix import writing_under
@@ -122,16 +122,7 @@ class _Plan:
         )
         if not pipelines.add(connection, pipeline):
             raise PipelineExistsError(f"there is a pipeline {self.name!r} already", hint=self._way_out(connection))
-        version = Version(
-            pipeline.id,
-            1,
-            self.spec,
-            planned.fingerprint,
-            planned.graph,
-            now,
-            meaning=planned.meaning,
-            objects=planned.objects,
-        )
+        version = planned.as_version(pipeline.id, 1, self.spec, now)
         versions.add(connection, version)
         jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
         targets.claim(connection, pipeline.id, 1, planned.targets)

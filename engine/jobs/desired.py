@@ -127,33 +127,20 @@ def next_version(
             "the pipeline has state that belongs to another plan than this query's",
             hint="deploy the query under another name, or use force to give up the state",
         )
-    return Version(
+    return plan.as_version(
         current.pipeline_id,
         current.number + 1,
         spec,
-        plan.fingerprint,
-        plan.graph,
         now,
         force=upgrade is None and (force or not fits or current.force),
-        meaning=plan.meaning,
         upgrade=None if force else upgrade,
-        objects=plan.objects,
     )
 
 
 def earlier_version(current: Version, origin: Version, plan: PlannedQuery, now: datetime) -> Version:
     """The version that brings an earlier one's spec back, for a savepoint of it; it gives up no state, since the
     savepoint takes the place of what there is."""
-    return Version(
-        current.pipeline_id,
-        current.number + 1,
-        origin.spec,
-        plan.fingerprint,
-        plan.graph,
-        now,
-        meaning=plan.meaning,
-        objects=plan.objects,
-    )
+    return plan.as_version(current.pipeline_id, current.number + 1, origin.spec, now)
 
 
 def ask_version(pipeline: Pipeline, version: Version) -> Pipeline:

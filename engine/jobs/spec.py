@@ -213,6 +213,30 @@ class PlannedQuery:
     objects: str = ""
     """As `Bound` has it."""
 
+    def as_version(
+        self,
+        pipeline_id: str,
+        number: int,
+        spec: Spec,
+        at: datetime,
+        *,
+        force: bool = False,
+        upgrade: Upgrade | None = None,
+    ) -> Version:
+        """The spec that this is the plan of, once it is accepted."""
+        return Version(
+            pipeline_id,
+            number,
+            spec,
+            self.fingerprint,
+            self.graph,
+            at,
+            force=force,
+            meaning=self.meaning,
+            upgrade=upgrade,
+            objects=self.objects,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
