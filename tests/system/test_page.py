@@ -66,6 +66,8 @@ class Visit:
         self.page.set_default_timeout(60_000)
         expect.set_options(timeout=60_000)
         self.wrong: list[str] = []
+        self.expected: set[str] = set()
+        """Parts of what the browser notes of answers that a test brings about. When it notes them is its own affair."""
         self.page.on("console", lambda message: self._note(message.type, message.text, message.location["url"]))
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("request", lambda request: self._check(request.url))
@@ -85,7 +87,7 @@ class Visit:
     def close(self) -> None:
         broken = self.page.evaluate("window.broken")
         self.page.context.close()
-        assert (self.wrong, broken) == ([], None)
+        assert ([text for text in self.wrong if not any(part in text for part in self.expected)], broken) == ([], None)
 
     def _note(self, kind: str, text: str, url: str) -> None:
         """What the console says; drivers that only count have no state that could be looked into."""
@@ -124,8 +126,7 @@ def test_a_token_lets_in_and_what_happens_is_seen_at_once(visit: Visit, shared: 
     with page.expect_response(lambda answer: answer.status == 401):
         page.get_by_role("button", name="Enter").click()
     expect(page.get_by_role("alert")).to_contain_text("auth.denied")
-    assert [text for text in visit.wrong if "401" not in text] == []
-    visit.wrong.clear()  # the browser itself notes every answer that is an error
+    visit.expected.add("status of 401")
     page.get_by_label("Token").fill(shared.client.token)
     page.get_by_label("Token").press("Enter")
 
@@ -163,7 +164,8 @@ def test_a_page_is_told_of_changes_and_asks_for_nothing_in_between(visit: Visit,
     visit.go("#/pipelines/told-of")
     expect(page.get_by_role("heading", level=1)).to_have_text("told-of")
 
-    until(lambda: asked_within(page, 10_000), lambda asked: asked == [], within=30)
+    # two things are asked for every 15 s each in any case, so one of four such stretches in a row is without either
+    until(lambda: asked_within(page, 4_000), lambda asked: asked == [], within=30)
     shared.patch("told-of", stop="none")
 
     expect(page.get_by_text("Running")).to_be_visible()
@@ -186,8 +188,7 @@ def test_a_page_without_the_stream_asks_by_itself_and_one_whose_session_is_left_
     second.get_by_role("button", name="Leave").click()
 
     expect(page.get_by_label("Token")).to_be_visible(timeout=8_000)
-    assert [text for text in visit.wrong if "ERR_FAILED" not in text and "401" not in text] == []
-    visit.wrong.clear()
+    visit.expected |= {"ERR_FAILED", "status of 401"}
 
 
 def test_the_list_is_searched_and_walked_through_with_keys_alone(visit: Visit, shared: Served) -> None:
@@ -276,8 +277,7 @@ def test_an_upgrade_is_seen_beside_what_runs_and_done_once_what_it_loses_is_acce
     deploy.click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("sales")
-    assert [text for text in visit.wrong if "409" not in text] == []
-    visit.wrong.clear()
+    visit.expected.add("status of 409")
     until(
         lambda: str(shared.client.get("/pipelines/sales")),
         lambda text: "'5 minutes'" in text and "'version': 2" in text,
@@ -293,8 +293,7 @@ def test_what_is_refused_is_refused_before_it_is_asked_for(visit: Visit, shared:
 
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("pipeline.busy")
     expect(page.get_by_role("dialog").get_by_role("button", name="Delete")).to_be_disabled()
-    assert [text for text in visit.wrong if "409" not in text] == []
-    visit.wrong.clear()
+    visit.expected.add("status of 409")
 
 
 def test_why_a_job_has_failed_is_on_its_page(visit: Visit, shared: Served) -> None:
