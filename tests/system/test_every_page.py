@@ -86,7 +86,7 @@ def furnished(shared: Served) -> Served:
 @pytest.fixture
 def visit(chromium: Browser, furnished: Served) -> Iterator[Visit]:
     opened = Visit(chromium, furnished, viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
-    opened.expected |= {"status of 404", "status of 409"}  # what is not there, and what is refused before it is asked for
+    opened.expected |= {"status of 404", "status of 409"}  # what is not there, and what is refused
     yield opened
     opened.close()
 
