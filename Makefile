@@ -96,7 +96,7 @@ bench: $(READY) ## Every benchmark: ours against plain PySpark, side by side
 bench-epochs: $(READY) ## What an epoch of 100 rows costs: ours and by hand
 	$(BIN)/python -m benchmarks.epochs
 
-bench-nexmark: $(READY) ## Nexmark through the engine and its peers: QUERIES=q0,q5 (or all) EVENTS=3000000 EPOCHS=12 ROUNDS=2 PEERS=spark,flink,duckdb FUSE=on INPUT=json
+bench-nexmark: $(READY) ## Nexmark through the engine and its peers: QUERIES=q0,q5 (or all) EVENTS=3000000 EPOCHS=12 ROUNDS=2 PEERS=spark,flink,duckdb FUSE=on INPUT=json (or parquet or kafka)
 	$(BIN)/python -m benchmarks.nexmark $(if $(QUERIES),--queries $(QUERIES)) --events $(or $(EVENTS),3000000) --epochs $(or $(EPOCHS),12) \
 		--rounds $(or $(ROUNDS),2) --peers $(or $(PEERS),spark) --fuse $(or $(FUSE),both) --input $(or $(INPUT),json)
 

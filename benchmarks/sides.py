@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +17,16 @@ class Side:
     process: subprocess.Popen[str]
 
     @classmethod
-    def start(cls, module: str, *arguments: str, python: Path | None = None, log: Path | None = None) -> Side:
-        """The module as a program, in another Python if one is named; it says a line when it is ready. What else it
-        has to say goes into the log."""
+    def start(
+        cls,
+        module: str,
+        *arguments: str,
+        python: Path | None = None,
+        log: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Side:
+        """The module as a program, in another Python if one is named, with this in its environment besides; it says a
+        line when it is ready. What else it has to say goes into the log."""
         with (log or Path("/dev/null")).open("w") as errors:
             process = subprocess.Popen(
                 [python or sys.executable, "-m", module, *arguments],
@@ -26,6 +35,7 @@ class Side:
                 stderr=errors,
                 text=True,
                 bufsize=1,
+                env={**os.environ, **(environment or {})},
             )
         side = cls(process)
         side._read()

@@ -26,9 +26,11 @@ from benchmarks.nexmark.events import Events, Layout
 from benchmarks.nexmark.measured import OURS, PEERS, Play, Result, describe_machine, geometric_mean
 from benchmarks.nexmark.queries import NINE, QUERIES
 from benchmarks.nexmark.queries.base import Dialect, Query
-from benchmarks.nexmark.turns import Played, Turn
+from benchmarks.nexmark.topics import archives, fill
+from benchmarks.nexmark.turns import JARS, Played, Topics, Turn
 from benchmarks.process_tree import ProcessTree
 from benchmarks.sides import Side
+from tests.kafka.broker import Broker, running
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache"
@@ -44,10 +46,11 @@ class Peer:
     tree: ProcessTree
 
     @staticmethod
-    def start(name: str, log: Path) -> Peer:
+    def start(name: str, log: Path, *, reads_topics: bool = False) -> Peer:
         """The peer's process. One that cannot run ends the benchmark, loudly."""
         python = flink_python(CACHE) if name == "flink" else None
-        side = Side.start("benchmarks.nexmark.peers", name, python=python, log=log)
+        environment = {JARS: archives(name)} if reads_topics else None
+        side = Side.start("benchmarks.nexmark.peers", name, python=python, log=log, environment=environment)
         return Peer(side, ProcessTree(side.process.pid))
 
     def play(self, turn: Turn) -> tuple[Played, Play]:
@@ -72,8 +75,16 @@ class Benchmark:
     events: Events
     layout: Layout
     rounds: int
+    broker: Broker | None = None
+    """What the events are read from, instead of files."""
     plays: dict[str, dict[str, list[Play]]] = field(default_factory=dict)
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
+    _topics: dict[Path, Topics] = field(default_factory=dict)
+
+    @property
+    def input(self) -> str:
+        """As what the events lie where."""
+        return "kafka" if self.broker is not None else self.layout
 
     def play(self, query: Query) -> None:
         """Check the answers of a query, then let the peers that are right play it by turns."""
@@ -101,18 +112,27 @@ class Benchmark:
         return small_events(self.events.folder)
 
     def _small(self, query: Query, name: str) -> Played:
-        layout: Layout = "halves" if name == "flink" else self.layout
-        turn = self._few.turn(query.name, query.tables, layout=layout, shows=True, fuse=name == "fused")
-        return self.peers[_module(name)].play(turn)[0]
+        return self.peers[_module(name)].play(self._turn(self._few, query, name, shows=True))[0]
 
     def _once(self, query: Query, name: str) -> Play:
-        layout: Layout = "halves" if name == "flink" else self.layout
-        turn = self.events.turn(query.name, query.tables, layout=layout, fuse=name == "fused")
-        played, play = self.peers[_module(name)].play(turn)
+        played, play = self.peers[_module(name)].play(self._turn(self.events, query, name))
         if played.error:
             raise SystemExit(f"{query.name}, {name}: {played.error}")
         print(f"{query.name:4} {name:7} {play.cpu:7.2f} CPU s {play.wall:7.2f} s {play.megabytes:6.0f} MB", flush=True)
         return play
+
+    def _turn(self, events: Events, query: Query, name: str, *, shows: bool = False) -> Turn:
+        layout: Layout = "halves" if name == "flink" and self.broker is None else self.layout
+        topics = None if name == "duckdb" else self._topics_of(events)
+        return events.turn(query.name, query.tables, layout=layout, topics=topics, shows=shows, fuse=name == "fused")
+
+    def _topics_of(self, events: Events) -> Topics | None:
+        if self.broker is None:
+            return None
+        folder = events.made("json")
+        if folder not in self._topics:
+            self._topics[folder] = fill(self.broker, folder)
+        return self._topics[folder]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -124,11 +144,15 @@ def main(arguments: Sequence[str]) -> int:
     began, commit = datetime.now(UTC), _commit()
     logs = Path(tempfile.mkdtemp(prefix="nexmark-logs-"))
     with ExitStack() as opened:
+        broker = None
+        if options.input == "kafka":
+            broker = opened.enter_context(running(Path(opened.enter_context(tempfile.TemporaryDirectory()))))
         peers: dict[str, Peer] = {}
         for module in dict.fromkeys(map(_module, [*names, "duckdb"])):
-            peers[module] = Peer.start(module, logs / f"{module}.log")
+            peers[module] = Peer.start(module, logs / f"{module}.log", reads_topics=broker is not None)
             opened.callback(peers[module].side.end)
-        benchmark = Benchmark(names, peers, events, options.input, options.rounds)
+        layout: Layout = "parquet" if options.input == "parquet" else "json"
+        benchmark = Benchmark(names, peers, events, layout, options.rounds, broker)
         for query in options.queries:
             benchmark.play(QUERIES[query])
             result = _result(benchmark, began, commit)
@@ -149,7 +173,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=3_000_000, help="how many")
     parser.add_argument("--epochs", type=int, default=12, help="into how many files and epochs they are divided")
     parser.add_argument("--rounds", type=int, default=2, help="plays of each after the one to warm up")
-    parser.add_argument("--input", choices=("json", "parquet"), default="json", help="as what the events lie in files")
+    parser.add_argument(
+        "--input", choices=("json", "parquet", "kafka"), default="json", help="files of JSON or Parquet, or topics"
+    )
     parser.add_argument("--peers", type=_peers, default=["spark"], help="of spark, flink and duckdb, with commas")
     parser.add_argument("--fuse", choices=("on", "off", "both"), default="both", help="how ours runs")
     options = parser.parse_args(arguments)
@@ -189,7 +215,7 @@ def _result(benchmark: Benchmark, began: datetime, commit: str) -> Result:
         events=events.count,
         epochs=events.epochs,
         rounds=benchmark.rounds,
-        layout=benchmark.layout,
+        layout=benchmark.input,
         plays=benchmark.plays,
         refused=benchmark.refused,
         rows={name: events.rows(QUERIES[name].tables) for name in benchmark.plays},

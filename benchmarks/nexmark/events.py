@@ -26,10 +26,11 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.nexmark.tables import COLUMNS, PER_FIFTY
-from benchmarks.nexmark.turns import Turn
+from benchmarks.nexmark.turns import Topics, Turn
 from engine.connectors.nexmark.events import EventMaker
 
 Layout = Literal["json", "parquet", "halves"]
+"""As what they lie in files."""
 _START = int(datetime(2024, 1, 1, 7, 59, 30, tzinfo=UTC).timestamp()) * 1_000_000
 SIDE = tuple((key, f"name {key}") for key in range(0, 1000, 3))
 """The rows of the table `side`, which lies beside the others."""
@@ -58,11 +59,13 @@ class Events:
         """How many rows these tables have together."""
         return sum(self.count // 50 * PER_FIFTY.get(table, 0) for table in tables)
 
-    def turn(self, query: str, tables: Iterable[str], *, layout: Layout = "json", **also: bool) -> Turn:
+    def turn(
+        self, query: str, tables: Iterable[str], *, layout: Layout = "json", topics: Topics | None = None, **also: bool
+    ) -> Turn:
         """A play of a query that reads these tables. An epoch has as many rows as a file of the largest of them."""
         rows = max(self.per_epoch // 50 * PER_FIFTY.get(table, 0) for table in tables)
         kind = "parquet" if layout == "parquet" else "json"
-        return Turn(query, str(self.made(layout)), rows, kind, **also)
+        return Turn(query, str(self.made(layout)), rows, kind, topics=topics, **also)
 
     def made(self, layout: Layout) -> Path:
         """The folder of a layout, made if it is not there."""

@@ -27,6 +27,8 @@ _NAMES = {
     "duckdb": "DuckDB, batch",
 }
 
+_INPUTS = {"parquet": "Parquet", "kafka": "Kafka"}
+
 
 def read_results(folder: Path = RESULTS) -> Sequence[Result]:
     """All results of Nexmark, from the oldest to the newest."""
@@ -35,8 +37,14 @@ def read_results(folder: Path = RESULTS) -> Sequence[Result]:
 
 def files(results: Sequence[Result], words: str) -> Mapping[str, str]:
     """What the page consists of: the text of each file, by its place in docs."""
-    charts = {f"benchmarks/{name}.svg": draw(results) for name, draw in _CHARTS.items()}
-    return {"benchmarks.md": re.sub(r"\{\{(\w+)\}\}", lambda match: _BLOCKS[match[1]](results), words), **charts}
+    of_json = [result for result in results if result.layout == "json"]
+    charts = {f"benchmarks/{name}.svg": draw(of_json) for name, draw in _CHARTS.items()}
+
+    def block(match: re.Match[str]) -> str:
+        draw, is_of_all = _BLOCKS[match[1]]
+        return draw(results if is_of_all else of_json)
+
+    return {"benchmarks.md": re.sub(r"\{\{(\w+)\}\}", block, words), **charts}
 
 
 def main() -> None:
@@ -106,6 +114,27 @@ def _cell(result: Result | None, query: str, peer: str) -> str:
         return ""
     cpu, wall, megabytes = (result.median(query, peer, figure) for figure in ("cpu", "wall", "megabytes"))
     return f"{cpu:.1f} ({wall:.1f} s, {megabytes:.0f} MB)"
+
+
+def _inputs(results: Sequence[Result]) -> str:
+    """Ratios of CPU of ours, fused, where events lie in something else than files of JSON."""
+    columns = [
+        (layout, peer)
+        for layout in _INPUTS
+        for peer in PEERS
+        if peer not in OURS and any(_ratio_over(results, layout, query, peer) is not None for query in QUERIES)
+    ]
+    rows = [
+        [query, *(_figure(_ratio_over(results, layout, query, peer)) for layout, peer in columns)]
+        for query in QUERIES
+        if any(_ratio_over(results, layout, query, peer) is not None for layout, peer in columns)
+    ]
+    head = [f"{_INPUTS[layout]}: {_NAMES['fused']} / {_NAMES[peer]}" for layout, peer in columns]
+    return _table(("query", *head), rows) if rows else "Nothing else was measured yet."
+
+
+def _ratio_over(results: Sequence[Result], layout: str, query: str, peer: str) -> float | None:
+    return ratio_of([result for result in results if result.layout == layout], query, "fused", peer)
 
 
 def _goals(results: Sequence[Result]) -> str:
@@ -194,13 +223,15 @@ def _phases(result: Result, query: str, peer: str) -> Mapping[str, float]:
     return {name: sum(play.phases.get(name, 0.0) for play in result.plays[query][peer]) for name in names}
 
 
-_BLOCKS: Mapping[str, Callable[[Sequence[Result]], str]] = {
-    "runs": _runs,
-    "ratios": _ratios,
-    "seconds": _seconds,
-    "goals": _goals,
-    "refused": _refused,
+_BLOCKS: Mapping[str, tuple[Callable[[Sequence[Result]], str], bool]] = {
+    "runs": (_runs, True),
+    "ratios": (_ratios, False),
+    "seconds": (_seconds, False),
+    "inputs": (_inputs, True),
+    "goals": (_goals, False),
+    "refused": (_refused, False),
 }
+"""What is written for a name, and whether it is of all runs: otherwise of those over files of JSON."""
 _CHARTS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "by-spark": _draw_ratios("spark"),
     "by-flink": _draw_ratios("flink"),

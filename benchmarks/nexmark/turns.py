@@ -10,12 +10,27 @@ from decimal import Decimal
 from pathlib import Path
 
 PARALLELISM = 2
+JARS = "NEXMARK_JARS"
+"""The environment variable with what a peer's Java needs to read topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The tables in a broker: each has a topic of its name behind a prefix."""
+
+    brokers: str
+    prefix: str
+
+    def of(self, table: str) -> str:
+        """The name of a table's topic."""
+        return self.prefix + table
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One play of a query. `folder` has the tables, `epoch_rows` is how many rows of a table make an epoch, `fuse` is
-    for ours; with `shows` the rows of the answer are wanted, otherwise they go nowhere."""
+    """One play of a query. `folder` has the tables, unless they are in `topics`; `epoch_rows` is how many rows of a
+    table make an epoch, `fuse` is for ours; with `shows` the rows of the answer are wanted, otherwise they go
+    nowhere."""
 
     query: str
     folder: str
@@ -23,6 +38,7 @@ class Turn:
     kind: str = "json"
     fuse: bool = False
     shows: bool = False
+    topics: Topics | None = None
 
     @property
     def path(self) -> Path:
@@ -32,6 +48,13 @@ class Turn:
     def to_line(self) -> str:
         """As a peer reads it."""
         return json.dumps(asdict(self))
+
+    @staticmethod
+    def of_line(line: str) -> Turn:
+        """What `to_line` has written."""
+        content = json.loads(line)
+        topics = content.pop("topics")
+        return Turn(**content, topics=Topics(**topics) if topics else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,18 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     run.save(tmp_path / "nexmark-2024.json")
 
     assert read_results(tmp_path)[0].plays == run.plays
+
+
+def test_runs_over_another_input_have_a_table_of_their_own() -> None:
+    of_json = result("2024-01-01", q0={"fused": [1], "spark": [4]})
+    of_topics = replace(result("2024-01-02", q0={"fused": [3], "spark": [4]}), layout="kafka")
+
+    page = files([of_json, of_topics], "{{runs}}\n{{ratios}}\n{{inputs}}")["benchmarks.md"]
+
+    assert "| 1,000 | kafka |" in page
+    assert "| q0, pass through |  | 0.25 |" in page
+    assert "Kafka: ours, fused / PySpark by hand" in page
+    assert "| q0 | 0.75 |" in page
 
 
 def test_the_page_says_that_there_are_no_runs() -> None:

@@ -20,7 +20,7 @@ from benchmarks.nexmark.queries.joined import JOINED
 from benchmarks.nexmark.queries.stateless import STATELESS
 from benchmarks.nexmark.queries.windowed import WINDOWED
 from benchmarks.nexmark.tables import COLUMNS
-from benchmarks.nexmark.turns import PARALLELISM
+from benchmarks.nexmark.turns import PARALLELISM, Topics, Turn
 from engine.compile import compile_script
 from engine.spark.run import RunSpec, run_in
 from engine.spark.stop_control import Control
@@ -47,6 +47,17 @@ def test_it_compiles_in_our_dialect_with_the_columns_it_says(query: Query, few: 
 
     columns = program.parts.writes[0].input.schema.names
     assert len([name for name in columns if not name.startswith("_")]) == len(query.kinds.split())
+
+
+def test_tables_may_be_topics_of_which_a_peer_is_told_with_its_turn(few: Events) -> None:
+    turn = few.turn("q8", QUERIES["q8"].tables, topics=Topics("127.0.0.1:9092", "few-"))
+
+    assert Turn.of_line(turn.to_line()) == turn
+    tables = compile_script(script([QUERIES["q8"]], turn)).tables
+    assert {table.options.model_dump()["topic"] for table in tables.values() if table.connector == "kafka"} == {
+        "few-person",
+        "few-auction",
+    }
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=list(QUERIES))

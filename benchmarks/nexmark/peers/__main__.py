@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import shutil
 import sys
@@ -26,9 +25,10 @@ def main(name: str) -> None:
     play: Play = importlib.import_module(f"benchmarks.nexmark.peers.{name}").open_peer(scratch)
     answers.write("ready\n")
     for line in sys.stdin:
+        turn = Turn.of_line(line)
         start = time.monotonic()
         try:
-            played = play(Turn(**json.loads(line)))
+            played = play(turn)
         except Exception as error:  # noqa: BLE001 - whatever a peer says is told, and the next query is played
             traceback.print_exc()
             played = Played(error=str(error).partition("\n")[0] or repr(error))

@@ -3,6 +3,7 @@ every five seconds. It runs in a Python of its own, which `environment.py` makes
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from benchmarks.nexmark.queries import QUERIES
 from benchmarks.nexmark.queries.base import LeftOut, Query
 from benchmarks.nexmark.queries.windowed import DELAY
 from benchmarks.nexmark.tables import declared
-from benchmarks.nexmark.turns import PARALLELISM, Play, Played, Turn
+from benchmarks.nexmark.turns import JARS, PARALLELISM, Play, Played, Topics, Turn
 
 _TYPES = {"i": "BIGINT", "t": "STRING", "ts": "TIMESTAMP_LTZ(3)"}
 _WATERMARK = f", WATERMARK FOR `datetime` AS `datetime` - INTERVAL '{DELAY}' SECOND"
@@ -30,6 +31,8 @@ def open_peer(scratch: Path) -> Play:
     """An environment for all turns."""
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     settings = {**_SETTINGS, "execution.checkpointing.dir": (scratch / "checkpoints").as_uri()}
+    if archives := os.environ.get(JARS):
+        settings["pipeline.jars"] = ";".join(Path(path).as_uri() for path in archives.split(","))
     for name, value in settings.items():
         environment.get_config().set(name, value)
 
@@ -61,8 +64,18 @@ def _table(table: str, query: Query, turn: Turn) -> str:
         options = options.replace(f"/{table}'", "/side.json'")
         return f"CREATE TEMPORARY TABLE side (`key` BIGINT, name STRING) WITH ({options})"
     columns = declared(table, _TYPES, "`") + (_WATERMARK if query.is_windowed else "")
+    if turn.topics is not None:
+        options = _topic(turn.topics, table)
     options += ", 'json.timestamp-format.standard' = 'ISO-8601'"
     return f"CREATE TEMPORARY TABLE {table} ({columns}) WITH ({options})"
+
+
+def _topic(topics: Topics, table: str) -> str:
+    return (
+        f"'connector' = 'kafka', 'properties.bootstrap.servers' = '{topics.brokers}', 'topic' = '{topics.of(table)}', "
+        "'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset', "
+        "'properties.isolation.level' = 'read_committed', 'format' = 'json'"
+    )
 
 
 def _rows(result: Any) -> list[list[object]]:

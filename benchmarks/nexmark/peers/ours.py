@@ -15,6 +15,7 @@ from benchmarks.nexmark.queries.base import Query
 from benchmarks.nexmark.queries.windowed import DELAY
 from benchmarks.nexmark.tables import declared
 from benchmarks.nexmark.turns import PARALLELISM, Play, Played, Turn
+from engine.backfill import Backfill
 from engine.epoch_report import EpochReport
 from engine.spark.run import RunSpec, run_in
 from engine.spark.session import open_session
@@ -23,6 +24,10 @@ from engine.spark.stop_control import Control
 _TYPES = {"i": "BIGINT", "t": "TEXT", "ts": "TIMESTAMP NOT NULL"}
 _TABLE = """CREATE TABLE {table} ({columns}, WATERMARK FOR datetime AS datetime - INTERVAL '{delay} seconds')
 WITH (connector = 'filesystem', path = '{folder}/{table}', format = '{kind}', type = 'source');
+"""
+_TOPIC = """CREATE TABLE {table} ({columns}, WATERMARK FOR datetime AS datetime - INTERVAL '{delay} seconds')
+WITH (connector = 'kafka', bootstrap_servers = '{brokers}', topic = '{topic}', 'source.offset' = 'earliest',
+  format = 'json', type = 'source');
 """
 _SIDE = """CREATE TEMPORARY TABLE side (key BIGINT PRIMARY KEY, name TEXT)
 WITH (connector = 'filesystem', path = '{folder}/side.csv', format = 'csv');
@@ -40,13 +45,20 @@ def script(queries: Sequence[Query], turn: Turn, answers: Path | None = None) ->
         if table == "side":
             text += _SIDE.format(folder=turn.folder)
         else:
-            columns = declared(table, _TYPES)
-            text += _TABLE.format(table=table, columns=columns, delay=DELAY, folder=turn.folder, kind=turn.kind)
+            text += _table(table, turn)
     for query in queries:
         form = "debezium_json" if query.is_updating else "json"
         text += (_FILE if answers else _NOWHERE).format(name=query.name, folder=answers, form=form)
         text += f"INSERT INTO answer_of_{query.name} {query.in_sql('ours')};\n"
     return text
+
+
+def _table(table: str, turn: Turn) -> str:
+    columns = declared(table, _TYPES)
+    if turn.topics is None:
+        return _TABLE.format(table=table, columns=columns, delay=DELAY, folder=turn.folder, kind=turn.kind)
+    brokers, topic = turn.topics.brokers, turn.topics.of(table)
+    return _TOPIC.format(table=table, columns=columns, delay=DELAY, brokers=brokers, topic=topic)
 
 
 def open_peer(scratch: Path) -> Play:
@@ -63,8 +75,16 @@ def open_peer(scratch: Path) -> Play:
         answers.mkdir()
         state = scratch / f"state-{next(turns)}"
         sql = script([query], turn, answers if turn.shows else None)
-        limit = turn.epoch_rows
-        spec = RunSpec(query.name, sql, state, PARALLELISM, max_epoch_rows=limit, fuse=turn.fuse, by_pane=None)
+        spec = RunSpec(
+            query.name,
+            sql,
+            state,
+            PARALLELISM,
+            max_epoch_rows=turn.epoch_rows,
+            fuse=turn.fuse,
+            by_pane=None,
+            backfill=None if turn.topics is None else Backfill(),
+        )
         run_in(spark, spec, Control(), reports.append)
         phases: defaultdict[str, float] = defaultdict(float)
         for report in reports:

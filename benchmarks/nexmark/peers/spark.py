@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.nexmark.queries import QUERIES
 from benchmarks.nexmark.queries.base import LeftOut, Query
-from benchmarks.nexmark.tables import declared
-from benchmarks.nexmark.turns import PARALLELISM, Play, Played, Turn
+from benchmarks.nexmark.tables import PER_FIFTY, declared
+from benchmarks.nexmark.turns import JARS, PARALLELISM, Play, Played, Topics, Turn
 
 _TYPES = {"i": "long", "t": "string", "ts": "timestamp"}
 _PHASES = {
@@ -38,6 +39,8 @@ def open_session() -> SparkSession:
     builder = builder.config("spark.sql.shuffle.partitions", PARALLELISM).config("spark.driver.memory", "2g")
     builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.driver.bindAddress", "127.0.0.1")
     builder = builder.config("spark.driver.host", "127.0.0.1")
+    if archives := os.environ.get(JARS):
+        builder = builder.config("spark.jars", archives)
     spark = builder.config("spark.sql.streaming.numRecentProgressUpdates", 500).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
@@ -65,15 +68,26 @@ def open_peer(scratch: Path) -> Play:
 def answer_of(spark: SparkSession, query: Query, turn: Turn) -> DataFrame:
     """The frame of a query."""
     assert not isinstance(query.spark, LeftOut)
-    tables = {table: _read(spark, table, turn) for table in query.tables}
+    largest = max(PER_FIFTY.get(table, 0) for table in query.tables)
+    tables = {table: _read(spark, table, turn, largest) for table in query.tables}
     return query.spark(tables)
 
 
-def _read(spark: SparkSession, table: str, turn: Turn) -> DataFrame:
+def _read(spark: SparkSession, table: str, turn: Turn, largest: int) -> DataFrame:
     if table == "side":
         return spark.read.csv(str(turn.path / "side.csv"), header=True, schema="key long, name string")
+    if turn.topics is not None:
+        return _read_topic(spark, turn.topics, table, turn.epoch_rows * PER_FIFTY[table] // largest)
     reader = spark.readStream.schema(declared(table, _TYPES)).option("pathGlobFilter", f"*.{turn.kind}")
     return reader.option("maxFilesPerTrigger", 1).format(turn.kind).load(str(turn.path / table))
+
+
+def _read_topic(spark: SparkSession, topics: Topics, table: str, epoch_rows: int) -> DataFrame:
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", topics.brokers)
+    reader = reader.option("subscribe", topics.of(table)).option("startingOffsets", "earliest")
+    reader = reader.option("kafka.isolation.level", "read_committed").option("maxOffsetsPerTrigger", epoch_rows)
+    line = F.from_json(F.col("value").cast("string"), declared(table, _TYPES)).alias("line")
+    return reader.load().select(line).select("line.*")
 
 
 def _keep(rows: dict[object, list[Any]], query: Query, batch: DataFrame) -> None:

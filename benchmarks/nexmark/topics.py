@@ -1,0 +1,46 @@
+"""Nexmark's events in a broker of our own: a topic for each table, with the lines of its files dealt in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import cycle
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from benchmarks.nexmark.tables import COLUMNS
+from benchmarks.nexmark.turns import PARALLELISM, Topics
+from tests.kafka.broker import Broker
+from tests.kafka.jars import jars, spark_kafka
+
+FLINK_KAFKA = "org.apache.flink flink-sql-connector-kafka 5.0.0-2.2"
+"""The newest there is; it is made for Flink 2.2."""
+
+
+def fill(broker: Broker, folder: Path) -> Topics:
+    """Topics with the rows of a folder of JSON, in their order. A task has a partition of each."""
+    prefix = f"{folder.parent.name}-"
+    for table in COLUMNS:
+        _fill(broker, broker.create_topic(f"{prefix}{table}", PARALLELISM, retention_ms=-1), (folder / table).iterdir())
+    return Topics(broker.address, prefix)
+
+
+def archives(peer: str) -> str:
+    """The jars that a peer needs to read topics, with commas."""
+    match peer:
+        case "spark":
+            return ",".join(map(str, spark_kafka()))
+        case "flink":
+            return ",".join(str(path) for path in sorted(jars(FLINK_KAFKA, alone=True).glob("*.jar")))
+    return ""
+
+
+def _fill(broker: Broker, topic: str, files: Iterable[Path]) -> None:
+    producer = Producer(broker.client_options(linger_ms=50, compression_type="lz4"))
+    partitions = cycle(range(PARALLELISM))
+    for file in sorted(files):
+        for number, line in enumerate(file.read_bytes().splitlines()):
+            producer.produce(topic, line, partition=next(partitions))
+            if number % 10_000 == 0:
+                producer.flush()
+        producer.flush()
