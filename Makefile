@@ -106,7 +106,7 @@ bench-api: $(READY) ## The control plane under load: 1,000 pipelines, 20 drivers
 bench-page: $(READY) ## The page over 1,000 pipelines and 60 changes a second: paint, main thread, memory: SECONDS=300
 	$(BIN)/python -m benchmarks.page $(or $(SECONDS),300)
 
-bench-latency: $(READY) ## From an event that is produced to its row before a reader: RATE=1000 SECONDS=30
+bench-latency: $(READY) ## From an event that is produced to its row before a reader: RATE=1000 (or most) SECONDS=30
 	$(BIN)/python -m benchmarks.latency $(or $(RATE),1000) $(or $(SECONDS),30)
 
 bench-startup: $(READY) ## From a command to its first epoch: ours and spark-submit: ROUNDS=3
