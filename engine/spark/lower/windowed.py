@@ -107,7 +107,8 @@ def _count_merged(condition: SparkColumn) -> SparkColumn:
 
 
 def _is_late(window: Window) -> SparkColumn:
-    return F.expr(f"{_last_end(window)} <= unix_micros({WATERMARK})")
+    """Whether no window of a row is open. For Spark none is that has ended in 1970: its watermarks begin there."""
+    return F.expr(f"{_last_end(window)} <= greatest(unix_micros({WATERMARK}), 0L)")
 
 
 def _last_end(window: Window) -> str:
