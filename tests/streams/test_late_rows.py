@@ -108,14 +108,17 @@ def test_late_are_those_rows_that_no_window_takes(spark: SparkSession, tmp_path:
 
 @pytest.mark.parametrize("window", ["tumble(INTERVAL '10 minutes')", HOP, SESSION])
 def test_rows_of_windows_that_end_before_1970_are_late(spark: SparkSession, tmp_path: Path, window: str) -> None:
-    times = {"early": "1969-12-31T23:00:00Z", "first": "1970-01-01T00:00:00Z", "next": "1970-01-01T06:00:00Z"}
-    rows = [{"ts": time, "key": key, "wanted": True} for key, time in times.items()]
-    write_script(tmp_path / "script.json", [Step(timedelta(0), {"p": rows})])
+    times = ["1969-12-31T22:00:00Z", "1969-12-31T23:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T06:00:00Z"]
+    played = [
+        Step(timedelta(minutes=tick), {"p": [{"ts": time, "key": f"k{tick}", "wanted": True}]})
+        for tick, time in enumerate(times)
+    ]
+    write_script(tmp_path / "script.json", played)
     sql = SQL.format(folder=tmp_path).replace("tumble(INTERVAL '10 minutes')", window)
 
     _, reports = play(spark, RunSpec("events", sql, tmp_path / "state"))
 
-    assert [row["key"] for row in read_rows(tmp_path / "late.json")] == ["early"]
-    assert sum(report.late_rows for report in reports) == 1
+    assert [row["key"] for row in read_rows(tmp_path / "late.json")] == ["k0", "k1"]
+    assert sum(report.late_rows for report in reports) == 2
     in_time = {key for row in read_rows(tmp_path / "output.json") for key in row["keys"]}  # type: ignore[attr-defined]
-    assert in_time == {"FIRST", "NEXT"}
+    assert in_time == {"K2", "K3"}
