@@ -36,7 +36,7 @@ def archives(peer: str) -> str:
 
 
 def _fill(broker: Broker, topic: str, files: Iterable[Path]) -> None:
-    producer = Producer(broker.client_options(linger_ms=50, compression_type="lz4"))
+    producer = Producer(broker.client_options(linger_ms=50, compression_type="lz4", enable_idempotence=True))
     partitions = cycle(range(PARALLELISM))
     for file in sorted(files):
         for number, line in enumerate(file.read_bytes().splitlines()):
