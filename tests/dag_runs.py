@@ -52,7 +52,14 @@ def play_all(
         "ARROYO_EXAMPLE_FOLDER": str(home / "data"),
         **(environment or {}),
     }
-    wish = {"examples": list(examples), "params": params or {}, "answers": answers or {}}
+    outcomes = home / "outcomes.json"
+    outcomes.unlink(missing_ok=True)
+    wish = {
+        "examples": list(examples),
+        "params": params or {},
+        "answers": answers or {},
+        "outcomes": str(outcomes),
+    }
     try:
         run = subprocess.run(
             [sys.executable, "-m", "tests.dag_run_process", json.dumps(wish)],
@@ -61,13 +68,16 @@ def play_all(
             cwd=REPOSITORY,
             env={name: text for name, text in os.environ.items() if not name.startswith("AIRFLOW")} | variables,
             check=False,
-            timeout=1200 * len(examples),
+            timeout=1200 * max(1, len(examples)),
         )
     finally:
         end_processes(home)
     assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-5000:]
-    outcomes, output = json.loads(run.stdout.splitlines()[-1]), run.stdout + run.stderr
-    return {name: DagRun(outcome["states"], outcome["returned"], output) for name, outcome in outcomes.items()}
+    output = run.stdout + run.stderr
+    return {
+        name: DagRun(outcome["states"], outcome["returned"], output)
+        for name, outcome in json.loads(outcomes.read_text()).items()
+    }
 
 
 def end_processes(folder: Path) -> None:

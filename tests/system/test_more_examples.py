@@ -54,3 +54,11 @@ def test_what_a_person_approves_is_deployed_and_taken_back(tmp_path: Path) -> No
     assert set(run.states.values()) == {"success"}
     assert (run.returned["deploy"]["version"], run.returned["upgrade"]["version"]) == (1, 2)
     assert run.returned["roll_back"]["version"] == 3
+
+
+def test_what_a_library_prints_behind_all_else_is_in_nobodys_way(tmp_path: Path) -> None:
+    library = tmp_path / "library" / "sitecustomize.py"
+    library.parent.mkdir()
+    library.write_text("import atexit\natexit.register(print, 'the last of my spans are sent')\n")
+
+    assert play_all([], tmp_path, {"PYTHONPATH": str(library.parent)}) == {}
