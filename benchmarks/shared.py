@@ -8,21 +8,20 @@ counted once, and their CPU. The control plane itself is left out.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmarks.served import marked, served
 from engine.checkpoints.layout import StatePaths
 from engine.commands.client import Client
 from engine.jobs import processes
@@ -48,8 +47,6 @@ CREATE TABLE out WITH (connector = 'single_file', path = '{out}', format = 'debe
 INSERT INTO out SELECT counter % 8 AS k, count(*) AS n, sum(counter) AS total FROM ticks GROUP BY k;
 """,
 }
-MARK = "ARROYO_BENCHMARK"
-"""All drivers inherit it, and all that they start."""
 _SETTLED = 40.0
 """Seconds after the last has come up: Java compiles, and the pace finds itself."""
 _PATIENCE = 900.0
@@ -78,10 +75,10 @@ def main(arguments: Sequence[str]) -> int:
 def measure(folder: Path, isolation: str, count: int, seconds: float) -> None:
     """Print what so many pipelines take."""
     token = secrets.token_hex(8)
-    with served(folder, token) as client:
+    with served(folder / "data", token) as client:
         states = [deploy(client, folder, number, isolation) for number in range(count)]
         begin = time.monotonic()
-        while any(job["state"] != "Running" for job in jobs(client, count)):
+        while any(state != "Running" for state in states_of_jobs(client)):
             if time.monotonic() - begin > _PATIENCE:
                 raise SystemExit(
                     f"not all run: {[(job['state'], job['failure_message']) for job in jobs(client, count)]}"
@@ -119,35 +116,6 @@ def told(figures: Mapping[str, float], form: str = ".0f") -> str:
     return ", ".join(f"{kind} {figure:{form}}" for kind, figure in sorted(figures.items(), key=lambda item: -item[1]))
 
 
-@contextmanager
-def served(folder: Path, token: str) -> Iterator[Client]:
-    """A control plane of its own, and in the end none of its processes."""
-    settings = {"ARROYO__PIPELINE__SPARE_DRIVERS": "0", MARK: token}
-    command = [sys.executable, "-m", "engine", "serve", "--port", "0", "--data-dir", str(folder / "data")]
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, env={**os.environ, **settings}, stdout=log, stderr=log)
-    try:
-        while not (folder / "data" / "server.json").exists():
-            time.sleep(0.1)
-        client = Client(*_address(folder / "data"))
-        while True:
-            with suppress(Exception):
-                client.get("/ping")
-                break
-            time.sleep(0.1)
-        yield client
-    finally:
-        server.kill()
-        server.wait()
-        while left := marked(token):
-            processes.kill(left)
-            time.sleep(0.2)
-
-
-def _address(data: Path) -> tuple[str, str]:
-    return json.loads((data / "server.json").read_text())["url"], (data / "token").read_text().strip()
-
-
 def deploy(client: Client, folder: Path, number: int, isolation: str) -> Path:
     """Have the control plane run one more; its state's directory."""
     kind = list(KINDS)[number % len(KINDS)]
@@ -163,6 +131,12 @@ def jobs(client: Client, count: int) -> list[Mapping[str, Any]]:
     return [answer["data"][0] for answer in answers]
 
 
+def states_of_jobs(client: Client) -> list[str]:
+    """Where they stand; one request for all, since it is asked again and again."""
+    answer: Any = client.get("/pipelines", {"limit": 1000})
+    return [pipeline["state"] for pipeline in answer["data"]]
+
+
 def gaps_of_epochs(state: Path, since: float) -> Iterator[float]:
     """The seconds from each commit to the next."""
     commits = StatePaths(state).checkpoint / "commits"
@@ -170,16 +144,14 @@ def gaps_of_epochs(state: Path, since: float) -> Iterator[float]:
     yield from (after - before for before, after in pairwise(times))
 
 
-def marked(token: str) -> list[int]:
-    """The processes of all drivers."""
+def drivers(token: str) -> list[int]:
+    """The processes of all drivers: what is marked, but for the control plane."""
     found = []
-    for entry in Path("/proc").iterdir():
+    for pid in marked(token):
         with suppress(OSError):
-            if entry.name.isdigit():
-                environ = (entry / "environ").read_bytes().split(b"\0")
-                is_driver = any(each.startswith(processes.MARK.encode() + b"=") for each in environ)
-                if is_driver and f"{MARK}={token}".encode() in environ:
-                    found.append(int(entry.name))
+            environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            if any(each.startswith(processes.MARK.encode() + b"=") for each in environ):
+                found.append(pid)
     return found
 
 
@@ -188,7 +160,7 @@ def used(token: str) -> Used:
     cpu: dict[int, float] = {}
     kinds: dict[int, str] = {}
     megabytes: dict[str, float] = {}
-    for pid in marked(token):
+    for pid in drivers(token):
         with suppress(OSError):
             fields = processes.stat_fields(Path(f"/proc/{pid}"))
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

@@ -1,9 +1,10 @@
 """What it costs to come to the first committed epoch, and to the end, of a script over a thousand rows.
 
 `python -m benchmarks.startup [ROUNDS [KIND ...]]` plays kinds of starts by turns: `cold` is `arroyo run`, `quick` that
-with the setting, `warm` the run after one with `--warm`, `hand` the same by hand and spark-submit. For each it prints
-the CPU seconds of all its processes up to some moments that can be told from outside, by kind of process; CPU seconds
-are about the same on a busy machine and on a quiet one, seconds are not.
+with the setting, `warm` the run after one with `--warm`, `hand` the same by hand and spark-submit, `spare` a deployment
+on a control plane that keeps a spare driver, `served` on one that keeps none. For each it prints the CPU seconds of all
+its processes up to some moments that can be told from outside, by kind of process; CPU seconds are about the same on a
+busy machine and on a quiet one, seconds are not.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from benchmarks.served import MARK, end_all, ended_by_signals
+from benchmarks.served_start import ANSWERED, RUNNING, play_served
+from benchmarks.start_meter import Meter, Moment
 
 SQL = """
 CREATE TABLE bids (auction BIGINT, bidder BIGINT, price BIGINT) WITH (
@@ -38,11 +40,8 @@ query.processAllAvailable()
 query.stop()
 spark.stop()
 """
-MARK = "BENCHMARK_START"
-"""An environment variable that all processes of a start have inherited."""
-KINDS = ("cold", "quick", "warm", "hand")
+KINDS = ("cold", "quick", "warm", "hand", "spare", "served")
 _LOOK = 0.01
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PATIENCE = 300.0
 MOMENTS: Mapping[str, str] = {
     "Java is started": "logs/spark.log",
@@ -52,72 +51,6 @@ MOMENTS: Mapping[str, str] = {
 }
 """Files in the state's directory by which moments are told."""
 END = "the command has ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """What had been used when something was seen to have happened: seconds, and CPU seconds by kind of process."""
-
-    seconds: float
-    cpu: Mapping[str, float]
-    processes: Mapping[str, int]
-
-    @property
-    def total(self) -> float:
-        """CPU seconds of all."""
-        return sum(self.cpu.values())
-
-
-@dataclass(slots=True)
-class Meter:
-    """The CPU of the processes that have a mark in their environment; what ends is counted as it was last seen."""
-
-    mark: str
-    _kinds: dict[tuple[int, str], str | None] = field(default_factory=dict)
-    _used: dict[tuple[int, str], float] = field(default_factory=dict)
-
-    def look(self) -> None:
-        """See what they have used."""
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                with suppress(OSError):
-                    self._see(entry)
-
-    def _see(self, entry: Path) -> None:
-        fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-        process = (int(entry.name), fields[19].decode())
-        command = (entry / "cmdline").read_bytes() if self._kinds.get(process, "") is not None else b""
-        if process not in self._kinds:
-            is_marked = f"{MARK}={self.mark}".encode() in (entry / "environ").read_bytes().split(b"\0")
-            if not command:  # it is just being started
-                return
-            self._kinds[process] = "" if is_marked else None
-        if self._kinds[process] is not None:
-            if command:  # a process that was forked becomes another program, and one that has ended none
-                self._kinds[process] = _kind(command)
-            self._used[process] = sum(map(int, fields[11:13])) / _TICKS
-
-    def moment(self, seconds: float, before: Mapping[tuple[int, str], float]) -> Moment:
-        """What they have used beyond what was before."""
-        cpu, processes = dict[str, float](), Counter[str]()
-        for process, used in self._used.items():
-            kind, more = self._kinds[process] or "", used - before.get(process, 0.0)
-            if more > 0:
-                cpu[kind] = cpu.get(kind, 0.0) + more
-                processes[kind] += 1
-        return Moment(seconds, cpu, processes)
-
-    def used(self) -> Mapping[tuple[int, str], float]:
-        """What each has used so far."""
-        return dict(self._used)
-
-
-def _kind(command: bytes) -> str:
-    parts = command.split(b"\0")
-    if parts[0].endswith(b"java"):
-        return "java"
-    is_of_spark = any(part.startswith((b"engine.spark.", b"pyspark.")) for part in parts)
-    return "workers" if is_of_spark else "arroyo"
 
 
 def follow(command: Sequence[str], state: Path, meter: Meter, environment: Mapping[str, str]) -> Mapping[str, Moment]:
@@ -141,14 +74,24 @@ def follow(command: Sequence[str], state: Path, meter: Meter, environment: Mappi
 
 
 def play(kind: str, scratch: Path) -> Mapping[str, Moment]:
-    """One start of a kind."""
+    """One start of a kind, of which nothing is left when it is interrupted."""
     meter = Meter(secrets.token_hex(8))
+    try:
+        return _play(kind, scratch, meter)
+    except BaseException:
+        end_all(meter.mark)
+        raise
+
+
+def _play(kind: str, scratch: Path, meter: Meter) -> Mapping[str, Moment]:
     environment = {**os.environ, MARK: meter.mark, "PYSPARK_PYTHON": sys.executable}
     folder = scratch / meter.mark
     folder.mkdir()
     _write(folder)
     run = [sys.executable, "-m", "engine", "run", f"{folder}/q.sql", "--state-dir", f"{folder}/state"]
     match kind:
+        case "spare" | "served":
+            return _play_served(folder, meter, spares=1 if kind == "spare" else 0)
         case "quick":
             return follow([*run, "--set", "quick=true"], folder / "state", meter, environment)
         case "warm":
@@ -157,6 +100,11 @@ def play(kind: str, scratch: Path) -> Mapping[str, Moment]:
             submit = Path(_spark_home()) / "bin" / "spark-submit"
             return follow([str(submit), "--master", "local[1]", f"{folder}/q.py"], folder / "state", meter, environment)
     return follow(run, folder / "state", meter, environment)
+
+
+def _play_served(folder: Path, meter: Meter, spares: int) -> Mapping[str, Moment]:
+    """A deployment on a control plane that has been up for a while."""
+    return play_served((folder / "q.sql").read_text(), folder / "data", meter, spares, MOMENTS)
 
 
 def _play_warm(run: Sequence[str], folder: Path, meter: Meter, environment: Mapping[str, str]) -> Mapping[str, Moment]:
@@ -201,12 +149,16 @@ def _spark_home() -> str:
     return str(_find_spark_home())
 
 
+def _last(start: Mapping[str, Moment]) -> Moment:
+    return start.get(END) or start[RUNNING]
+
+
 def table(kind: str, starts: Sequence[Mapping[str, Moment]]) -> Iterator[str]:
     """Medians of some starts of a kind, a line for each moment that all have come to."""
-    kinds = sorted({name for start in starts for name in start[END].cpu})
+    kinds = sorted({name for start in starts for name in _last(start).cpu})
     heads = "".join(f"{name:>10}" for name in kinds)
     yield f"{kind:<22}{'seconds':>9}{'CPU':>9}{heads}"
-    for name in (*MOMENTS, END):
+    for name in (ANSWERED, *MOMENTS, RUNNING, END):
         if all(name in start for start in starts):
             seen = [start[name] for start in starts]
             parts = "".join(
@@ -214,18 +166,18 @@ def table(kind: str, starts: Sequence[Mapping[str, Moment]]) -> Iterator[str]:
             )
             seconds = statistics.median(moment.seconds for moment in seen)
             yield f"{name:<22}{seconds:>9.2f}{statistics.median(moment.total for moment in seen):>9.2f}{parts}"
-    counts = starts[-1][END].processes
+    counts = _last(starts[-1]).processes
     yield "processes that worked: " + ", ".join(f"{counts[name]} {name}" for name in kinds)
 
 
 def main(rounds: int, kinds: Sequence[str]) -> int:
     """Print the tables."""
     starts: dict[str, list[Mapping[str, Moment]]] = {kind: [] for kind in kinds}
-    with tempfile.TemporaryDirectory(prefix="startup-") as scratch:
+    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="startup-") as scratch:
         for _ in range(rounds):
             for kind in kinds:
                 starts[kind].append(play(kind, Path(scratch)))
-                end = starts[kind][-1][END]
+                end = _last(starts[kind][-1])
                 print(f"{kind:<8}{end.seconds:8.2f} s {end.total:8.2f} CPU s", flush=True)
     for kind in kinds:
         print("", *table(kind, starts[kind]), sep="\n")

@@ -11,26 +11,20 @@ is a pause of 6.6 seconds.
 
 from __future__ import annotations
 
-import json
-import os
+import secrets
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine.commands.client import Client, RefusedError
-from engine.errors import UnreachableError
+from benchmarks.served import served
+from engine.commands.client import Client
 from engine.instants import from_micros, now
-from engine.jobs import processes
 
 T = TypeVar("T")
 _TABLES = """
@@ -69,7 +63,7 @@ def play(shape: str, load: Load) -> Mapping[str, float]:
     """Start a control plane, and ask it for one thing after the other."""
     scratch = Path(tempfile.mkdtemp(prefix="state-"))
     try:
-        with _served(scratch, load) as client:
+        with served(scratch, secrets.token_hex(8), load.spares) as client:
             return _Pipeline(client, scratch, shape, load).play()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -130,34 +124,6 @@ class _Pipeline:
     def _job(self) -> Any:
         answer: Any = self.client.get(f"/pipelines/{_NAME}/jobs")
         return answer["data"][0]
-
-
-@contextmanager
-def _served(data: Path, load: Load) -> Iterator[Client]:
-    """A control plane in a process of its own, which is gone in the end with all that it has started."""
-    command = [sys.executable, "-m", "engine", "serve", "--port", "0", "--data-dir", str(data)]
-    environment = {**os.environ, "ARROYO__PIPELINE__SPARE_DRIVERS": str(load.spares)}
-    with (data / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        yield _until(lambda: _reached(server, data), lambda client: client is not None) or Client("", "")
-    finally:
-        server.send_signal(signal.SIGKILL)
-        server.wait()
-        for lock in (data / "runs").glob("*/lock"):
-            if processes.is_locked(lock):
-                processes.kill_group(json.loads(lock.read_text())["pid"])
-
-
-def _reached(server: subprocess.Popen[bytes], data: Path) -> Client | None:
-    if server.poll() is not None:
-        raise RuntimeError((data / "server.log").read_text())
-    try:
-        client = Client(json.loads((data / "server.json").read_text())["url"], (data / "token").read_text().strip())
-        client.get("/ping")
-    except (OSError, ValueError, RefusedError, UnreachableError):
-        return None
-    return client
 
 
 def _until(look: Callable[[], T], holds: Callable[[T], bool]) -> T:
