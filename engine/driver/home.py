@@ -39,6 +39,7 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.process_usage import RunUsage, SharedJava, UsageMeter, together
 from engine.jobs.status import Goodbye
 from engine.jobs.wire import WIRE
+from engine.process_starts import start_none_any_more
 from engine.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
@@ -56,7 +57,8 @@ _USAGE_INTERVAL = 10.0
 """Seconds between two looks at what the run uses of the machine: each reads a few hundred small files of /proc."""
 _LAST_GRACE = 60.0
 """Seconds a driver whose lease is over has for its last epoch."""
-
+_BECOMING = 0.1
+"""Seconds in which a process that was started last has become another program: until then it shows no environment."""
 _ILL = 500
 """From this status on it is the control plane that is to blame."""
 
@@ -302,7 +304,9 @@ def _stop_mode(mode: object) -> StopMode:
 
 def end_group() -> None:
     """End this process and, when it leads a group of its own, everything it has started."""
+    start_none_any_more()
     if mark := os.environ.get(processes.MARK):
+        time.sleep(_BECOMING)
         processes.kill(pid for pid in processes.marked(mark) if pid != os.getpid())
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.process_starts import starting_process
 from engine.spark.forks import client
 
 _PATIENCE = 5.0
@@ -62,11 +63,12 @@ def _start(address: str, environment: Mapping[str, str], noise: Path) -> subproc
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, noise.open("ab") as printed:
         listener.bind("\0" + address)
         listener.listen(64)
-        return subprocess.Popen(
-            [sys.executable, "-m", "engine.spark.forks.server", str(listener.fileno())],
-            # Spark has all its Python processes hash alike, and compute with one thread
-            env={**environment, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE, stdout=printed, stderr=printed,
-            pass_fds=(listener.fileno(),),
-            start_new_session=True,  # Ctrl-C on the terminal is for the driver to answer
-        )  # fmt: skip
+        with starting_process():
+            return subprocess.Popen(
+                [sys.executable, "-m", "engine.spark.forks.server", str(listener.fileno())],
+                # Spark has all its Python processes hash alike, and compute with one thread
+                env={**environment, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
+                stdin=subprocess.PIPE, stdout=printed, stderr=printed,
+                pass_fds=(listener.fileno(),),
+                start_new_session=True,  # Ctrl-C on the terminal is for the driver to answer
+            )  # fmt: skip

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from engine.errors import EngineError, JavaStartError, JvmDiedError
 from engine.process_endings import count_memory_kills, describe_ending
+from engine.process_starts import starting_process
 from engine.spark.jvm.class_archive import Archive
 from engine.spark.jvm.economy import economy_options
 from engine.spark.jvm.java import Java
@@ -159,7 +160,7 @@ def launch(
         "PYSPARK_DRIVER_PYTHON": "no-python-to-look-for-data-sources",
     }
     log = JvmLog.of(log_file)
-    with noise_of(log_file).open("ab") as noise:
+    with noise_of(log_file).open("ab") as noise, starting_process():
         process = subprocess.Popen(
             command, env=env, stdin=subprocess.PIPE, stdout=noise, stderr=noise,
             start_new_session=True,  # Ctrl-C on the terminal is for us to answer, not for the JVM
