@@ -35,7 +35,7 @@ from engine.api.lineage_events.events import EventMaker
 from engine.api.lineage_events.senders import open_sender
 from engine.api.lineage_events.watch import LineageWatch
 from engine.api.meetings import StateMeetings
-from engine.api.plan_query import plan_query
+from engine.api.plan_query import load_compiler, plan_query
 from engine.api.plan_rehearsal import check_rehearsal
 from engine.api.plan_reprocess import changing_sinks, plan_reprocess
 from engine.api.plan_starts import check_redone, check_starts
@@ -316,7 +316,7 @@ class Address:
 
 
 class Listener(uvicorn.Server):
-    """Writes its address down once it answers, and lets held requests go when it is to end."""
+    """Writes its address down once it answers, loads the compiler then, and lets held requests go when it is to end."""
 
     def __init__(self, config: uvicorn.Config, context: Context, address: Address) -> None:
         super().__init__(config)
@@ -331,6 +331,7 @@ class Listener(uvicorn.Server):
         secure(directory.server, json.dumps(address))
         sys.stdout.write(f"control plane at {url}, token in {directory.token}\n")
         sys.stdout.flush()
+        threading.Thread(target=load_compiler, name="compiler").start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End; asked again by Ctrl-C, at once. The signal is not passed on: what must be put away is put away."""

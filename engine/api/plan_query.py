@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from engine.jobs.spec import PlannedQuery
+from engine.small_script import SMALL_SCRIPT
 
 if TYPE_CHECKING:
     from engine.compile import Program
@@ -41,6 +42,11 @@ def plan_query(
         takes_back=tuple(name for name, sink in sinks.items() if _goes_back(sink)),
         objects=_objects(program),
     )
+
+
+def load_compiler() -> None:
+    """Plan something small, once the server is there, so that the first to deploy does not wait for the compiler."""
+    plan_query(SMALL_SCRIPT, ())
 
 
 def _objects(program: Program) -> str:

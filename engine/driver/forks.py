@@ -33,14 +33,8 @@ from engine.driver.handover import Line
 from engine.driver.work import SparkWork
 from engine.errors import EngineError
 from engine.jobs import processes
+from engine.small_script import SMALL_SCRIPT
 from engine.spark.session import import_what_spark_will
-
-_SCRIPT = """
-CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '1');
-CREATE TABLE out WITH (connector = 'single_file', path = '/nowhere', format = 'json', type = 'sink');
-INSERT INTO out SELECT counter % 8 AS k, tumble(INTERVAL '1 second') AS w, count(*) AS n FROM ticks GROUP BY k, w;
-"""
-"""Compiled once, so that what is imported for that is there as well."""
 
 
 class ForkOrder(BaseModel):
@@ -141,7 +135,7 @@ def import_the_rest() -> None:
     """Import also what drivers import once they are at work."""
     import_what_spark_will()
     with suppress(EngineError):
-        compile_script(_SCRIPT)
+        compile_script(SMALL_SCRIPT)
 
 
 def main(descriptor: int) -> int:
