@@ -20,8 +20,8 @@ from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.records import Messages
 from engine.errors import EngineError, RecordsLostError, SourceUnavailableError
 
-_AT_ONCE = 32_768
-"""How many records are decoded together."""
+_AT_ONCE = 4_096
+"""How many records are decoded together: what a processor keeps at hand while it makes columns of them."""
 _TABLES = 4
 """How many tables a worker keeps a connection for."""
 _POLL_SECONDS = 1.0
