@@ -48,6 +48,9 @@ _SOON = frozenset(
         KafkaError._TRANSPORT,  # noqa: SLF001 - as above, when a broker went down with the question
     }
 )
+_OUTDATED = frozenset({KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH})
+"""What brokers answer to a client whose notes of the leaders are not theirs. It asks with the same notes again and
+again, for as long as it keeps them, which is minutes."""
 
 
 @dataclass(slots=True)
@@ -160,6 +163,8 @@ class Brokers:
                     if wrong.args[0].code() not in soon or time.monotonic() > deadline:
                         self._client().poll(0)  # so that it says what is behind it
                         raise
+                    if wrong.args[0].code() in _OUTDATED:
+                        self._admin = None
                 Event().wait(_PAUSE)
 
     def _client(self) -> AdminClient:
