@@ -13,7 +13,7 @@ from engine.sink_prefix import without_prefix
 from engine.store import targets, versions
 
 READS = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")
-"""The settings that say what a pipeline reads: those of the original and those of the copy are each its own."""
+"""The settings that say where a pipeline begins to read: a state that is handed over has begun, and says so itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOv
     with context.database.reading() as connection:
         current = versions.get(connection, origin.id, origin.version)
         others = versions.get(connection, copy.id, copy.version)
-    spec = handed_over(current.spec, others.spec)
+    spec = handed_over(others.spec)
     if spec is None:
         raise HandOverError(
             f"the script of {copy.name!r} was deployed with a prefix of its own",
@@ -71,12 +71,12 @@ def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
         )
 
 
-def handed_over(own: Spec, copy: Spec) -> Spec | None:
-    """What the original is to run: the query of the copy where the original writes, and what it is told about reading
-    as before. None where nobody can tell the script without its prefix."""
+def handed_over(copy: Spec) -> Spec | None:
+    """What the original is to run: the query of the copy where the original writes. Where either has begun to read is
+    not said again: what the original was told would contradict the state. None where nobody can tell the script
+    without its prefix."""
     query = without_prefix(copy.query)
     if query is None:
         return None
     kept = {name: text for name, text in copy.settings.items() if name not in READS}
-    reading = {name: text for name, text in own.settings.items() if name in READS}
-    return Spec(query, copy.udfs, {**kept, **reading}, copy.checkpoint_interval)
+    return Spec(query, copy.udfs, kept, copy.checkpoint_interval)

@@ -234,7 +234,7 @@ def test_the_original_goes_on_with_the_query_and_the_state_of_the_copy_where_it_
     assert (restore.savepoint_id, restore.of_pipeline) == (hand_over["savepoint_id"], two.ids()[1])
     run = plane.runner.launched[-1]
     assert (run.name, run.query, run.secrets) == ("orders", "SELECT 1", {"one": "x", "two": "y"})
-    assert run.settings == {"memory": "3g", "start_from": "a=latest"}
+    assert run.settings == {"memory": "3g"}, "the state has begun to read, and says where itself"
     assert run.upgrade is not None
     assert (run.upgrade.is_fork, run.upgrade.of_history) == (True, "one")
     assert run.upgrade.savepoint_id == restore.save_as
