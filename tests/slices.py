@@ -72,6 +72,7 @@ LONG = (
     "kafka/test_backfill.py::test_history_and_what_comes_behind_it_are_the_batch_answer_through_five_kills",
     "kafka/test_broker.py::test_three_nodes_outlive_one",
     "kafka/test_broker_deaths.py",
+    "kafka/test_hand_over.py",
     "kafka/test_rehearsal.py",
     "kafka/test_sink_with_spark.py",
     "kafka/test_spark_read.py::test_spark_reads_the_same_through_kills",
