@@ -23,7 +23,6 @@ TOLD = {"the_whole_story": FOLDER / "demo_run.py"}
 """Played by `make demo`, which `test_example_dag.py` plays with everything that may go wrong."""
 
 NOT_PLAYED = {
-    "pushed_hours",
     "reprocess_and_hand_over",
 }
 """Examples that no test has played yet; what they are made of is tested, and none may be added here."""
