@@ -7,6 +7,7 @@ import { beginWith, findWritten, forgetAll, keepWritten } from "../src/editor/dr
 import { Complaints, useVerdict } from "../src/editor/script";
 import { Editor } from "../src/pages/editor";
 import { Fork } from "../src/pages/fork";
+import { Jobs } from "../src/pages/jobs";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
 import { ActionDialog } from "../src/pipeline/action-dialog";
 import { Logs } from "../src/pipeline/logs";
@@ -296,4 +297,39 @@ test("a choice of savepoints is there when there are some, and none that goes aw
   savepoints.push({ id: "sp_1", state: "completed", label: "nightly", epoch: 4, created_at: 0 });
   await shown(<Fork key="again" pipeline="orders" />);
   expect(place.querySelector("select")!.value).toBe("sp_1");
+});
+
+test("while the control plane is away, a pipeline is running only as far as was seen", async () => {
+  const state = { isThere: true };
+  const job = { id: "job_1", state: "Running", step: "reading", checkpoint: null };
+  const running = { ...ORDERS, state: "Running", version: 1, parallelism: 1, checkpoint_interval_micros: null, complete_until: null, query: "SELECT 1" };
+  answering((_, url) => (!state.isThere ? undefined : url.pathname.endsWith("/jobs") ? { data: [job] } : url.pathname.endsWith("/savepoints") ? { data: [] } : running));
+  await shown(<PipelinePage name="orders" shownPart="query" />);
+  const mark = () => place.querySelector(".state")!;
+  expect([mark().textContent, mark().className]).toEqual(["Running", "state good"]);
+
+  state.isThere = false;
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(place.textContent).toContain("The control plane does not answer.");
+  expect(place.textContent).toContain("may not hold any more");
+  expect(place.textContent).not.toContain("reading");
+  expect([mark().textContent, mark().className]).toEqual(["Running when last seen", "state calm"]);
+
+  state.isThere = true;
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(mark().textContent).toBe("Running");
+  expect(place.textContent).not.toContain("may not hold any more");
+});
+
+test("while the control plane is away, the list says that it is from before", async () => {
+  const state = { isThere: true };
+  const row = { ...ORDERS, state: "Running", restarts: 0, lag_micros: null, complete_until: null, rows_per_second: null, cpu_cores: null, memory_bytes: null };
+  answering(() => (state.isThere ? { data: [row], has_more: false } : undefined));
+  expect(await shown(<Jobs />)).toContain("orders");
+
+  state.isThere = false;
+  await vi.advanceTimersByTimeAsync(60_000);
+
+  expect(place.textContent).toContain("orders");
+  expect(place.textContent).toContain("may not hold any more");
 });

@@ -7,7 +7,7 @@ import { bytes, count, duration, instant, rate } from "../format";
 import { type Column, type Filter, type Order, cause, countTones, shownRows } from "../jobs/rows";
 import { visible } from "../jobs/window";
 import { useNarrow } from "../narrow";
-import { ProblemBox } from "../parts/problem";
+import { BEFORE, ProblemBox } from "../parts/problem";
 import { Sparkline } from "../parts/sparkline";
 import { StateMark } from "../parts/state";
 import { editorPath, examplePath, go, pipelinePath } from "../router";
@@ -71,6 +71,7 @@ export function Jobs() {
         />
       </div>
       {error && <ProblemBox error={error} />}
+      {error && data !== null && <p class="hint">{BEFORE}</p>}
       {data === null && error === null && <p class="empty">Asking the control plane.</p>}
       {data !== null && data.length === 0 && <Welcome />}
       {data !== null && data.length > 0 && rows.length === 0 && <p class="empty">No pipeline is like that.</p>}

@@ -3,7 +3,7 @@ import { ask, part } from "../api/client";
 import { usePolled } from "../api/polled";
 import type { Job, Pipeline as Found, Savepoint } from "../api/types";
 import { duration, instant } from "../format";
-import { ProblemBox } from "../parts/problem";
+import { BEFORE, ProblemBox } from "../parts/problem";
 import { StateMark } from "../parts/state";
 import { ActionDialog } from "../pipeline/action-dialog";
 import { type Action, actionsOf } from "../pipeline/actions";
@@ -66,8 +66,8 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         <h1>
           <bdi>{pipeline.name}</bdi>
         </h1>
-        <StateMark state={pipeline.state} />
-        {job?.step && <span class="hint">{job.step}</span>}
+        <StateMark state={pipeline.state} isOld={error !== null} />
+        {error === null && job?.step && <span class="hint">{job.step}</span>}
         <span class="grow" />
         {mayChange && (
           <div class="buttons" role="group" aria-label="What can be done">
@@ -85,6 +85,7 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         )}
       </header>
       {error && <ProblemBox error={error} />}
+      {error && <p class="hint">{BEFORE}</p>}
       {job?.failure_message && <Failure job={job} notUndone={pipeline.not_undone ?? null} />}
       <Facts pipeline={pipeline} job={job} />
       <nav class="parts" aria-label="Parts of the pipeline">

@@ -1,5 +1,8 @@
 import { Refused } from "../api/client";
 
+/** Stands below a problem where what was answered before it is still shown. */
+export const BEFORE = "What is shown here was answered before that, and may not hold any more. The page goes on asking.";
+
 /** What went wrong, with what to do about it. */
 export function ProblemBox({ error }: { error: Error }) {
   const refused = error instanceof Refused ? error : null;

@@ -1,12 +1,18 @@
 import type { State } from "../api/types";
 import { TONES, stateWord } from "../states";
 
+interface Props {
+  state: State;
+  /** Whether nobody knows if it still stands there, since the control plane has not answered since. */
+  isOld?: boolean;
+}
+
 /** Where a job stands: a mark and a word, so that nobody has to tell colours apart. */
-export function StateMark({ state }: { state: State }) {
+export function StateMark({ state, isOld = false }: Props) {
   return (
-    <span class={`state ${TONES[state] ?? "calm"}`}>
+    <span class={`state ${isOld ? "calm" : (TONES[state] ?? "calm")}`}>
       <span class="dot" aria-hidden="true" />
-      {stateWord(state)}
+      {isOld ? `${stateWord(state)} when last seen` : stateWord(state)}
     </span>
   );
 }
