@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,16 @@ WITH (connector = 'filesystem', path = '{folder}2', format = 'json', type = 'sin
 -- {script}
 INSERT INTO written SELECT counter, '{hostile}', 9007199254740993 FROM clicks;
 INSERT INTO other SELECT counter FROM clicks;
+"""
+LATE = """CREATE TABLE orders (at TIMESTAMP NOT NULL, amount BIGINT, WATERMARK FOR at) WITH (
+  connector = 'filesystem', type = 'source', format = 'json', path = '{folder}/orders', source.watch = 'true',
+  late_rows = 'late_orders');
+CREATE TABLE late_orders (event_time TIMESTAMP, amount BIGINT)
+WITH (connector = 'filesystem', type = 'sink', format = 'parquet', path = '{folder}/late');
+CREATE TABLE sums (start TIMESTAMP, amount BIGINT)
+WITH (connector = 'filesystem', type = 'sink', format = 'json', path = '{folder}/sums');
+INSERT INTO sums SELECT w.start, amount
+FROM (SELECT tumble(INTERVAL '1 minute') AS w, sum(amount) AS amount FROM orders GROUP BY 1);
 """
 BROKEN = """CREATE TABLE lines (n BIGINT)
 WITH (connector = 'single_file', path = '{file}', format = 'json', type = 'source');
@@ -234,4 +246,32 @@ def test_what_an_operator_keeps_is_shown_by_its_key(
     expect(rows.first).to_be_visible(timeout=400_000)
     expect(page.get_by_role("columnheader", name="window.end")).to_be_visible()
     page.screenshot(path=pictures_in(tmp_path) / "state.png")
+    visit.close()
+
+
+def test_rows_that_came_too_late_are_shown_beside_those_in_time(
+    chromium: Browser, real: Served, tmp_path: Path
+) -> None:
+    def order(name: str, times: Iterable[datetime], amount: int) -> None:
+        lines = (json.dumps({"at": f"{at:%Y-%m-%dT%H:%M:%S}", "amount": amount}) for at in times)
+        (tmp_path / name).write_text("\n".join(lines))
+        (tmp_path / name).rename(tmp_path / "orders" / f"{name}.json")
+
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    (tmp_path / "orders").mkdir()
+    order("in-time", (noon + timedelta(seconds=second) for second in range(10_000)), 1)
+    real.deploy("late", query=LATE.format(folder=tmp_path))
+    visit = Visit(chromium, real, viewport=SIZE)
+    page = visit.enter()
+    visit.go("#/pipelines/late/output")
+    page.get_by_label("Table").select_option("sums")
+    rows = page.locator(".rows tbody tr")
+    expect(rows.first).to_be_visible(timeout=400_000)
+
+    order("too-late", [noon, noon + timedelta(seconds=30)], 77)
+
+    page.get_by_label("Table").select_option("late_orders: late rows")
+    expect(rows).to_have_count(2, timeout=400_000)
+    shown = sorted(cells.split("\t")[1:] for cells in rows.all_inner_texts())
+    assert shown == [["2026-01-01T12:00:00+00:00", "77"], ["2026-01-01T12:00:30+00:00", "77"]]
     visit.close()
