@@ -137,6 +137,7 @@ LONG = (
     "system/test_push_kills.py",
     "system/test_real_airflow.py",
     "system/test_rehearsals.py",
+    "system/test_reprocess_example.py",
     "system/test_secrets_example.py",
     "system/test_script_example.py",
     "system/test_several_gates_example.py",
