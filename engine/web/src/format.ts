@@ -11,6 +11,15 @@ const UNITS: readonly [number, string][] = [
   [1, "s"],
 ];
 
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
+
+/** A text of somebody else's within one of ours, where no element can keep it apart: it turns nothing round. */
+export function apart(text: string): string {
+  const still = text.replace(TURNS, "\ufffd");
+  return FROM_THE_RIGHT.test(still) ? `\u2068${still}\u2069` : still;
+}
+
 /** A length of time in its largest unit and the next: `2 h 5 min`. */
 export function duration(micros: number | null): string {
   if (micros === null) return "–";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { rest } from "../src/api/polled";
-import { ago, bytes, count, duration, instant, rate } from "../src/format";
+import { ago, apart, bytes, count, duration, instant, rate } from "../src/format";
 import { linePath } from "../src/parts/sparkline";
 import { editorPath, forkPath, pipelinePath, readRoute } from "../src/router";
 
@@ -23,6 +23,12 @@ test("an instant is in UTC, and the last one is the end of the input", () => {
   expect(instant(253_402_300_799_000_000)).toBe("end of input");
   expect(instant(null)).toBe("–");
   expect(ago(1_000_000, 61_000)).toBe("1 min ago");
+});
+
+test("a text of somebody else's turns no text round that it stands in", () => {
+  expect(apart("orders & <b>")).toBe("orders & <b>");
+  expect(apart("a\u202eb\u2069c")).toBe("a\ufffdb\ufffdc");
+  expect(apart("הזמנות")).toBe("\u2068הזמנות\u2069");
 });
 
 test("figures are short", () => {

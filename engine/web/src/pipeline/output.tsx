@@ -3,6 +3,7 @@ import { ask, part } from "../api/client";
 import { type Pace, usePolled } from "../api/polled";
 import type { Output as Piece, Pipeline, WrittenRows, WrittenTable } from "../api/types";
 import { beginWith } from "../editor/draft";
+import { apart } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { RowTable } from "../parts/row-table";
 import type { Row } from "../preview/rows";
@@ -44,7 +45,7 @@ export function Output({ pipeline, pace }: Props) {
             <select value={table?.name} onChange={(event) => setChosen(event.currentTarget.value)}>
               {tables.map(({ name, role, sources }) => (
                 <option key={name} value={name}>
-                  {role === "rows" ? name : `${name}: ${role}${sources.length > 0 ? ` of ${sources.join(", ")}` : ""}`}
+                  {role === "rows" ? apart(name) : `${apart(name)}: ${role}${sources.length > 0 ? ` of ${sources.map(apart).join(", ")}` : ""}`}
                 </option>
               ))}
             </select>

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { ask, part } from "../api/client";
 import type { ListedSchedule } from "../api/types";
+import { apart } from "../format";
 import { Dialog } from "../parts/dialog";
 import { ProblemBox } from "../parts/problem";
 import { type ScheduleTexts, bodyOf, textsOf } from "./rules";
@@ -32,7 +33,7 @@ export function ScheduleDialog({ schedule, pipelines, close, kept }: Props) {
   }
 
   return (
-    <Dialog title={schedule ? `Schedule of ${schedule.pipeline}` : "New schedule"} isBusy={isBusy} close={close} submit={() => void keep()}>
+    <Dialog title={schedule ? `Schedule of ${apart(schedule.pipeline)}` : "New schedule"} isBusy={isBusy} close={close} submit={() => void keep()}>
       {!schedule && (
         <p class="field">
           <label>

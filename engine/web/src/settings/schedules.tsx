@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { allPipelines, ask, part } from "../api/client";
 import type { ListedSchedule } from "../api/types";
-import { instant } from "../format";
+import { apart, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { SureButton } from "../parts/sure-button";
 import { pipelinePath } from "../router";
@@ -69,7 +69,7 @@ export function Schedules() {
                 <button aria-label={`Edit the schedule of ${schedule.pipeline}`} onClick={() => setEdited({ schedule, pipelines: [schedule.pipeline] })}>
                   Edit
                 </button>
-                <SureButton text="Remove" about={`the schedule of ${schedule.pipeline}`} action={() => void attempt(() => ask("DELETE", pathOf(schedule)))} />
+                <SureButton text="Remove" about={`the schedule of ${apart(schedule.pipeline)}`} action={() => void attempt(() => ask("DELETE", pathOf(schedule)))} />
               </span>
             )}
           </li>

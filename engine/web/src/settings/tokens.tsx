@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, part } from "../api/client";
 import type { FreshToken, Token } from "../api/types";
-import { instant } from "../format";
+import { apart, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { SureButton } from "../parts/sure-button";
 
@@ -63,7 +63,7 @@ export function Tokens({ isAdmin }: { isAdmin: boolean }) {
               <strong>{token.name}</strong>
               <span class="hint">{` ${token.valid ? "valid" : "not let in"}, made ${instant(token.created_at)} by ${token.created_by}${token.expires_at ? `, ends ${instant(token.expires_at)}` : ""}`}</span>
             </span>
-            {token.valid && <SureButton text="Revoke" about={`the token of ${token.name}`} action={() => void attempt(() => ask("DELETE", `/tokens/${part(token.name)}`))} />}
+            {token.valid && <SureButton text="Revoke" about={`the token of ${apart(token.name)}`} action={() => void attempt(() => ask("DELETE", `/tokens/${part(token.name)}`))} />}
           </li>
         ))}
       </ul>
