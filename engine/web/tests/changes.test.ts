@@ -52,7 +52,7 @@ test("what is there already is told as one thing, and each change after it by na
   expect([stream.isLive, told]).toEqual([true, [null, "orders"]]);
 });
 
-test("a stream that breaks off leaves it to asking, and goes on behind its cursor", () => {
+test("a stream that breaks off leaves it to asking, goes on behind its cursor, and says that it is back", () => {
   const { stream, opened, told } = watched();
   opened[0]!.say("ready", "log-2");
   opened[0]!.breakOff(false);
@@ -61,7 +61,7 @@ test("a stream that breaks off leaves it to asking, and goes on behind its curso
   opened[0]!.say("change", "log-3", "orders"); // the browser has come back by itself
   opened[0]!.say("ready", "log-3");
 
-  expect([stream.isLive, opened.length, told]).toEqual([true, 1, [null, null, "orders"]]);
+  expect([stream.isLive, opened.length, told]).toEqual([true, 1, [null, null, "orders", null]]);
 });
 
 test("one that the browser gives up is opened anew, each time later, behind the cursor", () => {

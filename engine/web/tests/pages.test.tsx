@@ -18,12 +18,23 @@ type Answers = (method: string, url: URL) => unknown;
 
 const PACE = { every: 1_000, idle: 15_000, of: null };
 const ORDERS = { id: "pl_1", name: "orders" } as Pipeline;
+const LISTED = { ...ORDERS, state: "Running", restarts: 0, lag_micros: null, complete_until: null, rows_per_second: null, cpu_cores: null, memory_bytes: null };
 const place = document.body.appendChild(document.createElement("div"));
 
 class Quiet {
   readyState = 0;
   addEventListener(): void {}
   close(): void {}
+}
+
+class Spoken extends Quiet {
+  private readonly heard = new Map<string, (event: { data: string; lastEventId: string }) => void>();
+  override addEventListener(kind?: string, heard?: (event: { data: string; lastEventId: string }) => void): void {
+    this.heard.set(kind!, heard!);
+  }
+  say(kind: string): void {
+    this.heard.get(kind)!({ data: "{}", lastEventId: "log-1" });
+  }
 }
 
 beforeEach(() => {
@@ -321,10 +332,33 @@ test("while the control plane is away, a pipeline is running only as far as was 
   expect(place.textContent).not.toContain("may not hold any more");
 });
 
+test("a page asks soon after the stream of changes is back, however long it had to rest before", async () => {
+  const streams: Spoken[] = [];
+  vi.stubGlobal("EventSource", class extends Spoken {
+    constructor() {
+      super();
+      streams.push(this);
+    }
+  });
+  const state = { isThere: true };
+  answering(() => (state.isThere ? { data: [LISTED], has_more: false } : undefined));
+  await shown(<Jobs />);
+  streams[0]!.say("ready");
+  state.isThere = false;
+  streams[0]!.say("error");
+  await vi.advanceTimersByTimeAsync(200_000);
+  expect(place.textContent).toContain("does not answer");
+
+  state.isThere = true;
+  streams[0]!.say("ready");
+  await vi.advanceTimersByTimeAsync(2_000);
+
+  expect(place.textContent).not.toContain("does not answer");
+});
+
 test("while the control plane is away, the list says that it is from before", async () => {
   const state = { isThere: true };
-  const row = { ...ORDERS, state: "Running", restarts: 0, lag_micros: null, complete_until: null, rows_per_second: null, cpu_cores: null, memory_bytes: null };
-  answering(() => (state.isThere ? { data: [row], has_more: false } : undefined));
+  answering(() => (state.isThere ? { data: [LISTED], has_more: false } : undefined));
   expect(await shown(<Jobs />)).toContain("orders");
 
   state.isThere = false;

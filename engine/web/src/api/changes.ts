@@ -7,7 +7,8 @@ export interface Source {
   close(): void;
 }
 
-/** Told of the id and the name of a pipeline that has changed, or of null: anything may have, or nobody tells any more. */
+/** Told of the id and the name of a pipeline that has changed, or of null: anything may have, nobody tells any more, or
+ * somebody tells again. */
 export type Listener = (changed: { id: string; name: string } | null) => void;
 
 const CLOSED = 2;
@@ -17,6 +18,8 @@ export class ChangeStream {
   private source: Source | null = null;
   private cursor: string | null = null;
   private isReady = false;
+  /** Whether it has broken off since it was ready last. */
+  private isLost = false;
   private failures = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly listeners = new Set<Listener>();
@@ -83,12 +86,14 @@ export class ChangeStream {
     hear("ready", () => {
       this.isReady = true;
       this.failures = 0;
-      if (!isAfterFirst) this.tell(null);
+      if (!isAfterFirst || this.isLost) this.tell(null);
       isAfterFirst = true;
+      this.isLost = false;
     });
     hear("error", () => {
       const was = this.isReady;
       this.isReady = false;
+      this.isLost = true;
       if (source.readyState === CLOSED) this.later();
       if (was) this.tell(null);
     });
@@ -113,6 +118,7 @@ export class ChangeStream {
     this.source?.close();
     this.source = null;
     this.isReady = false;
+    this.isLost = false;
     this.failures = 0;
   }
 

@@ -71,7 +71,8 @@ export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, { every,
     }
     function hear(changed: { id: string; name: string } | null): void {
       if (changed !== null && of !== null && changed.name !== of && changed.id !== of) return;
-      if (isTold) return; // it is asked for already
+      if (changed === null && changes.isLive) failures = 0; // who tells of changes again also answers again
+      else if (isTold) return; // it is asked for already
       isTold = true;
       if (!asking && !document.hidden) plan();
     }
