@@ -12,6 +12,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_PATIENCE = 10.0
+"""Seconds that a start may hold up the end: what starts on a disk that does not answer is not waited for."""
 _guard = threading.Lock()
 
 
@@ -24,4 +26,4 @@ def starting_process() -> Iterator[None]:
 
 def start_none_any_more() -> None:
     """Wait until no process is being started. Whoever wants to start one afterwards waits until this process ends."""
-    _guard.acquire()
+    _guard.acquire(timeout=_PATIENCE)
