@@ -199,9 +199,9 @@ def measure(way: Way, name: str, shape: str, rate: int, seconds: float, scratch:
         _read(way, seen, lambda: bool(seen), _START, run)
         since = time.time() + WARM
         _read(way, seen, lambda: time.time() >= since, WARM + 10, run)
-        rested, passed = _rested()
+        begin = _rested()
         _read(way, seen, lambda: time.time() >= since + seconds, seconds + 10, run)
-        idle = (_rested()[0] - rested) / (_rested()[1] - passed)
+        rested, passed = (now - then for now, then in zip(_rested(), begin, strict=True))
     finally:
         feed.end()
         thread.join()
@@ -212,7 +212,7 @@ def measure(way: Way, name: str, shape: str, rate: int, seconds: float, scratch:
     durations = _durations(reports, since)
     load = os.getloadavg()[0]
     median = statistics.median(durations) if durations else 0.0
-    return Result(name, shape, rate, summarize(latencies), len(durations) / seconds, median, load, idle)
+    return Result(name, shape, rate, summarize(latencies), len(durations) / seconds, median, load, rested / passed)
 
 
 def _rested() -> tuple[int, int]:
@@ -297,5 +297,7 @@ def _is_reached(result: Result) -> bool:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] and sys.argv[1] != "most" and not sys.argv[1].isdigit():
+        sys.exit(f"the rate is events a second, or `most`, and not {sys.argv[1]!r}")
     _rate, _seconds = (sys.argv[1:3] + ["1000", "30"][len(sys.argv[1:3]) :])[:2]
     sys.exit(main(None if _rate == "most" else int(_rate), float(_seconds), sys.argv[3:] or list(_SHAPES)))

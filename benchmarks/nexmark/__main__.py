@@ -24,7 +24,7 @@ from benchmarks.nexmark.answers import fault, small_events
 from benchmarks.nexmark.environment import flink_python
 from benchmarks.nexmark.events import Events, Layout
 from benchmarks.nexmark.measured import OURS, PEERS, Play, Result, describe_machine, geometric_mean
-from benchmarks.nexmark.queries import NINE, QUERIES
+from benchmarks.nexmark.queries import NINE, QUERIES, queries_of
 from benchmarks.nexmark.queries.base import Dialect, Query
 from benchmarks.nexmark.topics import archives, fill
 from benchmarks.nexmark.turns import JARS, Played, Topics, Turn
@@ -168,7 +168,7 @@ def _module(name: str) -> Dialect:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.nexmark", description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--queries", type=_queries, default=NINE, help="names with commas, or `all`; by default the nine"
+        "--queries", type=queries_of, default=NINE, help="names with commas, or `all`; by default the nine"
     )
     parser.add_argument("--events", type=int, default=3_000_000, help="how many")
     parser.add_argument("--epochs", type=int, default=12, help="into how many files and epochs they are divided")
@@ -183,13 +183,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("Flink reads JSON only: its jar for Parquet is not in the package")
     options.peers += {"on": ["fused"], "off": ["ours"], "both": OURS}[options.fuse]
     return options
-
-
-def _queries(text: str) -> Sequence[str]:
-    names = list(QUERIES) if text == "all" else text.split(",")
-    if unknown := set(names) - set(QUERIES):
-        raise argparse.ArgumentTypeError(f"no query {', '.join(unknown)}; there are {', '.join(QUERIES)}")
-    return names
 
 
 def _peers(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -21,13 +22,13 @@ from pathlib import Path
 
 from benchmarks.nexmark.environment import py_spy
 from benchmarks.nexmark.events import Events
-from benchmarks.nexmark.queries import NINE, QUERIES
+from benchmarks.nexmark.queries import NINE, QUERIES, queries_of
 from benchmarks.nexmark.stages import COLLECTOR, COMPILERS, ELSE, STAGES, of_java, of_python, of_thread
 from benchmarks.process_tree import ProcessTree
 from benchmarks.sides import Side
 
 CACHE = Path(__file__).parents[2] / ".cache"
-_TICKS = 100.0
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Samples:
 def main(arguments: Sequence[str]) -> int:
     """Print a table of shares, a line for each query."""
     parser = argparse.ArgumentParser("python -m benchmarks.nexmark.profile", description=__doc__.partition("\n")[0])
-    parser.add_argument("--queries", default=",".join(NINE), help="names with commas")
+    parser.add_argument("--queries", type=queries_of, default=NINE, help="names with commas, or `all`")
     parser.add_argument("--events", type=int, default=3_000_000)
     parser.add_argument("--epochs", type=int, default=12)
     options = parser.parse_args(arguments)
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="profile-") as text:
         side = Side.start("benchmarks.nexmark.peers", "ours", log=Path(text) / "log")
         tree = ProcessTree(side.process.pid)
-        for name in options.queries.split(","):
+        for name in options.queries:
             turn = events.turn(name, QUERIES[name].tables, fuse=True)
             side.ask(turn.to_line())
             before, samples = tree.cpu_by_kind(), Samples()

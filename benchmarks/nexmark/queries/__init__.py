@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from argparse import ArgumentTypeError
+from collections.abc import Mapping, Sequence
 
 from benchmarks.nexmark.queries.base import Query
 from benchmarks.nexmark.queries.grouped import GROUPED
@@ -16,3 +17,11 @@ QUERIES: Mapping[str, Query] = {
 }
 NINE = ("q0", "q1", "q2", "q3", "q5", "q7", "q8", "q11", "q12")
 """Those that goals are set for."""
+
+
+def queries_of(text: str) -> Sequence[str]:
+    """Those that an argument names, with commas, or all of them."""
+    names = list(QUERIES) if text == "all" else text.split(",")
+    if unknown := set(names) - set(QUERIES):
+        raise ArgumentTypeError(f"no query {', '.join(sorted(unknown))}; there are {', '.join(QUERIES)}")
+    return names
