@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.delivery.faults import Point
 from engine.epoch_report import EpochReport
+from engine.spark import run
 from engine.spark.run import RunSpec, run_in
 from engine.spark.stop_control import Control
 from tests.streams.play import read_rows
 
 if TYPE_CHECKING:
+    from enum import StrEnum
+
     from pyspark.sql import SparkSession
 
 TICKS = 60
@@ -27,21 +31,45 @@ INSERT INTO file SELECT w.start AS start, n FROM (SELECT {window} AS w, count(*)
 """
 
 
-class Onlooker(Control):
-    """Notes by which way the state was written in each epoch, and stops after one."""
+class Onlooker:
+    """Notes by which way the state is written in each epoch, while Spark is in it."""
 
-    def __init__(self, spark: SparkSession, last: int | None = None) -> None:
-        super().__init__()
-        self.spark, self.last, self.ways = spark, last, list[str]()
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.ways = dict[int, str]()
 
-    def note(self, report: EpochReport) -> None:
-        """An epoch is over."""
+    def reach(self, point: StrEnum, number: int) -> None:
+        """A run has come to a point of an epoch."""
+        if point is not Point.AFTER_SINKS:
+            return
         (query,) = self.spark.streams.active
         plan = query._jsq.streamingQuery().lastExecution().executedPlan().toString()
         saving = next(line for line in plan.splitlines() if "StateStoreSave" in line)
-        self.ways.append("look" if ", Append, " in saving else "put")
+        self.ways[number] = "look" if ", Append, " in saving else "put"
+
+    def count(self, way: str) -> int:
+        """How many epochs went this way."""
+        return list(self.ways.values()).count(way)
+
+
+class StopsAfter(Control):
+    """Stops a run after an epoch."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__()
+        self.last = last
+
+    def note(self, report: EpochReport) -> None:
+        """An epoch is over."""
         if report.epoch == self.last:
             self.stop("checkpoint")
+
+
+@pytest.fixture
+def onlooker(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Onlooker:
+    onlooker = Onlooker(spark)
+    monkeypatch.setattr(run, "reach", onlooker.reach)
+    return onlooker
 
 
 @pytest.mark.parametrize(
@@ -49,35 +77,34 @@ class Onlooker(Control):
     [("tumble(INTERVAL '20 seconds')", 20, 20), ("hop(INTERVAL '10 seconds', INTERVAL '20 seconds')", 10, 20)],
 )
 def test_windows_are_looked_for_when_one_may_have_ended(
-    spark: SparkSession, tmp_path: Path, window: str, every: int, width: int
+    spark: SparkSession, onlooker: Onlooker, tmp_path: Path, window: str, every: int, width: int
 ) -> None:
     sql = SQL.format(ticks=TICKS, path=tmp_path / "rows.json", window=window)
     spec = RunSpec("closing", sql, tmp_path / "state", max_epoch_rows=4)
 
-    first = Onlooker(spark, last=5)
-    run_in(spark, spec, first, first.note)
-    second = Onlooker(spark)
-    assert run_in(spark, spec, second, second.note) == "finished"
+    interrupted = StopsAfter(5)
+    assert run_in(spark, spec, interrupted, interrupted.note) == "stopped"
+    assert run_in(spark, spec, Control()) == "finished"
 
     starts = range(-width + every, TICKS, every)
     expected = {start: sum(start <= tick < start + width for tick in range(TICKS)) for start in starts}
     assert {_second(row["start"]): row["n"] for row in read_rows(tmp_path / "rows.json")} == expected
-    ways = first.ways + second.ways
     # fifteen epochs with rows: in a few a window ends, and the first of each run looks in any case
-    assert ways.count("put") >= 5
-    assert TICKS // every <= ways.count("look") < len(ways) // 2 + TICKS // every
+    assert onlooker.count("put") >= 5
+    assert TICKS // every <= onlooker.count("look") < len(onlooker.ways) // 2 + TICKS // every
 
 
-def test_sessions_end_whenever_they_like(spark: SparkSession, tmp_path: Path) -> None:
+def test_sessions_end_whenever_they_like(spark: SparkSession, onlooker: Onlooker, tmp_path: Path) -> None:
     sql = SQL.format(ticks=TICKS, path=tmp_path / "rows.json", window="session(INTERVAL '5 seconds')")
     spec = RunSpec("sessions", sql, tmp_path / "state", max_epoch_rows=4)
-    onlooker = Onlooker(spark)
-    assert run_in(spark, spec, onlooker, onlooker.note) == "finished"
+    assert run_in(spark, spec, Control()) == "finished"
     assert [row["n"] for row in read_rows(tmp_path / "rows.json")] == [TICKS]
-    assert set(onlooker.ways) == {"look"}
+    assert set(onlooker.ways.values()) == {"look"}
 
 
-def test_windows_of_several_grids_and_windows_of_windows_all_end(spark: SparkSession, tmp_path: Path) -> None:
+def test_windows_of_several_grids_and_windows_of_windows_all_end(
+    spark: SparkSession, onlooker: Onlooker, tmp_path: Path
+) -> None:
     tumbled, hopped = tmp_path / "tumbled.json", tmp_path / "hopped.json"
     sql = f"""{SQL.format(ticks=TICKS, path=tumbled, window="tumble(INTERVAL '15 seconds')").rpartition("INSERT")[0]}
     CREATE TABLE second WITH (connector = 'single_file', path = '{hopped}', format = 'json', type = 'sink');
@@ -89,13 +116,12 @@ def test_windows_of_several_grids_and_windows_of_windows_all_end(spark: SparkSes
     );
     """
     spec = RunSpec("grids", sql, tmp_path / "state", max_epoch_rows=4)
-    onlooker = Onlooker(spark)
-    assert run_in(spark, spec, onlooker, onlooker.note) == "finished"
+    assert run_in(spark, spec, Control()) == "finished"
 
     assert {_second(row["start"]): row["n"] for row in read_rows(tumbled)} == dict.fromkeys(range(0, TICKS, 15), 5)
     hops = {start: sum(start <= tick < start + 20 for tick in range(TICKS)) for start in range(-24, TICKS, 8)}
     assert {_second(row["start"]): row["n"] for row in read_rows(hopped)} == {at: n for at, n in hops.items() if n}
-    assert "put" in onlooker.ways
+    assert "put" in onlooker.ways.values()
 
 
 def _second(time: object) -> int:
