@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.nexmark.arroyo import ARROYO, ratio_to_arroyo
 from benchmarks.nexmark.measured import Result, geometric_mean
 from benchmarks.nexmark.queries import NINE
+from benchmarks.nexmark.ratios import ratio_of
 
 _SINGLE = ("q0", "q1", "q2", "q7", "q11", "q12")
 """Queries of one operator over bids."""
@@ -31,11 +33,16 @@ class Goal:
 
     def value(self, results: Sequence[Result], ours: str) -> float | None:
         """What it is; None where a query has not been measured."""
-        ratios = [ratio_of(results, query, ours, self.peer, self.figure) for query in self.queries]
+        ratios = [self._ratio(results, query, ours) for query in self.queries]
         known = [ratio for ratio in ratios if ratio is not None]
         if len(known) < len(ratios):
             return None
         return geometric_mean(known) if self.is_mean else max(known)
+
+    def _ratio(self, results: Sequence[Result], query: str, ours: str) -> float | None:
+        if self.peer == ARROYO:
+            return ratio_to_arroyo(results, query, ours)
+        return ratio_of(results, query, ours, self.peer, self.figure)
 
 
 GOALS = (
@@ -44,18 +51,9 @@ GOALS = (
     Goal("flink", _SINGLE, 0.6, 0.4),
     Goal("flink", ("q5",), 0.9, 0.6),
     Goal("flink", ("q3", "q8"), 1.2, 1.0),
+    Goal(ARROYO, ("q0", "q1", "q2", "q7", "q12"), 1.0, 0.8),
+    Goal(ARROYO, ("q5",), 1.5, 1.0),
+    Goal(ARROYO, ("q3", "q8"), 4.0, 2.0),
     Goal("flink", NINE, 1.0, 0.7, is_mean=True, figure="wall"),
     Goal("duckdb", _SINGLE, 4.0, 2.5),
 )
-
-
-def newest_with(results: Sequence[Result], query: str, *peers: str) -> Result | None:
-    """Of results from the oldest to the newest, the last in which all of these have played the query."""
-    fitting = (result for result in reversed(results) if all(result.plays.get(query, {}).get(peer) for peer in peers))
-    return next(fitting, None)
-
-
-def ratio_of(results: Sequence[Result], query: str, ours: str, peer: str, figure: str = "cpu") -> float | None:
-    """Ours by a peer, as the newest result says that has both."""
-    result = newest_with(results, query, ours, peer)
-    return result.ratio(query, ours, peer, figure) if result else None

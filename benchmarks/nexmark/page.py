@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.charts import grouped_bars, shares
-from benchmarks.nexmark.goals import GOALS, newest_with, ratio_of
+from benchmarks.nexmark.arroyo import ARROYO, BRIDGES, SECONDS, ratio_across, ratio_to_arroyo
+from benchmarks.nexmark.goals import GOALS
 from benchmarks.nexmark.measured import OURS, PEERS, Result
 from benchmarks.nexmark.queries import QUERIES
 from benchmarks.nexmark.queries.base import DIALECTS
+from benchmarks.nexmark.ratios import newest_with, ratio_of
 
 _ROOT = Path(__file__).parents[2]
 WORDS = Path(__file__).parent / "page.md"
@@ -137,6 +139,20 @@ def _ratio_over(results: Sequence[Result], layout: str, query: str, peer: str) -
     return ratio_of([result for result in results if result.layout == layout], query, "fused", peer)
 
 
+def _beside_arroyo(results: Sequence[Result]) -> str:
+    """Ratios of CPU of ours, fused, by Arroyo's of another day, as each peer says that was measured on both."""
+    rows = [
+        [
+            query,
+            f"{seconds:.1f}",
+            *(_figure(ratio_across(results, query, "fused", bridge)) for bridge in BRIDGES),
+            _figure(ratio_to_arroyo(results, query, "fused")),
+        ]
+        for query, seconds in SECONDS[ARROYO].items()
+    ]
+    return _table(("query", "Arroyo's CPU s", *(f"by {_NAMES[bridge]}" for bridge in BRIDGES), "both"), rows)
+
+
 def _goals(results: Sequence[Result]) -> str:
     rows = []
     for goal in GOALS:
@@ -228,6 +244,7 @@ _BLOCKS: Mapping[str, tuple[Callable[[Sequence[Result]], str], bool]] = {
     "ratios": (_ratios, False),
     "seconds": (_seconds, False),
     "inputs": (_inputs, True),
+    "arroyo": (_beside_arroyo, False),
     "goals": (_goals, False),
     "refused": (_refused, False),
 }

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.nexmark.goals import Goal, ratio_of
+from benchmarks.nexmark.arroyo import SECONDS, ratio_across, ratio_to_arroyo
+from benchmarks.nexmark.goals import Goal
 from benchmarks.nexmark.measured import Play, Result
 from benchmarks.nexmark.page import DOCS, WORDS, files, read_results
 from benchmarks.nexmark.queries import NINE
+from benchmarks.nexmark.ratios import ratio_of
 
 
 def result(date: str, **plays: dict[str, Sequence[float]]) -> Result:
@@ -49,6 +51,24 @@ def test_a_goal_is_judged_when_all_of_its_queries_were_measured() -> None:
     assert Goal("flink", ("q0", "q1"), 1, 1, is_mean=True).value(runs, "ours") == pytest.approx(0.5)
     assert Goal("flink", ("q0", "q1"), 1, 1, figure="wall", is_mean=True).value(runs, "ours") == pytest.approx(0.5)
     assert Goal("flink", NINE, 1, 1).value(runs, "ours") is None
+
+
+def test_a_ratio_to_arroyo_crosses_by_both_peers_that_were_measured_beside_it() -> None:
+    of_that_day = {peer: seconds["q0"] for peer, seconds in SECONDS.items()}
+    # a machine of half the speed, and ours like Arroyo; Flink has become twice as good
+    plays = {
+        "fused": [2 * of_that_day["arroyo"]],
+        "spark": [2 * of_that_day["spark"]],
+        "flink": [of_that_day["flink"]],
+    }
+    runs = [result("2024-01-01", q0=plays, q1={"fused": [1], "spark": [1]}, q11=plays)]
+
+    assert ratio_across(runs, "q0", "fused", "spark") == pytest.approx(1)
+    assert ratio_across(runs, "q0", "fused", "flink") == pytest.approx(2)
+    assert ratio_to_arroyo(runs, "q0", "fused") == pytest.approx(2**0.5)
+    assert Goal("arroyo", ("q0",), 1.5, 1).value(runs, "fused") == pytest.approx(2**0.5)
+    assert ratio_to_arroyo(runs, "q1", "fused") is None
+    assert ratio_to_arroyo(runs, "q11", "fused") is None
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
