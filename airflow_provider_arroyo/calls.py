@@ -6,7 +6,7 @@ Whoever sends one, blocking or not (`control_plane.py`), finds everything in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
@@ -47,6 +47,14 @@ StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
 
 
 @dataclass(frozen=True, slots=True)
+class AskingRun:
+    """A run as OpenLineage names it, `NAMESPACE/JOB/RUN_ID`, and the one that it is a part of, where that is known."""
+
+    run: str
+    root: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ApiCall(Generic[T]):
     """One request under `/api/v1`, and how its answer is read."""
 
@@ -57,10 +65,14 @@ class ApiCall(Generic[T]):
     body: Mapping[str, Json] | None = field(default=None, repr=False)
     key: str | None = None
     """Idempotency key: however often the request arrives, it is done once."""
-    asking_run: str | None = None
-    """Who asks for it, as OpenLineage names runs: it is told as the parent of the runs that follow."""
+    asking_run: AskingRun | None = None
+    """Who asks for it: it is told as the parent of the runs that follow."""
     hold: timedelta = timedelta(0)
     """How long the server may keep the request before it answers."""
+
+    def asked_by(self, run: AskingRun | None) -> ApiCall[T]:
+        """The same as a step of that run."""
+        return replace(self, asking_run=run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +224,6 @@ def deploy(
     key: str,
     force: bool = False,
     upgrade: UpgradeWish | None = None,
-    asking_run: str | None = None,
 ) -> ApiCall[Pipeline]:
     """Let the pipeline of this name be as `spec` says, and run."""
     wish = {} if upgrade is None else upgrade.to_json()
@@ -221,7 +232,7 @@ def deploy(
     if force:
         body["force"] = True
     path = f"/pipelines/by-name/{_segment(name)}"
-    return ApiCall("PUT", path, partial(read, Pipeline), body=body, key=key, asking_run=asking_run)
+    return ApiCall("PUT", path, partial(read, Pipeline), body=body, key=key)
 
 
 def plan_upgrade(

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from airflow_provider_arroyo import __version__
-from airflow_provider_arroyo.calls import ApiCall, refusal
+from airflow_provider_arroyo.calls import ApiCall, AskingRun, refusal
 from airflow_provider_arroyo.errors import BadAnswerError, UnreachableError
 
 T = TypeVar("T")
@@ -41,11 +41,16 @@ class Endpoint:
 def request(call: ApiCall[Any], answer_time: timedelta = ANSWER_TIME) -> dict[str, Any]:
     """The call as httpx takes it."""
     headers = {"Idempotency-Key": call.key} if call.key else {}
-    headers |= {"OpenLineage-Parent": quote(call.asking_run, safe="/:")} if call.asking_run else {}
+    headers |= {} if call.asking_run is None else _named(call.asking_run)
     seconds = answer_time.total_seconds()
     timeout = httpx.Timeout(seconds + call.hold.total_seconds(), connect=min(10, seconds))
     parts: dict[str, Any] = {"method": call.method, "url": call.path, "headers": headers, "timeout": timeout}
     return {**parts, "params": dict(call.query)} | ({} if call.body is None else {"json": call.body})
+
+
+def _named(asking: AskingRun) -> dict[str, str]:
+    runs = {"OpenLineage-Parent": asking.run, "OpenLineage-Root": asking.root}
+    return {header: quote(run, safe="/:") for header, run in runs.items() if run is not None}
 
 
 def answer(call: ApiCall[T], response: httpx.Response) -> T:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Pipeline, UpgradePlan
-from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
+from airflow_provider_arroyo.calls import AskingRun, PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, ask, ask_until_answered
 from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, ArroyoError, RefusedError, StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange
@@ -24,7 +24,7 @@ class DesiredPipeline:
     key: str
     force: bool = False
     upgrade: UpgradeWish | None = None
-    asking_run: str | None = None
+    asking_run: AskingRun | None = None
     """The task, as OpenLineage names its run; another one for each try."""
 
 
@@ -114,15 +114,8 @@ def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
 def _submit(desired: DesiredPipeline, before: Pipeline | None, now: Clock) -> Conversation[Deployed]:
     """Deploy; the control plane sees to it that it happens once."""
     run = None if before is None else (yield from newest_run(before.id, now))
-    request = calls.deploy(
-        desired.name,
-        desired.spec,
-        key=desired.key,
-        force=desired.force,
-        upgrade=desired.upgrade,
-        asking_run=desired.asking_run,
-    )
-    pipeline = yield from ask_until_answered(request, now)
+    request = calls.deploy(desired.name, desired.spec, key=desired.key, force=desired.force, upgrade=desired.upgrade)
+    pipeline = yield from ask_until_answered(request.asked_by(desired.asking_run), now)
     if before is None:
         return Deployed(pipeline)
     if before.stop != "none":
@@ -153,7 +146,8 @@ def _restart(desired: DesiredPipeline, failed: Pipeline, now: Clock) -> Conversa
     failures = 0
     while pipeline.state is JobState.FAILED and (yield from newest_run(failed.id, now)) == run:
         try:
-            yield from ask(calls.restart_pipeline(failed.id, key=f"{desired.key} restart {run}"))
+            request = calls.restart_pipeline(failed.id, key=f"{desired.key} restart {run}")
+            yield from ask(request.asked_by(desired.asking_run))
             break
         except ArroyoError as error:
             failures += 1

@@ -22,6 +22,7 @@ from typing import Any
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Lineage
+from airflow_provider_arroyo.calls import AskingRun
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection, Endpoint
 from airflow_provider_arroyo.embedded import adopt
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
@@ -78,19 +79,26 @@ def of_readers(
     return TaskLineage([lineage_facets.input_dataset(dataset) for dataset in read.values()], run_facets=run_facets)
 
 
-def run_of(task_instance: Any) -> str | None:
-    """The run that OpenLineage knows a task by, as `NAMESPACE/JOB/RUN_ID`; None where it is told of no tasks. It is the
-    parent of the runs of what the task deploys."""
+def asking_run(task_instance: Any) -> AskingRun | None:
+    """The run that OpenLineage knows a task by, with that of its DAG; None where it is told of no tasks. It is the
+    parent of the runs of pipelines that the task asks for."""
     try:
         from airflow.providers.openlineage import conf  # noqa: PLC0415 - it need not be installed
-        from airflow.providers.openlineage.plugins.macros import lineage_parent_id  # noqa: PLC0415 - the same
+        from airflow.providers.openlineage.plugins import macros  # noqa: PLC0415 - the same
     except ImportError:
         return None
     try:
-        return None if conf.is_disabled() else str(lineage_parent_id(task_instance))
+        if conf.is_disabled():
+            return None
+        run = str(macros.lineage_parent_id(task_instance))
     except Exception as error:  # noqa: BLE001 - whatever it is in that package, no task fails for it
         LOG.info("OpenLineage is not told which task has asked for the pipeline's runs: %s", error)
         return None
+    try:
+        return AskingRun(run, str(macros.lineage_root_parent_id(task_instance)))
+    except Exception as error:  # noqa: BLE001 - the same, and earlier versions of it name none
+        LOG.info("OpenLineage is not told which DAG has asked for the pipeline's runs: %s", error)
+        return AskingRun(run)
 
 
 def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:

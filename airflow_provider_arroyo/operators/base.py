@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk import BaseOperator, conf
 
-from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo import events, lineage, waits
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.conversations import Conversation, ask_until_answered
@@ -82,6 +82,10 @@ class PipelineOperator(BaseOperator):
     def send(self, call: ApiCall[T]) -> T:
         """Send a request that may arrive twice, through a control plane that may be away for a while."""
         return self.hold(ask_until_answered(call, now))
+
+    def ask(self, context: Context, call: ApiCall[T]) -> T:
+        """Send a request that lets runs of a pipeline follow; OpenLineage is told that this task has asked for them."""
+        return self.send(call.asked_by(lineage.asking_run(context["ti"])))
 
     def hold(self, conversation: Conversation[T]) -> T:
         """Hold a conversation with the control plane; it ends early when the task is told to end."""

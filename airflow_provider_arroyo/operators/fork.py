@@ -87,7 +87,7 @@ class ForkOperator(PipelineOperator):
         wish = UpgradeWish(
             True, tuple(self.keep_state), tuple(self.reset), self.accept_loss or None, tuple(self.hold_back)
         )
-        fork = self.send(calls.fork_savepoint(self.savepoint, self.pipeline, spec, wish, key=key))
+        fork = self.ask(context, calls.fork_savepoint(self.savepoint, self.pipeline, spec, wish, key=key))
         self.note(context, fork.id)
         self.wait(UntilState(fork.id, "running"), resume="execute_complete")
         return self._summary(fork.id)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_provider_arroyo import calls, moves, secret_sources
+from airflow_provider_arroyo import calls, lineage, moves, secret_sources
 from airflow_provider_arroyo.answers import Arrival, Departure, MoveTask
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.conversations import ask_until_answered
@@ -98,7 +98,7 @@ class MoveOperator(PipelineOperator):
         except (RefusedError, MoveError, SecretError) as error:
             self._take_back(pipeline, error)
             raise
-        return self._start(departure, deadline)
+        return self._start(context, departure, deadline)
 
     def _begin(self, pipeline: str, to: str) -> Departure:
         """Ask both whether it can be, then have it stop."""
@@ -119,10 +119,11 @@ class MoveOperator(PipelineOperator):
             self.log.info("%s is at %s, and runs here no more", name, departure.to)
         return departure
 
-    def _start(self, departure: Departure, deadline: datetime | None) -> dict[str, Any]:
+    def _start(self, context: Context, departure: Departure, deadline: datetime | None) -> dict[str, Any]:
         pipeline, name = departure.pipeline_id, departure.name
         if departure.step != "over":
-            self._send_there(moves.start_arrived(pipeline, departure.key))
+            start = moves.start_arrived(pipeline, departure.key)
+            self._send_there(start.asked_by(lineage.asking_run(context["ti"])))
             self._until(lambda: self._up(departure), f"the start of {name}", deadline)
             departure = self.send(moves.go_on(pipeline, "over"))
         self.log.info("%s has moved to %s", name, departure.to)

@@ -72,26 +72,26 @@ class ReprocessOperator(PipelineOperator):
         key = idempotency_key(context, f"reprocess {self.pipeline} {sorted(wish.items())}")
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         body = wish if secrets is None else {**wish, "secrets": dict(secrets)}
-        made = self.send(calls.reprocess(self.pipeline, body, key=key))
+        made = self.ask(context, calls.reprocess(self.pipeline, body, key=key))
         for line in made.reprocesses.get("writes", ()):
             self.log.info("It writes %s", line)
         self.note(context, made.id)
         # asked for by an attempt before this one, it may have stopped for it
         if not self.hand_over or self.send(calls.get_hand_over(made.id)).step == "apart":
             self.wait(UntilState(made.id, "running"), resume="execute_running")
-        return self._go_on(made.id)
+        return self._go_on(context, made.id)
 
     def execute_running(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer: it runs."""
-        return self._go_on(reached(event).pipeline)
+        return self._go_on(context, reached(event).pipeline)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer: it has taken over."""
         return self._summary(reached(event).pipeline)
 
-    def _go_on(self, copy: str) -> dict[str, Any]:
+    def _go_on(self, context: Context, copy: str) -> dict[str, Any]:
         if self.hand_over:
-            self.send(calls.hand_over(copy, accept_other_values=self.accept_other_values))
+            self.ask(context, calls.hand_over(copy, accept_other_values=self.accept_other_values))
             self.wait(UntilHandedOver(copy), resume="execute_complete")
         return self._summary(copy)
 

@@ -50,7 +50,7 @@ class RescaleOperator(PipelineOperator):
             # Written down before it is asked for, so that a retry knows which run it must not take for the new one.
             earlier = AskedChange(pipeline.id, str(parallelism), self.hold(newest_run(pipeline.id, now)))
             remember(context, MEMORY, earlier)
-            self.send(calls.rescale_pipeline(pipeline.id, parallelism))
+            self.ask(context, calls.rescale_pipeline(pipeline.id, parallelism))
         after_run = earlier.run if earlier is not None and earlier.digest == str(parallelism) else None
         wait = UntilState(pipeline.id, "running", after_run, pipeline.state)
         self.wait(wait, resume="execute_complete")

@@ -60,7 +60,7 @@ class RestoreOperator(PipelineOperator):
         request = calls.restore_savepoint(
             pipeline.id, self.savepoint, allow_replay=self.allow_replay, with_version=self.with_version, key=key
         )
-        if self.send(request).stop == "none":
+        if self.ask(context, request).stop == "none":
             before = JobState(earlier.before) if earlier.before else None
             self.wait(UntilState(pipeline.id, "running", earlier.run, before), resume="execute_complete")
         return self._summary(pipeline.id)

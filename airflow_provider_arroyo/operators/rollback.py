@@ -47,7 +47,7 @@ class RollbackOperator(PipelineOperator):
             run = self.hold(newest_run(pipeline.id, now))
             earlier = AskedChange(pipeline.id, str(pipeline.version), run, str(pipeline.state), key)
             remember(context, MEMORY, earlier)
-        back = self.send(calls.roll_back_pipeline(pipeline.id, to, key=key))
+        back = self.ask(context, calls.roll_back_pipeline(pipeline.id, to, key=key))
         for sink in back.rollback.get("ahead", ()):
             self.log.warning("Sink %s cannot be taken back: %s", sink.get("table"), sink)
         context["ti"].xcom_push(key=WAY, value=back.rollback)

@@ -229,8 +229,7 @@ class StreamingSqlOperator(PipelineOperator):
         token = self.hook.get_conn().token if spec.secrets else None
         digest = spec_digest(self.pipeline, spec, token)
         key = idempotency_key(context, f"deploy {digest} force" if self.force else f"deploy {digest}")
-        asking_run = lineage.run_of(context["ti"])
-        desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force, wish, asking_run)
+        desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force, wish, lineage.asking_run(context["ti"]))
         deployed = self.hold(deploy(desired, recall(context, MEMORY, AskedChange), now))
         pipeline = deployed.pipeline.id
         before = None if deployed.before is None else str(deployed.before)

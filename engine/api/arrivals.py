@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 
 from engine.api import answers, deletions
 from engine.api.bodies import Body
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, note
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, note, note_asking_run
 from engine.api.context import Context, ContextDep
 from engine.api.deployments import Secrets, plan_of, refuse_id
 from engine.api.passports import Passport, lock_of
@@ -138,7 +138,8 @@ def start(pipeline: str, body: StartRequest, request: ChangeRequestDep, context:
         if move.step == "arrived":
             moves.put(connection, replace(move, step="started"))
             if move.runs:
-                pipelines.update(connection, replace(record.pipeline, stop="none", stop_request=None))
+                going = pipelines.update(connection, replace(record.pipeline, stop="none", stop_request=None))
+                note_asking_run(connection, context, request, going)
             note(connection, context, request, record.pipeline.job_id, f"it has come from {move.peer}")
     reach(TransferPoint.AFTER_START)
     context.changed(record.pipeline.id)

@@ -1,5 +1,5 @@
-"""The run that a deployment is a step of, as OpenLineage names it: a header, so that a deployment is the same for every
-try of a task, and control planes of earlier versions take it."""
+"""The run that a change is a step of, as OpenLineage names it: headers, so that a request is the same for every try of
+a task, and control planes of earlier versions take it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from uuid import UUID
 from fastapi import Depends, Header
 
 from engine.errors import RequestError
-from engine.openlineage.runs import ParentRun
+from engine.openlineage.runs import AskingRun, ParentRun
+
+_PARENT = "OpenLineage-Parent"
+_ROOT = "OpenLineage-Root"
+_LONGEST = 2048
 
 
-def read_run(text: str) -> ParentRun:
+def read_run(text: str, header: str) -> ParentRun:
     """The run that `NAMESPACE/JOB/RUN_ID` names. A namespace may have slashes in it."""
     job, _, number = text.rpartition("/")
     namespace, _, name = job.rpartition("/")
@@ -22,24 +26,40 @@ def read_run(text: str) -> ParentRun:
         with suppress(ValueError):
             return ParentRun(namespace=namespace, name=name, run_id=UUID(number))
     raise RequestError(
-        f"the header OpenLineage-Parent is {text!r}, which names no run",
+        f"the header {header} is {text!r}, which names no run",
         hint="write it as NAMESPACE/JOB/RUN_ID, where the last is a UUID, or leave it out",
     )
 
 
 def _asking_run(
-    openlineage_parent: Annotated[
+    parent: Annotated[
         str | None,
         Header(
-            alias="OpenLineage-Parent",
-            max_length=2048,
+            alias=_PARENT,
+            max_length=_LONGEST,
             description="The run of OpenLineage that asks for this, as `NAMESPACE/JOB/RUN_ID` with percent-encoding. "
-            "It is told as the parent of the runs that follow, until another deployment changes the pipeline.",
+            "It is told as the parent of the runs that follow, until another request changes what they do.",
         ),
     ] = None,
-) -> ParentRun | None:
-    return None if openlineage_parent is None else read_run(unquote(openlineage_parent))
+    root: Annotated[
+        str | None,
+        Header(
+            alias=_ROOT,
+            max_length=_LONGEST,
+            description="The run that this one is a part of, such as that of a task's DAG, in the same form.",
+        ),
+    ] = None,
+) -> AskingRun | None:
+    if parent is not None:
+        run = read_run(unquote(parent), _PARENT)
+        return AskingRun(run, None if root is None else read_run(unquote(root), _ROOT))
+    if root is not None:
+        raise RequestError(
+            f"the header {_ROOT} names a run, and {_PARENT} none that is a part of it",
+            hint=f"name the run that asks in {_PARENT}, or leave both out",
+        )
+    return None
 
 
-AskingRunDep = Annotated[ParentRun | None, Depends(_asking_run)]
-"""What handlers of deployments take."""
+AskingRunDep = Annotated[AskingRun | None, Depends(_asking_run)]
+"""What requests for changes take."""

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from engine.api.admission import ADMIN
+from engine.api.asking_run import AskingRunDep
 from engine.api.authentication import who_asks
 from engine.api.context import Context
 from engine.delivery.faults import reach
@@ -28,7 +29,8 @@ from engine.errors import IdempotencyConflictError, PipelineChangedError
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.spec import Pipeline
 from engine.jobs.status import JobEvent
-from engine.store import events, keys
+from engine.openlineage.runs import AskingRun
+from engine.store import asking_runs, events, keys
 from engine.store.keys import KeptAnswer
 
 _MOST_OF_AGENT = 120
@@ -46,6 +48,8 @@ class ChangeRequest:
     """Who sends it, in words."""
     who: str | None = None
     """The name of the token that it was sent with."""
+    asking_run: AskingRun | None = None
+    """The run of OpenLineage that it is a step of."""
 
     def check(self, pipeline: Pipeline | None) -> None:
         """Refuse a change of something else than its sender has seen."""
@@ -76,6 +80,11 @@ def note(connection: Connection, context: Context, request: ChangeRequest, job_i
     """Leave an event that says what was asked for, and by whom. No earlier deployment brings about what follows."""
     context.asked_starts.forget(job_id)
     events.add(connection, JobEvent(job_id, context.clock(), "info", message, who=request.who))
+
+
+def note_asking_run(connection: Connection, context: Context, request: ChangeRequest, pipeline: Pipeline) -> None:
+    """Write down who has asked for the runs that follow from a change, also that nobody is named."""
+    asking_runs.put(connection, pipeline.job_id, context.clock(), request.asking_run)
 
 
 def again(answer: KeptAnswer) -> Response:
@@ -109,6 +118,7 @@ def _response(answer: KeptAnswer, headers: dict[str, str]) -> Response:
 
 async def _change_request(
     request: Request,
+    asking_run: AskingRunDep,
     idempotency_key: Annotated[
         str | None,
         Header(
@@ -132,9 +142,8 @@ async def _change_request(
         [request.method, request.url.path, sorted(request.query_params.multi_items()), body], sort_keys=True
     )
     key = idempotency_key or (key_of_body if isinstance(key_of_body, str) else None)
-    return ChangeRequest(
-        hashlib.sha256(text.encode()).hexdigest(), key or None, if_match, _caller(request), who_asks(request)
-    )
+    digest, who = hashlib.sha256(text.encode()).hexdigest(), who_asks(request)
+    return ChangeRequest(digest, key or None, if_match, _caller(request), who, asking_run)
 
 
 def _caller(request: Request) -> str:

@@ -14,9 +14,16 @@ from sqlalchemy import Connection
 
 from engine import secret_references
 from engine.api import answers
-from engine.api.asking_run import AskingRunDep
 from engine.api.bodies import Body, Udf, udf_texts
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.change_request import (
+    ChangeRequest,
+    ChangeRequestDep,
+    again,
+    earlier_answer,
+    note,
+    note_asking_run,
+    record_answer,
+)
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.expectations import with_expectations
@@ -49,9 +56,8 @@ from engine.jobs.spec import (
 )
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import JobEvent, Status
-from engine.openlineage.runs import ParentRun
 from engine.start_positions import StartPosition
-from engine.store import asking_runs, events, jobs, pipeline_secrets, pipelines, previews, savepoints, targets, versions
+from engine.store import events, jobs, pipeline_secrets, pipelines, previews, savepoints, targets, versions
 from engine.store.records import read_record, read_version
 from engine.store.savepoints import Savepoint
 
@@ -145,14 +151,13 @@ def deploy(
     name: Name,
     body: Deployment,
     request: ChangeRequestDep,
-    asking_run: AskingRunDep,
     context: ContextDep,
     dry_run: DryRun = False,
 ) -> Response:
     """Create the pipeline of this name, or change it into what the body says; what the body leaves out stays as it is.
     Sent twice, it is done once. What means the same as the newest version, whatever its comments and layout, makes no
     version and restarts nothing."""
-    return bring_about(name, body, request, context, dry_run=dry_run, asking_run=asking_run)
+    return bring_about(name, body, request, context, dry_run=dry_run)
 
 
 def bring_about(
@@ -164,7 +169,6 @@ def bring_about(
     dry_run: bool = False,
     must_be_new: bool = False,
     preview_until: datetime | None = None,
-    asking_run: ParentRun | None = None,
 ) -> Response:
     """Do what a deployment says. One that `must_be_new` is refused when the name is taken, and is no news to clients
     that know a single answer: its status is 200. One with `preview_until` is a preview, and kept until then."""
@@ -180,7 +184,6 @@ def bring_about(
                 _plan(name, body, spec, request, context),
                 must_be_new=must_be_new,
                 preview_until=preview_until,
-                asking_run=asking_run,
             )
         if dry_run:
             return rehearse(
@@ -199,7 +202,7 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
         earlier, pipeline = _make(connection, name, intended, context)
         if pipeline != earlier:
             note(connection, context, request, pipeline.job_id, desired.describe_change(earlier, pipeline))
-            asking_runs.put(connection, pipeline.job_id, context.clock(), intended.asking_run)
+            note_asking_run(connection, context, request, pipeline)
             if earlier is not None and earlier.version != pipeline.version:
                 _note_accepted_loss(connection, context, pipeline, intended)
         shown = show(connection, pipeline.id, context)
@@ -247,8 +250,6 @@ class _Deployment:
     """Whether the name must not be taken."""
     preview_until: datetime | None = None
     """Until when it is kept; None of all but previews."""
-    asking_run: ParentRun | None = None
-    """The run of OpenLineage that asks for it."""
     used: frozenset[str] = frozenset()
     """The ids of what it uses of what is kept for all pipelines."""
 

@@ -19,7 +19,15 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.bodies import Body, Udf, udf_texts
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.change_request import (
+    ChangeRequest,
+    ChangeRequestDep,
+    again,
+    earlier_answer,
+    note,
+    note_asking_run,
+    record_answer,
+)
 from engine.api.context import Context, ContextDep
 from engine.api.deployments import Name, Names, Secrets, check_starts, plan_whole, refuse_id, starts_of
 from engine.api.dry_run import DryRun, rehearse
@@ -165,6 +173,7 @@ def fork(
         pipeline = planned.make(connection, context)
         told = f"it was forked from savepoint {planned.stored.id} of pipeline {planned.origin.name!r}"
         note(connection, context, request, pipeline.job_id, told)
+        note_asking_run(connection, context, request, pipeline)
         note(connection, context, request, planned.origin.job_id, f"pipeline {pipeline.name!r} was forked from it")
         content = answers.ForkedPipeline(**dict(show(connection, pipeline.id, context)), forked_from=planned.answer())
         response = record_answer(connection, context, request, 201, content, pipeline)

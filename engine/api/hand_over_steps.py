@@ -42,7 +42,7 @@ from engine.jobs.spec import Pipeline, Restore, Spec, StopRequest, Upgrade
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent
 from engine.jobs.unleft_java import is_at_work
-from engine.store import events, pipeline_secrets, pipelines, reprocessings, savepoints, targets, versions
+from engine.store import asking_runs, events, pipeline_secrets, pipelines, reprocessings, savepoints, targets, versions
 from engine.store.records import read_record
 from engine.store.reprocessings import HandOverStep, Reprocessing
 from engine.store.savepoints import Savepoint
@@ -260,6 +260,9 @@ class HandOvers:
             self._pass_secrets_on(connection, row)
             changed = desired.ask_version(desired.ask_restore(_running(pair.origin), restore), version)
             pipelines.update(connection, changed, hands_over=True)
+            asking_runs.put(
+                connection, changed.job_id, now, asking_runs.find(connection, pair.copy.pipeline.job_id, now)
+            )
             self._put(connection, pair, "switching", new_version=number)
         self._done(pair, "switching")
         take_due(context, row.origin_id)  # the state before, which is saved before anything is put in its place

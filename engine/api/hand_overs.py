@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, note
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, note, note_asking_run
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun
 from engine.api.hand_over_plans import plan_hand_over, refuse_other_values
@@ -165,6 +165,8 @@ def ask(connection: Connection, context: Context, request: ChangeRequest, plan: 
     for record in (origin, copy):
         told = f"{copy.pipeline.name} is to take over from {origin.pipeline.name} once it has caught up"
         note(connection, context, request, record.pipeline.job_id, told)
+    if request.asking_run is not None:  # of the copy, from where the runs that follow of the original have it
+        note_asking_run(connection, context, request, copy.pipeline)
     return asked
 
 

@@ -13,7 +13,16 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.bodies import Body
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, etag, note, record_answer
+from engine.api.change_request import (
+    ChangeRequest,
+    ChangeRequestDep,
+    again,
+    earlier_answer,
+    etag,
+    note,
+    note_asking_run,
+    record_answer,
+)
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.go_back import reasons_not_undone
@@ -166,6 +175,7 @@ def update(
             refuse_preview_again(connection, record, changed, context)
             changed = pipelines.update(connection, replace(changed, asked_by=request.who))
             note(connection, context, request, changed.job_id, desired.describe_change(record.pipeline, changed))
+            note_asking_run(connection, context, request, changed)
         return record, changed
 
     if dry_run:

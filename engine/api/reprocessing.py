@@ -21,7 +21,15 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.bodies import Body
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.change_request import (
+    ChangeRequest,
+    ChangeRequestDep,
+    again,
+    earlier_answer,
+    note,
+    note_asking_run,
+    record_answer,
+)
 from engine.api.context import Context, ContextDep
 from engine.api.deployments import Name, Secrets, plan_of, refuse_id
 from engine.api.dry_run import DryRun
@@ -185,6 +193,7 @@ def reprocess(
         made = plan.make(connection, context)
         told = f"it reads the input of pipeline {plan.origin.name!r} again, and writes under {body.into!r}"
         note(connection, context, request, made.job_id, told)
+        note_asking_run(connection, context, request, made)
         note(connection, context, request, plan.origin.job_id, f"pipeline {made.name!r} reads its input again")
         content = ReprocessedPipeline(**dict(show(connection, made.id, context)), reprocesses=plan.answer)
         response = record_answer(connection, context, request, 201, content, made)

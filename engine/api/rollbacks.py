@@ -19,7 +19,15 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.bodies import Body
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.change_request import (
+    ChangeRequest,
+    ChangeRequestDep,
+    again,
+    earlier_answer,
+    note,
+    note_asking_run,
+    record_answer,
+)
 from engine.api.context import Context, ContextDep
 from engine.api.deployments import starts_of
 from engine.api.dry_run import DryRun, rehearse
@@ -232,6 +240,7 @@ def _store(context: Context, request: ChangeRequest, pipeline: str, plan: _Rollb
             refuse_preview_again(connection, record, changed, context)
             changed = pipelines.update(connection, replace(changed, asked_by=request.who))
             note(connection, context, request, changed.job_id, _told(plan, record.pipeline, changed))
+            note_asking_run(connection, context, request, changed)
         shown = show(connection, changed.id, context)
         content = answers.RolledBackPipeline(**dict(shown), rollback=plan.answer())
         response = record_answer(connection, context, request, 202, content, changed)

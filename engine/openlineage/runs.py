@@ -11,6 +11,7 @@ FAIL       it has failed, or died                           errorMessage
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Literal
@@ -92,6 +93,13 @@ class ParentJob(Shape):
     name: str = Field(description="What the job is called.")
 
 
+class RootRun(Shape):
+    """The run that all of it is a part of, such as that of a whole DAG."""
+
+    run: ParentRunId = Field(description="The run.")
+    job: ParentJob = Field(description="The job that it is a run of.")
+
+
 class ParentFacet(Facet):
     """The run that has asked for this one, such as that of a task in Airflow."""
 
@@ -102,6 +110,7 @@ class ParentFacet(Facet):
     )
     run: ParentRunId = Field(description="The run.")
     job: ParentJob = Field(description="The job that it is a run of.")
+    root: RootRun | None = Field(default=None, description="The run that all of it is a part of, if it is known.")
 
 
 class EpochFacet(Facet):
@@ -200,9 +209,26 @@ class ParentRun(Shape):
     name: str = Field(alias="parentJobName", description="What the job is called.")
     run_id: UUID = Field(alias="parentRunId", description="What the run is known by.")
 
+
+@dataclass(frozen=True, slots=True)
+class AskingRun:
+    """The run that has asked for what a pipeline does, and the one that this is a part of, where it is known."""
+
+    run: ParentRun
+    root: ParentRun | None = None
+
     def to_facet(self) -> ParentFacet:
-        """The same, as a run names it that belongs to this one."""
-        return ParentFacet(run=ParentRunId(run_id=self.run_id), job=ParentJob(namespace=self.namespace, name=self.name))
+        """The same, as a run names it that was asked for."""
+        root = None if self.root is None else RootRun(run=_run_of(self.root), job=_job_of(self.root))
+        return ParentFacet(run=_run_of(self.run), job=_job_of(self.run), root=root)
+
+
+def _run_of(parent: ParentRun) -> ParentRunId:
+    return ParentRunId(run_id=parent.run_id)
+
+
+def _job_of(parent: ParentRun) -> ParentJob:
+    return ParentJob(namespace=parent.namespace, name=parent.name)
 
 
 def run_id(job_id: str, generation: int, launched_at: datetime) -> UUID:

@@ -1,14 +1,14 @@
-"""The runs of OpenLineage that have asked for deployments: a row for each deployment that has changed something, also
+"""The runs of OpenLineage that have asked for what jobs do: a row for each request that lets other runs follow, also
 where it has named none."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Table, Text, select
+from sqlalchemy import Column, Connection, RowMapping, Table, Text, select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.openlineage.runs import ParentRun
+from engine.openlineage.runs import AskingRun, ParentRun
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 
@@ -20,22 +20,37 @@ ASKING_RUNS = Table(
     Column("namespace", Text),
     Column("name", Text),
     Column("run_id", Text),
+    Column("root_namespace", Text),
+    Column("root_name", Text),
+    Column("root_run_id", Text),
 )
+_COLUMNS = ("namespace", "name", "run_id")
 
 
-def put(connection: Connection, job_id: str, at: datetime, run: ParentRun | None) -> None:
+def put(connection: Connection, job_id: str, at: datetime, asking: AskingRun | None) -> None:
     """Write down who has asked for what a job does from now on."""
-    named = {} if run is None else {"namespace": run.namespace, "name": run.name, "run_id": str(run.run_id)}
-    values = {"namespace": None, "name": None, "run_id": None, **named}
+    values = {
+        **_columns(None if asking is None else asking.run),
+        **_columns(None if asking is None else asking.root, "root_"),
+    }
     row = insert(ASKING_RUNS).values(job_id=job_id, asked_at=at, **values)
     connection.execute(row.on_conflict_do_update(index_elements=["job_id", "asked_at"], set_=values))
 
 
-def find(connection: Connection, job_id: str, launched_at: datetime) -> ParentRun | None:
+def find(connection: Connection, job_id: str, launched_at: datetime) -> AskingRun | None:
     """Who had asked for a run of a job that was launched then; None where nobody was named."""
     before = (ASKING_RUNS.c.job_id == job_id) & (ASKING_RUNS.c.asked_at <= launched_at)
     query = select(ASKING_RUNS).where(before).order_by(ASKING_RUNS.c.asked_at.desc()).limit(1)
     row = connection.execute(query).mappings().one_or_none()
-    if row is None or row["run_id"] is None:
-        return None
-    return ParentRun(namespace=row["namespace"], name=row["name"], run_id=row["run_id"])
+    run = None if row is None else _run(row)
+    return None if row is None or run is None else AskingRun(run, _run(row, "root_"))
+
+
+def _columns(run: ParentRun | None, prefix: str = "") -> dict[str, str | None]:
+    named = (None, None, None) if run is None else (run.namespace, run.name, str(run.run_id))
+    return {f"{prefix}{column}": value for column, value in zip(_COLUMNS, named, strict=True)}
+
+
+def _run(row: RowMapping, prefix: str = "") -> ParentRun | None:
+    namespace, name, run_id = (row[f"{prefix}{column}"] for column in _COLUMNS)
+    return None if run_id is None else ParentRun(namespace=namespace, name=name, run_id=run_id)

@@ -20,7 +20,16 @@ from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.serde import Serde
 
 from airflow_provider_arroyo.lineage import TaskLineage
+from airflow_provider_arroyo.operators.fork import ForkOperator
+from airflow_provider_arroyo.operators.move import MoveOperator
 from airflow_provider_arroyo.operators.next_partition import NextPartitionOperator
+from airflow_provider_arroyo.operators.reprocess import ReprocessOperator
+from airflow_provider_arroyo.operators.rescale import RescaleOperator
+from airflow_provider_arroyo.operators.restore import RestoreOperator
+from airflow_provider_arroyo.operators.rollback import RollbackOperator
+from airflow_provider_arroyo.operators.savepoint import SavepointOperator
+from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
+from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
@@ -108,36 +117,116 @@ class OpenLineageProvider:
             raise self.fault
         return f"airflow://prod/eu/{task_instance.dag_id}.täglich/0190c2f4-5a5c-7a4f-8f6a-000000000001"
 
+    def root(self, task_instance: Any) -> str:
+        return f"airflow://prod/eu/{task_instance.dag_id}/0190c2f4-5a5c-7a4f-8f6a-000000000002"
+
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> OpenLineageProvider:
     provider, name = OpenLineageProvider(), "airflow.providers.openlineage"
-    package, macros = ModuleType(name), ModuleType(f"{name}.plugins.macros")
+    package, plugins, macros = (ModuleType(name + part) for part in ("", ".plugins", ".plugins.macros"))
     vars(package)["conf"] = SimpleNamespace(is_disabled=lambda: provider.is_off)
-    vars(macros)["lineage_parent_id"] = provider.parent
-    for module in (package, ModuleType(f"{name}.plugins"), macros):
+    vars(plugins)["macros"] = macros
+    vars(macros).update(lineage_parent_id=provider.parent, lineage_root_parent_id=provider.root)
+    for module in (package, plugins, macros):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     return provider
 
 
-def named_by_a_deployment(plane: FakeControlPlane, airflow_run: tasks.Run) -> list[str | None]:
-    """The runs that a task names in its requests; all but that of the deployment name none."""
-    heads: list[Any] = []
+def named_by(plane: FakeControlPlane, airflow_run: tasks.Run, task: Any) -> list[tuple[str, str | None, str | None]]:
+    """The requests in which a task names runs, with its own and that of its DAG."""
+    heads: list[dict[str, str]] = []
     plane.on_head = heads.append
-    airflow_run.execute(StreamingSqlOperator(task_id="t", pipeline="orders", sql="SELECT 1"))
-    assert plane.matching_requests("PUT", "/pipelines/by-name/orders")
-    assert len(heads) > 1
-    return [head["OpenLineage-Parent"] for head in heads if "OpenLineage-Parent" in head]
+    before = len(plane.requests)
+    airflow_run.execute(task)
+    asked = [f"{request.method} {request.path.rpartition('/')[2]}" for request in plane.requests[before:]]
+    calls = [head for head in heads if head["Accept"] != "text/event-stream"]
+    named = [(head.get("OpenLineage-Parent"), head.get("OpenLineage-Root")) for head in calls]
+    return [(request, *runs) for request, runs in zip(asked, named, strict=True) if any(runs)]
 
 
-def test_a_deployment_names_the_run_of_its_task(
+def deploying() -> StreamingSqlOperator:
+    return StreamingSqlOperator(task_id="t", pipeline="orders", sql="SELECT 1")
+
+
+TASK = "airflow://prod/eu/a_dag.t%C3%A4glich/0190c2f4-5a5c-7a4f-8f6a-000000000001"
+DAG = "airflow://prod/eu/a_dag/0190c2f4-5a5c-7a4f-8f6a-000000000002"
+ASKING_FOR_RUNS: dict[str, Any] = {
+    "PUT orders": deploying,
+    "POST fork": lambda: ForkOperator(task_id="t", pipeline="copy", savepoint="sp_1", sql="SELECT 2"),
+    "POST rollback": lambda: RollbackOperator(task_id="t", pipeline="clicks"),
+    "POST restore": lambda: RestoreOperator(task_id="t", pipeline="clicks", savepoint="sp_1"),
+    "POST reprocess": lambda: ReprocessOperator(task_id="t", pipeline="clicks", into="again", since="2026-01-01"),
+    "PATCH pl_1": lambda: RescaleOperator(task_id="t", pipeline="clicks", parallelism=7),
+}
+
+
+@pytest.mark.parametrize("asked", ASKING_FOR_RUNS)
+def test_a_task_names_its_run_and_that_of_its_dag_where_it_asks_for_runs_of_a_pipeline(
+    plane: FakeControlPlane, airflow_run: tasks.Run, provider: OpenLineageProvider, asked: str
+) -> None:
+    plane.new_pipelines_become("Running")
+    plane.add("clicks").version = 2
+
+    assert named_by(plane, airflow_run, ASKING_FOR_RUNS[asked]()) == [(asked, TASK, DAG)]
+
+
+def test_a_backfill_names_its_run(
+    plane: FakeControlPlane, airflow_run: tasks.Run, provider: OpenLineageProvider
+) -> None:
+    plane.new_pipelines_become("Finished")
+    task = StreamBackfillOperator(task_id="t", pipeline="o", sql="SELECT 1", start="2026-01-01", end="2026-01-02")
+
+    assert [runs for _, *runs in named_by(plane, airflow_run, task)] == [[TASK, DAG]]
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_a_hand_over_names_the_run_that_asks_for_it(
+    plane: FakeControlPlane, airflow_run: tasks.Run, provider: OpenLineageProvider, deferrable: bool
+) -> None:
+    plane.add("clicks")
+    task = ReprocessOperator(
+        task_id="t", pipeline="clicks", into="again", since="2026-01-01", hand_over=True, deferrable=deferrable
+    )
+
+    named = named_by(plane, airflow_run, task)
+
+    assert named == [("POST reprocess", TASK, DAG), ("POST hand-over", TASK, DAG)]
+
+
+def test_a_move_names_its_run_where_the_pipeline_starts(
+    plane: FakeControlPlane, airflow_run: tasks.Run, provider: OpenLineageProvider
+) -> None:
+    plane.add("clicks")
+    with FakeControlPlane() as there, there.as_connection("arroyo_there"):
+        there.add("clicks")
+        heads: list[dict[str, str]] = []
+        there.on_head = heads.append
+        airflow_run.execute(MoveOperator(task_id="t", pipeline="clicks", to_conn_id="arroyo_there", via="s3://a/b"))
+        [start] = there.matching_requests("POST", "/start")
+
+    assert [head.get("OpenLineage-Parent") for head in heads].count(TASK) == 1
+    assert heads[there.requests.index(start)]["OpenLineage-Root"] == DAG
+
+
+def test_a_task_that_starts_what_has_failed_names_its_run(
     plane: FakeControlPlane, airflow_run: tasks.Run, provider: OpenLineageProvider
 ) -> None:
     plane.new_pipelines_become("Running")
+    airflow_run.execute(deploying())
+    [pipeline] = plane.pipelines.values()
+    pipeline.become("Failed")
 
-    assert named_by_a_deployment(plane, airflow_run) == [
-        "airflow://prod/eu/a_dag.t%C3%A4glich/0190c2f4-5a5c-7a4f-8f6a-000000000001"
-    ]
+    assert named_by(plane, airflow_run, deploying()) == [("POST restart", TASK, DAG)]
+
+
+@pytest.mark.parametrize("task", [SavepointOperator, StopStreamingJobOperator])
+def test_a_task_that_asks_for_no_run_names_none(
+    plane: FakeControlPlane, airflow_run: tasks.Run, provider: OpenLineageProvider, task: Any
+) -> None:
+    plane.add("clicks")
+
+    assert named_by(plane, airflow_run, task(task_id="t", pipeline="clicks")) == []
 
 
 @pytest.mark.parametrize("fault", ["not installed", "off", "fails"])
@@ -154,7 +243,17 @@ def test_a_deployment_without_openlineage_names_no_run_and_is_made_all_the_same(
     if fault == "not installed":
         monkeypatch.setitem(sys.modules, "airflow.providers.openlineage", None)
 
-    assert named_by_a_deployment(plane, airflow_run) == []
+    assert named_by(plane, airflow_run, deploying()) == []
+    assert plane.matching_requests("PUT", "/pipelines/by-name/orders")
+
+
+def test_an_openlineage_that_knows_no_roots_has_the_task_named_alone(
+    plane: FakeControlPlane, airflow_run: tasks.Run, provider: OpenLineageProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane.new_pipelines_become("Running")
+    monkeypatch.delattr(sys.modules["airflow.providers.openlineage.plugins.macros"], "lineage_root_parent_id")
+
+    assert named_by(plane, airflow_run, deploying()) == [("PUT orders", TASK, None)]
 
 
 @pytest.mark.parametrize("deferrable", [False, True])

@@ -41,6 +41,7 @@ from engine.store.migrations import (
     m0036_newest_pushes,
     m0037_asking_runs,
     m0038_objects,
+    m0039_roots_of_asking_runs,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -82,4 +83,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0036_newest_pushes.STATEMENTS,
     m0037_asking_runs.STATEMENTS,
     m0038_objects.STATEMENTS,
+    m0039_roots_of_asking_runs.STATEMENTS,
 )
