@@ -37,6 +37,9 @@ class WrittenRows(Page[dict[str, Any]]):
     """The newest rows that a sink has written, the newest last."""
 
     role: Role = Field(description="What they are.")
+    left_out: str | None = Field(
+        description="Why rows before these are not shown, though more were asked for; null where there are none."
+    )
     replay: str | None = Field(
         description="Of dead letters: a script that reads their records again, to be mended and run; null where there "
         "is none."
@@ -70,7 +73,8 @@ def read_rows(
     role = _role(program, sink.name)
     sources = [program.declared.get(name, program.tables[name]) for name in _sources(program, sink.name)]
     replay = replay_script(sink, place, sources) if role == "dead letters" else None
-    return WrittenRows(data=newest_rows(place, limit), role=role, replay=replay)
+    newest = newest_rows(place, limit)
+    return WrittenRows(data=newest.rows, role=role, left_out=newest.left_out, replay=replay)
 
 
 def _program(pipeline: str, context: Context) -> Program:

@@ -5,7 +5,8 @@
 
 Of a file of lines the last megabyte is read. Of a Parquet file the last group of rows is decoded, about a megabyte of
 them at a time, and of those the last megabyte is kept: a group can be larger than memory. In all a megabyte is enough,
-or as many rows as are wanted. Nothing is locked.
+or as many rows as are wanted. Nothing is locked. Rows come without a gap: what stands before one that cannot be shown
+is not shown either, and the answer says why.
 """
 
 from __future__ import annotations
@@ -36,9 +37,19 @@ _FIRST_ROWS_AT_ONCE = 16
 _MOST_ROWS_AT_ONCE = 1_000
 _LARGEST_GROUP = 1024 * 1024 * 1024
 """Some five seconds are needed for so many bytes."""
+_AS_MUCH = f"{_MOST_BYTES // 1024**2} MiB"
 _DEEPEST = 100
 _HALF = re.compile("[\ud800-\udfff]")
 Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class NewestRows:
+    """The newest rows, the newest last, and why those before them are not there; None where none are, or no more were
+    wanted."""
+
+    rows: Rows
+    left_out: str | None = None
 
 
 def place_of_rows(table: Table) -> Path:
@@ -56,28 +67,40 @@ def place_of_rows(table: Table) -> Path:
     )
 
 
-def newest_rows(place: Path, limit: int) -> Rows:
-    """The newest rows in a file or in the files of a directory, the newest last; none where there is nothing yet."""
+def newest_rows(place: Path, limit: int) -> NewestRows:
+    """The newest rows in a file or in the files of a directory; none where there is nothing yet."""
     if not place.exists():
-        return []
+        return NewestRows([])
     found, size = Rows(), 0
     files = list_files(place, None, by_time=True)
-    for file in reversed(files[-_MOST_FILES:]):
-        last = _last_of(place / file.key.name if file.key.name else place, limit - len(found))
+    for before in reversed(range(len(files))):
+        name = files[before].key.name
+        last = _last_of(place / name if name else place, limit - len(found))
         found, size = [*last.rows, *found], size + last.size
-        is_cut = bool(last.rows) and not last.is_whole  # what comes before them is not in a file before it
-        if len(found) >= limit or size >= _MOST_BYTES or is_cut:
+        if len(found) >= limit:
             break
-    return found
+        left_out = last.left_out or _why_no_more(before, len(files) - before, size)
+        if left_out is not None:
+            return NewestRows(found, left_out)
+    return NewestRows(found)
+
+
+def _why_no_more(before: int, read: int, size: int) -> str | None:
+    """Why the files before those that were read are not looked into; None where they are, or there are none."""
+    if before > 0 and size >= _MOST_BYTES:
+        return f"they are in files before those whose rows, of {_AS_MUCH} together, are shown"
+    if before > 0 and read >= _MOST_FILES:
+        return f"only the newest {_MOST_FILES} files are looked into"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """The last rows of a file, of how many bytes they are, and whether there are no others in it."""
+    """The last rows of a file, of how many bytes they are, and why others of it are not there, though wanted."""
 
     rows: Rows
     size: int = 0
-    is_whole: bool = True
+    left_out: str | None = None
 
 
 def _last_of(path: Path, limit: int) -> _Last:
@@ -92,7 +115,7 @@ def _last_of(path: Path, limit: int) -> _Last:
 def _last_of_lines(path: Path, limit: int) -> _Last:
     """Whole lines only; of a compressed file nothing, since it is read from its beginning only."""
     if compression_of(path) != "none":
-        return _Last([])
+        return _Last([], left_out=f"{path.name} is compressed, and not looked into")
     with path.open("rb") as file:
         size = file.seek(0, 2)
         start = max(0, size - _MOST_BYTES)
@@ -101,7 +124,11 @@ def _last_of_lines(path: Path, limit: int) -> _Last:
     lines = content.split(b"\n")
     filled = [line for line in (lines[1:] if start else lines) if line.strip()]
     shown = filled[-limit:]
-    return _Last([_as_row(line) for line in shown], sum(map(len, shown)), is_whole=start == 0 and shown == filled)
+    rows, size = [_as_row(line) for line in shown], sum(map(len, shown))
+    if start == 0:
+        return _Last(rows, size)
+    whole = f"of {path.name} the last {_AS_MUCH} is read"
+    return _Last(rows, size, whole if rows else f"the newest row of {path.name} is longer than {_AS_MUCH}")
 
 
 def _as_row(line: bytes) -> dict[str, Any]:
@@ -137,9 +164,9 @@ def _last_of_parquet(path: Path, limit: int) -> _Last:
             if kept.is_full:
                 break
             kept = _last_of_group(file, group, kept, path.name)
-        is_whole = kept.rows == file.metadata.num_rows
+        is_cut = kept.rows < file.metadata.num_rows
     rows = [{name: _plain(value) for name, value in row.items()} for row in kept.wanted()]
-    return _Last(rows, kept.size, is_whole)
+    return _Last(rows, kept.size, f"of {path.name} about the last {_AS_MUCH} is shown" if is_cut else None)
 
 
 @dataclass(slots=True)

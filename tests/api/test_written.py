@@ -64,6 +64,7 @@ def test_the_newest_rows_of_files_are_shown(written: Plane, tmp_path: Path) -> N
         "has_more": False,
         "hasMore": False,
         "role": "rows",
+        "left_out": None,
         "replay": None,
     }
 
@@ -99,15 +100,63 @@ def test_of_many_files_the_newest_rows_are_read_and_no_more(tmp_path: Path) -> N
         os.utime(path, ns=(number, number))
     (tmp_path / "_draft.json").write_text('{"n": -1}\n')
 
-    assert [row["n"] for row in newest_rows(tmp_path, 13)] == list(range(37, 50))
+    assert [row["n"] for row in newest_rows(tmp_path, 13).rows] == list(range(37, 50))
 
     lines = tmp_path / "lines.jsonl"
     lines.write_text("".join(f"{number} {'x' * 100}\n" for number in range(50_000)) + '{"n": 1}\n[2]\n')
-    last = newest_rows(lines, 100_000)
+    last = newest_rows(lines, 100_000).rows
     assert last[-2:] == [{"n": 1}, {"value": [2]}]
     assert 5_000 < len(last) < 20_000
     assert last[0]["value"].endswith("x" * 100)
-    assert newest_rows(tmp_path / "nothing", 5) == []
+    assert newest_rows(tmp_path / "nothing", 5).rows == []
+
+
+LONG = '{"n": 0, "text": "' + "x" * 1024 * 1024 + '"}\n'
+
+
+@pytest.mark.parametrize(
+    ("after", "rows", "left_out"),
+    [
+        ({"b.json": LONG}, [], "the newest row of b.json is longer than 1 MiB"),
+        ({"b.json": LONG + '{"n": 2}\n'}, [2], "of b.json the last 1 MiB is read"),
+        ({"b.json": '{"n": 2}\n' * 3}, [1, 2, 2, 2], None),
+        ({"b.json.gz": ""}, [], "b.json.gz is compressed, and not looked into"),
+        ({"b.json": LONG, "c.json": '{"n": 3}\n'}, [3], "the newest row of b.json is longer than 1 MiB"),
+    ],
+)
+def test_what_cannot_be_shown_is_named_and_nothing_before_it_is_taken_for_the_newest(
+    written: Plane, tmp_path: Path, after: dict[str, str], rows: list[int], left_out: str | None
+) -> None:
+    import os
+
+    (tmp_path / "rejected").mkdir()
+    for number, (name, text) in enumerate({"a.json": '{"n": 1}\n', **after}.items()):
+        (tmp_path / "rejected" / name).write_text(text)
+        os.utime(tmp_path / "rejected" / name, ns=(number, number))
+
+    shown = show(written, "rejected")
+
+    assert ([row["n"] for row in shown["data"]], shown["left_out"]) == (rows, left_out)
+
+
+def test_files_that_are_too_many_or_too_large_together_are_said_not_to_be_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        (tmp_path / f"{number}.json").write_text('{"n": 1}\n' * 10)
+
+    assert newest_rows(tmp_path, 1000).left_out is None
+    monkeypatch.setattr(newest, "_MOST_FILES", 4)
+    assert newest_rows(tmp_path, 1000).left_out is None
+    monkeypatch.setattr(newest, "_MOST_FILES", 2)
+    assert newest_rows(tmp_path, 1000).left_out == "only the newest 2 files are looked into"
+    assert newest_rows(tmp_path, 20).left_out is None
+    monkeypatch.setattr(newest, "_MOST_BYTES", 100)
+    few = newest_rows(tmp_path, 1000)
+    assert (len(few.rows), few.left_out) == (
+        20,
+        "they are in files before those whose rows, of 1 MiB together, are shown",
+    )
 
 
 def test_lines_that_no_answer_can_hold_are_shown_as_text(written: Plane, tmp_path: Path) -> None:
@@ -144,7 +193,7 @@ def test_a_large_group_of_rows_is_decoded_some_at_a_time(
     pool, pa_pool = pa.proxy_memory_pool(pa.system_memory_pool()), pa.default_memory_pool()
     pa.set_memory_pool(pool)
     try:
-        rows = newest_rows(tmp_path, 3)
+        rows = newest_rows(tmp_path, 3).rows
     finally:
         pa.set_memory_pool(pa_pool)
 
@@ -160,13 +209,15 @@ def test_of_wide_rows_a_megabyte_is_enough(tmp_path: Path) -> None:
         write_group(path, 100, "x" * 30_000)
         os.utime(path, ns=(number, number))
 
-    rows = [row["n"] for row in newest_rows(tmp_path, 1000)]
+    shown = newest_rows(tmp_path, 1000)
+    rows = [row["n"] for row in shown.rows]
 
     assert rows == list(range(100 - len(rows), 100))
+    assert shown.left_out == "of 2.parquet about the last 1 MiB is shown"
     assert 30 <= len(rows) <= 70
     (tmp_path / "2.parquet").unlink()
     (tmp_path / "9.json").write_text("".join(f'{{"n": {n}, "text": "{"x" * 30_000}"}}\n' for n in range(100)))
-    assert [row["n"] for row in newest_rows(tmp_path, 1000)] == list(range(100))[-34:]
+    assert [row["n"] for row in newest_rows(tmp_path, 1000).rows] == list(range(100))[-34:]
 
 
 def test_a_group_that_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +246,7 @@ def test_rows_of_several_groups_and_files_come_in_their_order(tmp_path: Path) ->
         os.utime(path, ns=(number, number))
 
     for limit in (1, 2, 3, 7, 11, 100):
-        assert [row["n"] for row in newest_rows(tmp_path, limit)] == list(range(20))[-limit:]
+        assert [row["n"] for row in newest_rows(tmp_path, limit).rows] == list(range(20))[-limit:]
 
 
 LATE = """CREATE TABLE orders (at TIMESTAMP NOT NULL, amount BIGINT, WATERMARK FOR at) WITH (

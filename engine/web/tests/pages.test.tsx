@@ -11,7 +11,7 @@ import { Jobs } from "../src/pages/jobs";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
 import { ActionDialog } from "../src/pipeline/action-dialog";
 import { Logs } from "../src/pipeline/logs";
-import { ShownRows } from "../src/pipeline/output";
+import { Output, ShownRows } from "../src/pipeline/output";
 
 /** What the control plane answers; nothing, when it is away. */
 type Answers = (method: string, url: URL) => unknown;
@@ -177,6 +177,20 @@ test.each([
 
   expect(page).toContain("Epoch7");
   if (text === null) expect(page).not.toContain("shared by");
+test.each([
+  [[], "the newest row of a.json is longer than 1 MiB", "No row is shown: the newest row of a.json is longer than 1 MiB."],
+  [[{ n: 1 }], "of a.json the last 1 MiB is read", "Rows before these are not shown: of a.json the last 1 MiB is read."],
+  [[], null, "There is no row in its files yet."],
+])("of the rows in files (%j) it is said why there are no more", async (data, left_out, text) => {
+  const table = { name: "good", connector: "filesystem", role: "rows", sources: [], unreadable: null };
+  answering((_, { pathname }) => (pathname.endsWith("/written") ? { data: [table] } : { data, left_out, role: "rows", replay: null }));
+
+  const page = await shown(<Output pipeline={ORDERS} pace={PACE} />);
+
+  expect(page).toContain(text);
+  expect(page.includes("not shown")).toBe(left_out !== null && data.length > 0);
+});
+
   else expect(page).toContain(text);
 });
 

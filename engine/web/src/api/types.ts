@@ -2435,6 +2435,8 @@ export interface WrittenRows {
   has_more?: boolean;
   /** What they are. */
   role: "rows" | "dead letters" | "late rows";
+  /** Why rows before these are not shown, though more were asked for; null where there are none. */
+  left_out: string | null;
   /** Of dead letters: a script that reads their records again, to be mended and run; null where there is none. */
   replay: string | null;
   /** The same, as clients of Arroyo's API spell it. */

@@ -100,6 +100,8 @@ function Files({ pipeline, table, pace }: Props & { table: WrittenTable }) {
     [pipeline.id, table.name],
   );
   const replay = data?.replay;
+  const leftOut = data?.left_out ?? null;
+  const none = leftOut === null ? "There is no row in its files yet. Those that are still being filled are not looked into." : `No row is shown: ${leftOut}.`;
   return (
     <>
       {error && <ProblemBox error={error} />}
@@ -115,7 +117,8 @@ function Files({ pipeline, table, pace }: Props & { table: WrittenTable }) {
           </button>
         </p>
       )}
-      <RowTable rows={(data?.data ?? []).map((cells, at) => ({ number: at + 1, cells }))} none="There is no row in its files yet. Those that are still being filled are not looked into." />
+      <RowTable rows={(data?.data ?? []).map((cells, at) => ({ number: at + 1, cells }))} none={none} />
+      {leftOut !== null && data?.data.length !== 0 && <p class="hint">{`Rows before these are not shown: ${leftOut}.`}</p>}
     </>
   );
 }
