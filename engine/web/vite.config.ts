@@ -1,4 +1,4 @@
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   base: "./", // under whatever path the page is served
@@ -12,4 +12,5 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 900,
   },
+  test: { testTimeout: 60_000 }, // for one that hangs: how long it takes to draw is the machine's affair
 });

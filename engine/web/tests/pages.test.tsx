@@ -207,6 +207,32 @@ test("a script is looked at again while the control plane is away, until it is b
 });
 
 test("what is being done is not left before it is known whether it was done", async () => {
+test("of a long log the newest lines are drawn, earlier ones when asked for, and none of them anew when more come", async () => {
+  let printed = 600;
+  answering((_, url) => {
+    const after = url.searchParams.get("after");
+    const from = after === null ? 100 : Number(after);
+    return { data: Array.from({ length: printed - from }, (_, at) => `line ${from + at + 1}.`), has_more: false, cursor: String(printed) };
+  });
+  const lines = () => [...place.querySelectorAll(".line")];
+  expect(await shown(<Logs pipeline={ORDERS} pace={PACE} />)).toContain("The newest 200 of 500 lines.");
+  expect([lines().length, lines()[0]!.textContent]).toEqual([200, " line 401."]);
+  const second = lines()[1]!;
+
+  printed = 601;
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([lines()[0] === second, lines()[199]!.textContent]).toEqual([true, " line 601."]);
+
+  async function showEarlier(): Promise<void> {
+    [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Show earlier ones")!.click();
+    await vi.advanceTimersByTimeAsync(500);
+  }
+  await showEarlier();
+  expect(lines()).toHaveLength(400);
+  await showEarlier();
+  expect([lines().length, lines()[0]!.textContent, place.querySelector(".earlier")]).toEqual([501, " line 101.", null]);
+});
+
   let refuse: (error: Error) => void = () => undefined;
   const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise((_done, fail) => (refuse = fail)));
   const close = vi.fn();
@@ -267,7 +293,7 @@ test("what was written and not deployed is there again, until it is begun anew o
   await shown(<p>another page</p>);
   forgetAll();
   expect(await shown(<Editor key="edit again" pipeline="orders" />)).not.toContain("written here before");
-}, 60_000);
+});
 
 const WHILE_WRITING: Answers = (method, { pathname, searchParams }) => {
   if (pathname.endsWith("/validate_query")) return { errors: [] };
@@ -293,7 +319,7 @@ test("what was deployed is not there again, though somebody has gone to another 
   await vi.advanceTimersByTimeAsync(500);
 
   expect(findWritten("/")).toBe(null);
-}, 60_000);
+});
 
 test("a script of another page takes the place of nothing that was written", async () => {
   answering(WHILE_WRITING);
@@ -307,7 +333,7 @@ test("a script of another page takes the place of nothing that was written", asy
   expect(await shown(<Editor key="new" pipeline={null} />)).toContain("written here before");
   expect(name()).toBe("mine");
   forgetAll();
-}, 60_000);
+});
 
 test("a choice of savepoints is there when there are some, and none that goes away again", async () => {
   const savepoints: object[] = [];
@@ -381,3 +407,8 @@ test("while the control plane is away, the list says that it is from before", as
   expect(place.textContent).toContain("orders");
   expect(place.textContent).toContain("may not hold any more");
 });
+  expect(place.querySelector("tbody .state")!.textContent).toBe("Running when last seen");
+
+  state.isThere = true;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(place.querySelector("tbody .state")!.textContent).toBe("Running");
