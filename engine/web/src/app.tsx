@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused, ask, signedOut } from "./api/client";
 import type { Session, Visitor } from "./api/types";
 import { later } from "./parts/later";
-import { forgetAll } from "./editor/draft";
+import { forgetAll, openFor } from "./editor/draft";
 import { Shell } from "./parts/shell";
 import { ProblemBox } from "./parts/problem";
 import { Jobs } from "./pages/jobs";
@@ -15,6 +15,11 @@ const Settings = later(() => import("./pages/settings").then((module) => module.
 const Editor = later(() => import("./pages/editor").then((module) => module.Editor));
 const Fork = later(() => import("./pages/fork").then((module) => module.Fork));
 const Pipeline = later(() => import("./pages/pipeline").then((module) => module.Pipeline));
+
+/** Who it is: a name of Airflow's is another one than that of a token. */
+function nameOf({ through, who }: Session): string {
+  return JSON.stringify([through ?? null, who]);
+}
 
 type Entry = "asking" | "outside" | Session | Error;
 
@@ -41,11 +46,25 @@ export function App() {
     if (entry !== "asking") return;
     ask<Visitor>("GET", "/session").then(({ session }) => {
       isPassed.current = Boolean(session?.through);
-      setEntry(session ?? "outside");
+      if (session) enter(session);
+      else setEntry("outside");
     }, setEntry);
   }, [entry]);
 
+  useEffect(() => {
+    if (typeof entry === "string" || entry instanceof Error) return;
+    // all tabs have one session: another one may have let in somebody else, who would be told to be the one before
+    const look = () =>
+      void ask<Visitor>("GET", "/session").then(
+        ({ session }) => (!session ? setEntry("outside") : nameOf(session) !== nameOf(entry) && enter(session)),
+        () => undefined, // what is shown next says so
+      );
+    addEventListener("focus", look);
+    return () => removeEventListener("focus", look);
+  }, [entry]);
+
   function enter(session: Session): void {
+    openFor(nameOf(session));
     setCode(null);
     setEntry(session);
   }
@@ -72,7 +91,7 @@ export function App() {
 
   return (
     <SessionContext.Provider value={entry}>
-      <Shell session={entry} route={route} leave={() => void leave()}>
+      <Shell key={nameOf(entry)} session={entry} route={route} leave={() => void leave()}>
         {route.page === "pipeline" ? (
           <Pipeline key={route.name} name={route.name} shownPart={route.part} />
         ) : route.page === "editor" && entry.may_change === false ? (

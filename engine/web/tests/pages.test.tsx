@@ -95,6 +95,53 @@ test("who leaves is forgotten, also when the session was over before", async () 
 });
 
 test("who was let in by somebody else has nothing to leave, and is never asked for a token", async () => {
+test("what was written when a session ends is there for the same one who comes back, and for nobody else", async () => {
+  const state = { who: "ann", isIn: true };
+  const over = () => Response.json({ code: "auth.denied", detail: "nobody is let in", hint: null }, { status: 401 });
+  const session = () => ({ who: state.who, version: "1" });
+  answering((method, { pathname }) => {
+    if (method === "POST") state.isIn = true;
+    if (pathname.endsWith("/session")) return method === "POST" ? session() : { session: state.isIn ? session() : null };
+    return state.isIn ? { data: [], has_more: false } : over();
+  });
+  async function comesBackAs(who: string): Promise<void> {
+    state.isIn = false;
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(place.querySelector("#token")).not.toBe(null);
+    state.who = who;
+    place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
+    await vi.advanceTimersByTimeAsync(500);
+    expect(place.querySelector(".who")!.textContent).toBe(who);
+  }
+  await shown(<App />);
+  keepWritten("/", { name: "mine", text: "SELECT 1" });
+
+  await comesBackAs("ann");
+  expect(findWritten("/")).not.toBe(null);
+  await comesBackAs("bob");
+  expect(findWritten("/")).toBe(null);
+});
+
+test("whom another tab has let in takes the place of the one before as soon as somebody looks at this one", async () => {
+  const state = { who: "ann" as string | null };
+  answering((_, { pathname }) => (pathname.endsWith("/session") ? { session: state.who && { who: state.who, version: "1" } } : { data: [], has_more: false }));
+  await shown(<App />);
+  keepWritten("/", { name: "mine", text: "SELECT 1" });
+  async function look(): Promise<void> {
+    dispatchEvent(new Event("focus"));
+    await vi.advanceTimersByTimeAsync(500);
+  }
+
+  await look();
+  expect([place.querySelector(".who")!.textContent, findWritten("/")?.name]).toEqual(["ann", "mine"]);
+  state.who = "bob";
+  await look();
+  expect([place.querySelector(".who")!.textContent, findWritten("/")]).toEqual(["bob", null]);
+  state.who = null;
+  await look();
+  expect(place.querySelector("#token")).not.toBe(null);
+});
+
   const state = { isIn: true };
   const ended = () => Response.json({ code: "auth.denied", detail: "log in to Airflow", hint: "and load this page again" }, { status: 401 });
   answering(() => (state.isIn ? { session: { who: "ann", version: "1", through: "Airflow" }, data: [], has_more: false } : ended()));

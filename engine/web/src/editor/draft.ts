@@ -42,8 +42,18 @@ export function findWritten(of: string): Written | null {
   return unfinished.get(of) ?? null;
 }
 
-/** The next one who is let in is somebody else. */
+/** Nobody comes back for it. */
 export function forgetAll(): void {
   draft = "";
   unfinished.clear();
+}
+
+/** Who was let in last. */
+let writer: string | null = null;
+
+/** Somebody is let in: what was written before is for the one who wrote it, whose session may just have been over, and for
+ * nobody else. */
+export function openFor(who: string): void {
+  if (writer !== who) forgetAll();
+  writer = who;
 }
