@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 import { type ComponentChild, render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ask } from "../src/api/client";
 import type { Pipeline } from "../src/api/types";
 import { App } from "../src/app";
 import { beginWith, findWritten, forgetAll, keepWritten } from "../src/editor/draft";
@@ -94,7 +95,6 @@ test("who leaves is forgotten, also when the session was over before", async () 
   expect(findWritten("/")).toBe(null);
 });
 
-test("who was let in by somebody else has nothing to leave, and is never asked for a token", async () => {
 test("what was written when a session ends is there for the same one who comes back, and for nobody else", async () => {
   const state = { who: "ann", isIn: true };
   const over = () => Response.json({ code: "auth.denied", detail: "nobody is let in", hint: null }, { status: 401 });
@@ -142,6 +142,7 @@ test("whom another tab has let in takes the place of the one before as soon as s
   expect(place.querySelector("#token")).not.toBe(null);
 });
 
+test("who was let in by somebody else has nothing to leave, and is never asked for a token", async () => {
   const state = { isIn: true };
   const ended = () => Response.json({ code: "auth.denied", detail: "log in to Airflow", hint: "and load this page again" }, { status: 401 });
   answering(() => (state.isIn ? { session: { who: "ann", version: "1", through: "Airflow" }, data: [], has_more: false } : ended()));
@@ -176,6 +177,20 @@ test("the newest rows are shown, however many have come at once", async () => {
   expect(place.querySelectorAll("tbody tr")).toHaveLength(200);
 });
 
+test.each([
+  [[], "the newest row of a.json is longer than 1 MiB", "No row is shown: the newest row of a.json is longer than 1 MiB."],
+  [[{ n: 1 }], "of a.json the last 1 MiB is read", "Rows before these are not shown: of a.json the last 1 MiB is read."],
+  [[], null, "There is no row in its files yet."],
+])("of the rows in files (%j) it is said why there are no more", async (data, left_out, text) => {
+  const table = { name: "good", connector: "filesystem", role: "rows", sources: [], unreadable: null };
+  answering((_, { pathname }) => (pathname.endsWith("/written") ? { data: [table] } : { data, left_out, role: "rows", replay: null }));
+
+  const page = await shown(<Output pipeline={ORDERS} pace={PACE} />);
+
+  expect(page).toContain(text);
+  expect(page.includes("not shown")).toBe(left_out !== null && data.length > 0);
+});
+
 test("a log that grows by more lines than are shown at first is read to its end", async () => {
   let printed = 3;
   answering((_, url) => {
@@ -190,6 +205,32 @@ test("a log that grows by more lines than are shown at first is read to its end"
   await vi.advanceTimersByTimeAsync(2_000);
 
   expect(place.textContent).toContain("line 9000.");
+});
+
+test("of a long log the newest lines are drawn, earlier ones when asked for, and none of them anew when more come", async () => {
+  let printed = 600;
+  answering((_, url) => {
+    const after = url.searchParams.get("after");
+    const from = after === null ? 100 : Number(after);
+    return { data: Array.from({ length: printed - from }, (_, at) => `line ${from + at + 1}.`), has_more: false, cursor: String(printed) };
+  });
+  const lines = () => [...place.querySelectorAll(".line")];
+  expect(await shown(<Logs pipeline={ORDERS} pace={PACE} />)).toContain("The newest 200 of 500 lines.");
+  expect([lines().length, lines()[0]!.textContent]).toEqual([200, " line 401."]);
+  const second = lines()[1]!;
+
+  printed = 601;
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([lines()[0] === second, lines()[199]!.textContent]).toEqual([true, " line 601."]);
+
+  async function showEarlier(): Promise<void> {
+    [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Show earlier ones")!.click();
+    await vi.advanceTimersByTimeAsync(500);
+  }
+  await showEarlier();
+  expect(lines()).toHaveLength(400);
+  await showEarlier();
+  expect([lines().length, lines()[0]!.textContent, place.querySelector(".earlier")]).toEqual([501, " line 101.", null]);
 });
 
 test("a new pipeline of the same name begins with nothing of the one before", async () => {
@@ -224,20 +265,6 @@ test.each([
 
   expect(page).toContain("Epoch7");
   if (text === null) expect(page).not.toContain("shared by");
-test.each([
-  [[], "the newest row of a.json is longer than 1 MiB", "No row is shown: the newest row of a.json is longer than 1 MiB."],
-  [[{ n: 1 }], "of a.json the last 1 MiB is read", "Rows before these are not shown: of a.json the last 1 MiB is read."],
-  [[], null, "There is no row in its files yet."],
-])("of the rows in files (%j) it is said why there are no more", async (data, left_out, text) => {
-  const table = { name: "good", connector: "filesystem", role: "rows", sources: [], unreadable: null };
-  answering((_, { pathname }) => (pathname.endsWith("/written") ? { data: [table] } : { data, left_out, role: "rows", replay: null }));
-
-  const page = await shown(<Output pipeline={ORDERS} pace={PACE} />);
-
-  expect(page).toContain(text);
-  expect(page.includes("not shown")).toBe(left_out !== null && data.length > 0);
-});
-
   else expect(page).toContain(text);
 });
 
@@ -254,32 +281,6 @@ test("a script is looked at again while the control plane is away, until it is b
 });
 
 test("what is being done is not left before it is known whether it was done", async () => {
-test("of a long log the newest lines are drawn, earlier ones when asked for, and none of them anew when more come", async () => {
-  let printed = 600;
-  answering((_, url) => {
-    const after = url.searchParams.get("after");
-    const from = after === null ? 100 : Number(after);
-    return { data: Array.from({ length: printed - from }, (_, at) => `line ${from + at + 1}.`), has_more: false, cursor: String(printed) };
-  });
-  const lines = () => [...place.querySelectorAll(".line")];
-  expect(await shown(<Logs pipeline={ORDERS} pace={PACE} />)).toContain("The newest 200 of 500 lines.");
-  expect([lines().length, lines()[0]!.textContent]).toEqual([200, " line 401."]);
-  const second = lines()[1]!;
-
-  printed = 601;
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect([lines()[0] === second, lines()[199]!.textContent]).toEqual([true, " line 601."]);
-
-  async function showEarlier(): Promise<void> {
-    [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Show earlier ones")!.click();
-    await vi.advanceTimersByTimeAsync(500);
-  }
-  await showEarlier();
-  expect(lines()).toHaveLength(400);
-  await showEarlier();
-  expect([lines().length, lines()[0]!.textContent, place.querySelector(".earlier")]).toEqual([501, " line 101.", null]);
-});
-
   let refuse: (error: Error) => void = () => undefined;
   const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise((_done, fail) => (refuse = fail)));
   const close = vi.fn();
@@ -297,6 +298,32 @@ test("of a long log the newest lines are drawn, earlier ones when asked for, and
 
   expect([leave(), cancel.disabled, close.mock.calls]).toEqual([true, false, []]);
   expect(place.textContent).toContain("it was not done");
+});
+
+test("what nobody has answered may have been done, and what it would do is asked again until the control plane is back", async () => {
+  const state = { isThere: false };
+  const nothing = { lost: [], kept: [], voided: [], repeated: [] };
+  answering(() => (state.isThere ? nothing : undefined));
+  const send = (_: unknown, isDryRun: boolean) => ask("PATCH", "/pipelines/orders", { query: { dry_run: isDryRun } });
+  const done = vi.fn();
+  await shown(<ActionDialog action={{ name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send }} close={done} done={done} />);
+  const confirm = () => [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Stop")!;
+  expect([place.textContent!.includes("does not answer"), confirm().disabled]).toEqual([true, true]);
+  state.isThere = true;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([place.textContent!.includes("does not answer"), confirm().disabled]).toEqual([false, false]);
+  expect(place.textContent).not.toContain("may have been done");
+
+  state.isThere = false;
+  place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
+  await vi.advanceTimersByTimeAsync(500);
+  expect([place.textContent!.includes("may have been done"), confirm().disabled]).toEqual([true, true]);
+  state.isThere = true;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([place.textContent!.includes("may have been done"), confirm().disabled]).toEqual([true, false]);
+  place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
+  await vi.advanceTimersByTimeAsync(500);
+  expect(done).toHaveBeenCalledTimes(1);
 });
 
 test("what is confirmed twice before it is drawn is done once, and takes nobody elsewhere who has left meanwhile", async () => {
@@ -401,7 +428,11 @@ test("while the control plane is away, a pipeline is running only as far as was 
   const state = { isThere: true };
   const job = { id: "job_1", state: "Running", step: "reading", checkpoint: null };
   const running = { ...ORDERS, state: "Running", version: 1, parallelism: 1, checkpoint_interval_micros: null, complete_until: null, query: "SELECT 1" };
-  answering((_, url) => (!state.isThere ? undefined : url.pathname.endsWith("/jobs") ? { data: [job] } : url.pathname.endsWith("/savepoints") ? { data: [] } : running));
+  answering((method, url) => {
+    if (!state.isThere) return undefined;
+    if (method === "PATCH") return { lost: [], kept: [], voided: [], repeated: [] };
+    return url.pathname.endsWith("/jobs") ? { data: [job] } : url.pathname.endsWith("/savepoints") ? { data: [] } : running;
+  });
   await shown(<PipelinePage name="orders" shownPart="query" />);
   const mark = () => place.querySelector(".state")!;
   expect([mark().textContent, mark().className]).toEqual(["Running", "state good"]);
@@ -412,9 +443,18 @@ test("while the control plane is away, a pipeline is running only as far as was 
   expect(place.textContent).toContain("may not hold any more");
   expect(place.textContent).not.toContain("reading");
   expect([mark().textContent, mark().className]).toEqual(["Running when last seen", "state calm"]);
+  const stop = () => [...place.querySelectorAll<HTMLButtonElement>(".buttons button")].find(({ textContent }) => textContent === "Stop")!;
+  stop().click();
+  await vi.advanceTimersByTimeAsync(500);
+  expect([stop().getAttribute("aria-disabled"), place.querySelector("dialog")]).toEqual(["true", null]);
+  expect(document.getElementById(stop().getAttribute("aria-describedby")!)!.textContent).toContain("Nothing can be done here until it is answered.");
 
   state.isThere = true;
   await vi.advanceTimersByTimeAsync(40_000);
+  expect(stop().getAttribute("aria-disabled")).toBe(null);
+  stop().click();
+  await vi.advanceTimersByTimeAsync(500);
+  expect(place.querySelector("dialog")).not.toBe(null);
   expect(mark().textContent).toBe("Running");
   expect(place.textContent).not.toContain("may not hold any more");
 });
@@ -453,9 +493,9 @@ test("while the control plane is away, the list says that it is from before", as
 
   expect(place.textContent).toContain("orders");
   expect(place.textContent).toContain("may not hold any more");
-});
   expect(place.querySelector("tbody .state")!.textContent).toBe("Running when last seen");
 
   state.isThere = true;
   await vi.advanceTimersByTimeAsync(60_000);
   expect(place.querySelector("tbody .state")!.textContent).toBe("Running");
+});

@@ -75,7 +75,7 @@ export function Jobs() {
       {data === null && error === null && <p class="empty">Asking the control plane.</p>}
       {data !== null && data.length === 0 && <Welcome />}
       {data !== null && data.length > 0 && rows.length === 0 && <p class="empty">No pipeline is like that.</p>}
-      {rows.length > 0 && <Table rows={rows} rates={rates} order={order} setOrder={setOrder} />}
+      {rows.length > 0 && <Table rows={rows} isOld={error !== null} rates={rates} order={order} setOrder={setOrder} />}
     </div>
   );
 }
@@ -103,12 +103,14 @@ function Welcome() {
 
 interface TableProps {
   rows: ListedPipeline[];
+  /** Whether the control plane has not answered since. */
+  isOld: boolean;
   rates: ReadonlyMap<string, readonly number[]>;
   order: Order;
   setOrder: (order: Order) => void;
 }
 
-function Table({ rows, rates, order, setOrder }: TableProps) {
+function Table({ rows, isOld, rates, order, setOrder }: TableProps) {
   const box = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ top: 0, height: 800 });
   const [current, setCurrent] = useState(0);
@@ -184,7 +186,7 @@ function Table({ rows, rates, order, setOrder }: TableProps) {
         <tbody role="rowgroup">
           {first > 0 && <Gap height={first * rowHeight} />}
           {rows.slice(first, end).map((row, at) => (
-            <Row key={row.id} row={row} at={first + at} rates={rates.get(row.id) ?? []} isCurrent={first + at === current} here={stand} />
+            <Row key={row.id} row={row} isOld={isOld} at={first + at} rates={rates.get(row.id) ?? []} isCurrent={first + at === current} here={stand} />
           ))}
           {end < rows.length && <Gap height={(rows.length - end) * rowHeight} />}
         </tbody>
@@ -203,17 +205,18 @@ function Gap({ height }: { height: number }) {
 
 interface RowProps {
   row: ListedPipeline;
+  isOld: boolean;
   at: number;
   rates: readonly number[];
   isCurrent: boolean;
   here: (at: number) => void;
 }
 
-function Row({ row, at, rates, isCurrent, here }: RowProps) {
+function Row({ row, isOld, at, rates, isCurrent, here }: RowProps) {
   return (
     <tr role="row" data-row={at} aria-rowindex={at + 2} onClick={(event) => opened(event, row.name)}>
       <td role="cell" class="c-state">
-        <StateMark state={row.state} />
+        <StateMark state={row.state} isOld={isOld} />
       </td>
       <td role="cell" class="c-name">
         <a href={pipelinePath(row.name)} title={row.name} tabIndex={isCurrent ? 0 : -1} onFocus={() => here(at)}>

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { ask, part } from "../api/client";
 import { usePolled } from "../api/polled";
 import type { Job, Pipeline as Found, Savepoint } from "../api/types";
@@ -30,6 +30,8 @@ const PARTS: readonly [string, string][] = [
   ["query", "Query"],
 ];
 
+const CANNOT = "Nothing can be done here until it is answered.";
+
 interface Shown {
   pipeline: Found;
   job: Job | null;
@@ -41,6 +43,7 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
   const { data, error, again } = usePolled((signal) => load(name, signal), { every: EVERY, idle: IDLE, of: name }, [name]);
   const [action, setAction] = useState<Action | null>(null);
   const mayChange = useMayChange();
+  const why = useId();
   if (data === null && error)
     return (
       <div class="pipeline">
@@ -52,6 +55,8 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
     );
   if (data === null) return <p class="empty">Asking the control plane.</p>;
   const { pipeline, job, savepoints } = data;
+  /** What buttons say of themselves while nothing can be done. They stay where they are: whoever stands on one stays there. */
+  const cannot = error === null ? {} : ({ "aria-disabled": "true", "aria-describedby": why, title: CANNOT } as const);
   const pace = { every: EVERY, idle: IDLE, of: pipeline.id };
 
   function done(finished: Action): void {
@@ -72,12 +77,12 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         {mayChange && (
           <div class="buttons" role="group" aria-label="What can be done">
             {actionsOf(pipeline, savepoints).map((each) => (
-              <button key={each.name} class={each.isDangerous ? "danger" : ""} onClick={() => setAction(each)}>
+              <button key={each.name} class={each.isDangerous ? "danger" : ""} {...cannot} onClick={() => error === null && setAction(each)}>
                 {each.name}
               </button>
             ))}
             {savepoints.some(({ state }) => state === "completed") && (
-              <a class="button" href={forkPath(name)}>
+              <a class="button" href={forkPath(name)} {...cannot} onClick={(event) => error !== null && event.preventDefault()}>
                 Fork
               </a>
             )}
@@ -85,7 +90,11 @@ export function Pipeline({ name, shownPart }: { name: string; shownPart: string 
         )}
       </header>
       {error && <ProblemBox error={error} />}
-      {error && <p class="hint">{BEFORE}</p>}
+      {error && (
+        <p class="hint" id={why}>
+          {`${BEFORE} ${CANNOT}`}
+        </p>
+      )}
       {job?.failure_message && <Failure job={job} notUndone={pipeline.not_undone ?? null} />}
       <Facts pipeline={pipeline} job={job} />
       <nav class="parts" aria-label="Parts of the pipeline">

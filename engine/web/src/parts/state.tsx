@@ -12,7 +12,13 @@ export function StateMark({ state, isOld = false }: Props) {
   return (
     <span class={`state ${isOld ? "calm" : (TONES[state] ?? "calm")}`}>
       <span class="dot" aria-hidden="true" />
-      {isOld ? `${stateWord(state)} when last seen` : stateWord(state)}
+      {isOld ? (
+        <span>
+          {stateWord(state)} <small>when last seen</small>
+        </span>
+      ) : (
+        stateWord(state)
+      )}
     </span>
   );
 }

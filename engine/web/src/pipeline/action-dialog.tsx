@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Refused } from "../api/client";
+import { Refused, Unreachable } from "../api/client";
 import type { Effects, UpgradePlan } from "../api/types";
 import { duration } from "../format";
 import { Dialog } from "../parts/dialog";
@@ -10,6 +10,8 @@ import { PlanTable } from "./plan-table";
 import { SqlDiff } from "./sql-diff";
 
 const PAUSE = 250;
+/** When to ask again whether the control plane is back. */
+const AGAIN = 3_000;
 
 interface Props {
   action: Action;
@@ -25,6 +27,8 @@ export function ActionDialog({ action, close, done }: Props) {
   const [plan, setPlan] = useState<UpgradePlan | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setBusy] = useState(false);
+  /** How often it was sent and nobody has said whether it was done. */
+  const [unsure, setUnsure] = useState(0);
   const before = useScript(action, plan !== null);
   const isSent = useRef(false);
   const isGone = useRef(false); // somebody went to another page while it was done
@@ -33,7 +37,8 @@ export function ActionDialog({ action, close, done }: Props) {
   useEffect(() => {
     let isOld = false;
     setEffects(null);
-    const timer = setTimeout(() => {
+    let timer = setTimeout(look, PAUSE);
+    function look(): void {
       action.send(values, true, consent).then(
         (answer) => {
           if (isOld) return;
@@ -41,14 +46,18 @@ export function ActionDialog({ action, close, done }: Props) {
           setPlan((answer as Effects).upgrade ?? null);
           setError(null);
         },
-        (problem: Error) => isOld || refused(problem),
+        (problem: Error) => {
+          if (isOld) return;
+          refused(problem);
+          if (problem instanceof Unreachable) timer = setTimeout(look, AGAIN);
+        },
       );
-    }, PAUSE);
+    }
     return () => {
       isOld = true;
       clearTimeout(timer);
     };
-  }, [values, consent]);
+  }, [values, consent, unsure]);
 
   /** What was accepted may have become another plan meanwhile, and is shown anew. */
   function refused(problem: Error): void {
@@ -66,6 +75,7 @@ export function ActionDialog({ action, close, done }: Props) {
     } catch (problem) {
       setEffects(null);
       refused(problem as Error);
+      if (problem instanceof Unreachable) setUnsure(unsure + 1);
       isSent.current = false;
       setBusy(false);
     }
@@ -105,6 +115,7 @@ export function ActionDialog({ action, close, done }: Props) {
         {plan && action.change && before !== null && <SqlDiff before={before} after={action.change.after} />}
         {plan && <PlanTable plan={plan} consent={action.change ? consent : null} changed={setConsent} />}
         {plan && action.change && <Acceptance plan={plan} consent={consent} changed={setConsent} />}
+        {unsure > 0 && <p role="status">It was sent, and nobody has answered: it may have been done. What stands here is what it would do now.</p>}
         <div class="effects" aria-live="polite" aria-busy={effects === null && error === null}>
           {effects && <EffectList effects={effects} />}
           {error && <Complaint error={error} plan={plan} />}
