@@ -74,56 +74,63 @@ class HandOvers:
             pending = reprocessings.under_way(connection)
         for reprocessing in pending:
             try:
-                self._advance(reprocessing)
+                pair = self._read(reprocessing)
             except PipelineNotFoundError as error:  # one of the two was deleted before anything had begun
                 LOG.warning("a hand-over is over: %s", error)
                 self._forget(reprocessing)
+                continue
+            try:
+                waits_for = self._advance(pair)
             except EngineError as error:
                 LOG.warning("pipeline %s does not take over yet: %s", reprocessing.copy_id, error)
+                waits_for = _said(error.code, error.message, error.hint)
+            self._tell(pair, waits_for)
 
-    def _advance(self, reprocessing: Reprocessing) -> None:
+    def _read(self, reprocessing: Reprocessing) -> _Pair:
         with self.context.database.reading() as connection:
             copy = read_record(connection, reprocessing.copy_id)
             spec = versions.get(connection, copy.pipeline.id, copy.pipeline.version).spec
-            pair = _Pair(reprocessing, read_record(connection, reprocessing.origin_id), copy, spec)
+            return _Pair(reprocessing, read_record(connection, reprocessing.origin_id), copy, spec)
+
+    def _advance(self, pair: _Pair) -> str | None:
+        """Go to the next step, if it can; what is in the way, where anything is. So it is with each step."""
         if (why := _why_not(self.context, pair)) is not None:
             self.give_up(pair, why)
-            return
-        match reprocessing.step:
+            return None
+        match pair.row.step:
             case "waiting":
-                self._wait(pair)
+                return self._wait(pair)
             case "holding":
                 self._hold(pair)
             case "passing":
-                self._pass(pair)
+                return self._pass(pair)
             case "stopping":
                 self._stop(pair)
             case "finishing":
-                self._finish(pair)
+                return self._finish(pair)
             case "meeting":
-                self._meet(pair)
+                return self._meet(pair)
             case "met":
                 self._save(pair)
             case "switching":
-                self._follow(pair)
-            case _:
-                pass
+                return self._follow(pair)
+            case "apart" | "over" | "given_up":
+                return pair.row.told
+        return None
 
-    def _wait(self, pair: _Pair) -> None:
+    def _wait(self, pair: _Pair) -> str | None:
         """Begin once both run and the copy has caught up."""
         for record in (pair.origin, pair.copy):
             if record.status.state is not _RUNS or not is_settled(record.pipeline, record.status):
-                self._tell(pair, _at_rest(record))
-                return
+                return _at_rest(record)
         at, other = self._standings(pair)
         if at is None or other is None:
-            self._tell(pair, "an epoch of both is waited for")
-        elif at.reads_history or other.reads_history:
-            self._tell(pair, f"{(pair.copy if at.reads_history else pair.origin).pipeline.name} reads history")
-        elif _is_cut(at, other):
-            self._tell(pair, _cut(pair, at))
-        elif self._can_be_done(pair):
-            self._catch_up(pair, at, other)
+            return "an epoch of both is waited for"
+        if at.reads_history or other.reads_history:
+            return f"{(pair.copy if at.reads_history else pair.origin).pipeline.name} reads history"
+        if _is_cut(at, other):
+            return _cut(pair, at)
+        return self._catch_up(pair, at, other) if self._can_be_done(pair) else None
 
     def _can_be_done(self, pair: _Pair) -> bool:
         """Whether the two fit each other; looked at once, when both have a state."""
@@ -136,31 +143,32 @@ class HandOvers:
             self._checked.add(pair.row.copy_id)
         return True
 
-    def _catch_up(self, pair: _Pair, at: Standing, other: Standing) -> None:
+    def _catch_up(self, pair: _Pair, at: Standing, other: Standing) -> str | None:
         now, copy_id = self.context.clock(), pair.row.copy_id
         when, ends = self._seen.setdefault(copy_id, (now, other))
         if self.context.meetings.has_read(pair.spec, at, ends.ends) and now - when <= _CLOSE:
             self._seen.pop(copy_id, None)
             self._to(pair, "holding", copy=_stopping(pair.copy, self.context))
-        elif now - when > _CLOSE:
+            return None
+        if now - when > _CLOSE:
             self._seen[copy_id] = (now, other)
-            self._tell(pair, f"{pair.copy.pipeline.name} catches up")
+        return f"{pair.copy.pipeline.name} catches up"
 
     def _hold(self, pair: _Pair) -> None:
         if self._rests(pair.copy):
             self._to(pair, "passing")
 
-    def _pass(self, pair: _Pair) -> None:
+    def _pass(self, pair: _Pair) -> str | None:
         if pair.origin.status.state is not _RUNS:
-            self._tell_failure(pair, pair.origin)
-            return
+            return _failing(pair.origin)
         at, other = self._standings(pair)
         if at is None or other is None:
-            return
+            return None
         if _is_cut(at, other):
-            self._tell(pair, _cut(pair, at))
-        elif self.context.meetings.is_behind(pair.spec, at, other):
+            return _cut(pair, at)
+        if self.context.meetings.is_behind(pair.spec, at, other):
             self._to(pair, "stopping", origin=_stopping(pair.origin, self.context))
+        return None
 
     def _stop(self, pair: _Pair) -> None:
         """The original has stopped: where it is, is where the two meet, if it is at the end of an epoch."""
@@ -177,20 +185,21 @@ class HandOvers:
         else:  # stopped at another moment it might be so again, and again
             self._to(pair, "finishing", origin=_running(pair.origin), finishes=other)
 
-    def _finish(self, pair: _Pair) -> None:
+    def _finish(self, pair: _Pair) -> str | None:
         """The original runs what it had planned, and nothing more: wherever it stops now, nothing else is planned."""
         state, (_, other) = self.context.directory.state(pair.row.origin_id), self._standings(pair)
         if pair.origin.status.state is not _RUNS:
-            self._tell_failure(pair, pair.origin)
-        elif other is not None and other.is_settled and self.context.meetings.has_come(pair.spec, state, other):
+            return _failing(pair.origin)
+        if other is not None and other.is_settled and self.context.meetings.has_come(pair.spec, state, other):
             self._to(pair, "stopping", origin=_stopping(pair.origin, self.context))
+        return None
 
-    def _meet(self, pair: _Pair) -> None:
+    def _meet(self, pair: _Pair) -> str | None:
         at, other = self._standings(pair)
         if at is not None and other is not None and self.context.meetings.have_met(pair.spec, at, other):
             self._to(pair, "met", copy=_stopping(pair.copy, self.context))
-        elif pair.copy.status.state is not _RUNS:
-            self._tell_failure(pair, pair.copy)
+            return None
+        return _failing(pair.copy)
 
     def _save(self, pair: _Pair) -> None:
         """Save the state of the copy, which stands where the original does, and have the original go on from it."""
@@ -267,35 +276,38 @@ class HandOvers:
         self._done(pair, "switching")
         take_due(context, row.origin_id)  # the state before, which is saved before anything is put in its place
 
-    def _follow(self, pair: _Pair) -> None:
+    def _follow(self, pair: _Pair) -> str | None:
         """See the original to its first epoch with the other state, or to whatever end there is without one."""
-        row, origin, action = pair.row, pair.origin, self._decide(pair)
+        origin, action = pair.origin, self._decide(pair)
         match action:
-            case WaitFor(None):
-                pass
-            case WaitFor(str(what)):
-                self._tell(pair, what)
+            case WaitFor(what):
+                return what
             case StopIt(why):
                 self._to(pair, "switching", why, origin=_stopping(origin, self.context))
             case EndIt(told):
                 self._to(pair, "over", told, origin=_running(origin) if _is_stopped_for_it(origin) else None)
             case GoBack(saved, why):
-                plan = plan_way_back(self.context, origin, saved)
-                with self.context.database.writing() as connection:
-                    if not _is_current(connection, row):
-                        return
-                    back = plan.ask(connection, read_record(connection, row.origin_id))
-                    back = replace(back, stop="none", stop_request=None)
-                    pipelines.update(connection, back, hands_over=True)
-                    self._put(connection, pair, "given_up", told=why)
-                self._done(pair, "given_up")
+                self._go_back(pair, saved, why)
+        return None
+
+    def _go_back(self, pair: _Pair, saved: Savepoint, why: str) -> None:
+        row = pair.row
+        plan = plan_way_back(self.context, pair.origin, saved)
+        with self.context.database.writing() as connection:
+            if not _is_current(connection, row):
+                return
+            back = plan.ask(connection, read_record(connection, row.origin_id))
+            back = replace(back, stop="none", stop_request=None)
+            pipelines.update(connection, back, hands_over=True)
+            self._put(connection, pair, "given_up", told=why)
+        self._done(pair, "given_up")
 
     def _decide(self, pair: _Pair) -> SwitchAction:
         row, origin, context = pair.row, pair.origin, self.context
         if not _is_stopped_for_it(origin):
             return follow(row, origin, context.clock(), _because(origin))
         if not self._rests(origin):
-            return WaitFor()
+            return WaitFor(row.told)
         settle_taken(context, row.origin_id)
         with context.database.reading() as connection:
             upgrade = versions.get(connection, row.origin_id, origin.pipeline.version).upgrade
@@ -332,17 +344,13 @@ class HandOvers:
         is_held = is_at_work(self.context.directory.driver_lock(record.pipeline.id))
         return record.status.state is State.STOPPED and not is_held
 
-    def _tell(self, pair: _Pair, what: str) -> None:
-        """Let those who look know what is waited for."""
+    def _tell(self, pair: _Pair, what: str | None) -> None:
+        """Let those who look know what is waited for, or that nothing is in the way any more; not of a step that is
+        over by now."""
         if pair.row.told != what:
             with self.context.database.writing() as connection:
                 if _is_current(connection, pair.row):
                     reprocessings.put(connection, replace(pair.row, told=what))
-
-    def _tell_failure(self, pair: _Pair, record: JobRecord) -> None:
-        """Say why one that is to run does not, where it has failed; it is tried again by itself."""
-        if record.status.failure is not None:
-            self._tell(pair, _at_rest(record))
 
     def _to(
         self,
@@ -498,8 +506,18 @@ def _why_not(context: Context, pair: _Pair) -> str | None:
 def _at_rest(record: JobRecord) -> str:
     """Why one of the two cannot begin yet, and what there is to do about it."""
     name, state = record.pipeline.name, record.status.state
+    if state is _RUNS:
+        return f"{name} is still to do what was asked of it"
+    why = "" if state is State.STOPPED else _because(record)
     start = f": `arroyo start {name}` starts it" if state.is_terminal else ""
-    return f"{name} is {state}{_because(record)}{start}"
+    return f"{name} is {state}{why}{start}"
+
+
+def _failing(record: JobRecord) -> str | None:
+    """Why one that is to run does not, where it has failed: it is tried again by itself. What it had failed in before
+    it was stopped is over."""
+    is_away = record.status.state not in (_RUNS, State.STOPPED) and record.status.failure is not None
+    return _at_rest(record) if is_away else None
 
 
 def _because(record: JobRecord) -> str:
@@ -507,7 +525,11 @@ def _because(record: JobRecord) -> str:
     failure = record.status.failure
     if failure is None:
         return ""
-    return f" ({failure.code}: {failure.message}{f'; {failure.hint}' if failure.hint else ''})"
+    return f" ({_said(failure.code, failure.message, failure.hint)})"
+
+
+def _said(code: str, message: str, hint: str | None) -> str:
+    return f"{code}: {message}{f'; {hint}' if hint else ''}"
 
 
 def _is_cut(at: Standing, other: Standing) -> bool:

@@ -70,7 +70,7 @@ def follow(row: Reprocessing, origin: JobRecord, now: datetime, because: str) ->
         return EndIt()
     if pipeline.stop != "none":
         return WaitFor(f"{pipeline.name} is {status.state}: `arroyo start {pipeline.name}` starts it")
-    is_away = bool(because) and status.state is not State.RUNNING
+    is_away = bool(because) and status.state not in (State.RUNNING, State.STOPPED)
     failing = f"{pipeline.name} is {status.state}{because}" if is_away else None
     if now - row.since <= LONGEST_SWITCH:
         return WaitFor(failing)

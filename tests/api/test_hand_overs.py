@@ -15,7 +15,7 @@ from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.api.late_switches import LONGEST_SWITCH
 from engine.api.savepoints import take_due
 from engine.cli import main
-from engine.errors import TargetTakenError
+from engine.errors import TargetTakenError, UnreadableStateError
 from engine.jobs.fault_points import HandOverPoint
 from engine.jobs.observe import Process
 from engine.jobs.spec import ShownUpgrade, Spec
@@ -663,6 +663,87 @@ def test_what_is_away_while_they_come_to_one_place_is_said_and_so_is_it_in_the_e
     assert two.look() == "given_up"
     why = two.plane.get("/pipelines/orders-again/hand-over")["waits_for"]
     assert why == f"it took longer than 15 minutes, and in the end {told}"
+
+
+def starts_again(two: Two, name: str) -> None:
+    """What it had failed in is over, and it runs."""
+    two.plane.now += timedelta(minutes=5)
+    two.plane.settle()
+    two.starts(name)
+    assert two.plane.state(name) == "Running"
+
+
+@pytest.mark.parametrize("step", ["waiting", "passing", "finishing", "meeting", "switching"])
+def test_what_was_away_is_not_waited_for_any_more_once_it_runs_again(two: Two, step: str) -> None:
+    name = {"waiting": "orders-again", "meeting": "orders-again"}.get(step, "orders")
+    asked(two)
+    if step == "waiting":
+        two.meetings.at["again"] = Stand(40)
+    elif step in ("meeting", "switching"):
+        two.to_the_meeting() if step == "meeting" else two.to_the_switch()
+    else:
+        assert two.look() == "holding"
+        two.ends("orders-again", 70)
+        assert two.look() == "passing"
+    if step == "finishing":
+        two.meetings.at["orders"] = Stand(75)
+        assert two.look() == "stopping"
+        two.ends("orders", 78, 80)
+        assert two.look() == "finishing"
+        two.starts("orders")
+    if step == "switching":
+        assert two.look() == "switching"
+        two.saved()
+        two.plane.settle()
+    two.fails(name, "Recovering", "outage")
+    assert two.look() == step
+    assert shown(two) == f"{name} is {two.plane.state(name)} (sql.error: it is wrong; mend it)"
+
+    starts_again(two, name)
+
+    assert two.look() == step
+    assert shown(two) == ("orders-again catches up" if step == "waiting" else "None")
+
+
+def test_what_one_had_failed_in_before_it_was_stopped_is_not_waited_for(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(two)
+    assert two.look() == "holding"
+    two.ends("orders-again", 70)
+    assert two.look() == "passing"
+
+    def fail_meanwhile(*_: object) -> bool:
+        two.fails("orders", "Recovering", "outage")
+        return True
+
+    with monkeypatch.context() as patched:
+        patched.setattr(two.meetings, "is_behind", fail_meanwhile)
+        assert two.look() == "stopping"
+    assert two.plane.state("orders") == "Stopped"
+    two.meetings.at["orders"] = Stand(78, planned=80)
+
+    hand_overs = HandOvers(two.plane.context)
+    hand_overs.look()
+    hand_overs.look()
+
+    assert (two.step(), two.plane.state("orders"), shown(two)) == ("finishing", "Stopped", "None")
+
+
+def test_an_error_that_is_in_the_way_is_said_until_it_is_over(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(two)
+
+    def refuse(_: Path) -> None:
+        raise UnreadableStateError("a note cannot be read", hint="look at the disk")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(two.meetings, "standing", refuse)
+        assert two.look() == "waiting"
+        assert shown(two) == "state.unreadable: a note cannot be read; look at the disk"
+
+    two.meetings.at["again"] = Stand(40)
+    assert two.look() == "waiting"
+    assert shown(two) == "orders-again catches up"
 
 
 def test_one_that_does_not_run_is_waited_for_with_the_reason_and_the_way_out(two: Two) -> None:
