@@ -3,8 +3,8 @@
     -- the clicks of today                 SELECT user, count(*)
     SELECT user, count(*) FROM clicks        FROM clicks
 
-have one meaning. A plan's fingerprint says less: an option that may change under a state is not in it, nor is a lookup
-table, a password, or the header of a file of functions.
+have one meaning, and so have two headers of a file of functions that ask for the same packages. A plan's fingerprint
+says less: an option that may change under a state is not in it, nor is a lookup table, a password, or such a header.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.compile import Program
 from engine.connectors.base import Table
 from engine.plan.stable_text import TAGS, stable_text
 from engine.udf.declared import UdfFile
-from engine.udf.requirements import header_of
+from engine.udf.requirements import needs_of
 
 
 def meaning_of(program: Program, files: Sequence[UdfFile]) -> str:
@@ -27,7 +27,8 @@ def meaning_of(program: Program, files: Sequence[UdfFile]) -> str:
     changes nothing."""
     parts = [program.fingerprint, *(stable_text(write) for write in program.writes)]
     parts += [f"{name}: {list(_of_table(program.tables[name]))}" for name in sorted(program.tables)]
-    parts += [f"{file.digest} {header_of(file)}" for file in files]
+    # `{}` is what versions without a header have been written down with
+    parts += [f"{file.digest} {needs_of(file) or {}}" for file in files]
     return hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).hexdigest()
 
 

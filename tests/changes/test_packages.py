@@ -108,6 +108,20 @@ def test_a_plan_says_what_can_read_its_objects_where_some_are_kept(script: str, 
     assert bool(old.objects) == differ
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        ('"pyarrow >= 10", "NumPy"', '"numpy", "pyarrow>=10"', True),
+        ('"pyarrow>=10"', '"pyarrow>=11"', False),
+        ('"pyarrow"', '"pyarrow", "numpy"', False),
+    ],
+)
+def test_only_other_packages_make_another_version_not_another_spelling(before: str, after: str, is_same: bool) -> None:
+    old, new = (plan_query(SOURCES + SINKS + LISTS, [functions(packages)]) for packages in (before, after))
+
+    assert (old.meaning == new.meaning) == is_same
+
+
 def test_objects_of_other_packages_can_be_given_up() -> None:
     (operator,) = program(OBJECTS, functions(OLD)).operators
 
