@@ -454,10 +454,10 @@ def _with_savepoint(
         before_version=number,
     )
     savepoints.add(connection, savepoint)
-    numbers = versions.by_fingerprint(connection, pipeline.id, pipeline.version)
-    plan = None if deployment.upgrade is None else deployment.upgrade.fingerprint
-    before = None if plan is None else numbers.get(plan)
-    return replace(upgrade, savepoint_id=savepoint.id, from_version=before, from_plan=plan)
+    if (state := deployment.upgrade) is None:
+        return replace(upgrade, savepoint_id=savepoint.id)
+    before = versions.newest_of_state(connection, pipeline.id, pipeline.version, state)
+    return replace(upgrade, savepoint_id=savepoint.id, from_version=before, from_plan=state.fingerprint)
 
 
 def _set_secrets(connection: Connection, pipeline: Pipeline, deployment: _Deployment, context: Context) -> bool:

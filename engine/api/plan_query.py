@@ -40,7 +40,7 @@ def plan_query(
         names,
         lasting=tuple((name, sink.name) for name, sink in sinks.items() if not _goes_back(sink)),
         takes_back=tuple(name for name, sink in sinks.items() if _goes_back(sink)),
-        objects=_objects(program),
+        objects=objects_of(program),
     )
 
 
@@ -49,7 +49,8 @@ def load_compiler() -> None:
     plan_query(SMALL_SCRIPT, ())
 
 
-def _objects(program: Program) -> str:
+def objects_of(program: Program) -> str:
+    """A short text for what can read the objects that are kept of a program's functions; empty where none are."""
     kept = program.kept_objects
     return hashlib.sha256(json.dumps(kept).encode(errors="surrogatepass")).hexdigest() if kept else ""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from engine.changes.verdict import UpgradePlan
     from engine.checkpoints.lineage import Lineage
     from engine.checkpoints.running_query import RunningQuery
+    from engine.compile import Program
 
 _NONE_SAID: Mapping[str, StartPosition] = {}
 
@@ -61,7 +62,7 @@ def plan_upgrade(
     )
     if not plan.is_same:
         refuse_left_sinks(paths, after, history, epoch)
-    return _shown(plan.with_figures(operator_figures(state, before)), before.fingerprint)
+    return _shown(plan.with_figures(operator_figures(state, before)), before)
 
 
 def check_sinks(
@@ -107,7 +108,7 @@ def plan_fork(
     plan = fork.plan_fork(
         before, after, keep_state=wish.keep_state, reset=wish.reset, hold_back=wish.hold_back
     ).with_starts(starts)
-    return PlannedFork(_shown(plan, before.fingerprint), tuple(fork.shared_places(before, after)))
+    return PlannedFork(_shown(plan, before), tuple(fork.shared_places(before, after)))
 
 
 def plan_hand_over(
@@ -138,15 +139,16 @@ def plan_hand_over(
     if strange := unmet(after):
         raise HandOverError(f"nobody can tell which of two places in {', '.join(strange)} comes first")
     plan = hand_over.plan_hand_over(before, apart, after)
-    return _shown(plan, apart.fingerprint), tuple(hand_over.told_of_changes(after))
+    return _shown(plan, apart), tuple(hand_over.told_of_changes(after))
 
 
-def _shown(plan: UpgradePlan, before: str) -> ShownUpgrade:
+def _shown(plan: UpgradePlan, before: Program) -> ShownUpgrade:
+    from engine.api.plan_query import objects_of  # noqa: PLC0415
     from engine.changes.show import show  # noqa: PLC0415
 
     return ShownUpgrade(
         plan.id,
-        before,
+        before.fingerprint,
         plan.is_refused,
         plan.loses_nothing,
         show(plan),
@@ -154,4 +156,5 @@ def _shown(plan: UpgradePlan, before: str) -> ShownUpgrade:
         show(plan, "json"),
         plan.repeated,
         plan.keeps_other_objects,
+        objects_of(before),
     )

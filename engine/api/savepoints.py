@@ -265,10 +265,7 @@ def _work(context: Context, savepoint: Savepoint) -> None:
         with context.database.reading() as connection:
             record = read_record(connection, savepoint.pipeline_id)
             _refuse_another_state(connection, context, record, savepoint)
-            newest = record.status.version or 1
-            if savepoint.before_version is not None:
-                newest = savepoint.before_version - 1
-            numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, newest)
+            numbers = _numbers_of_states(connection, record, savepoint)
         facts = {"pipeline": record.pipeline.name, "savepoint_id": savepoint.id}
         with watch(context.tell_span, context.clock, "savepoint", **facts) as stopwatch:
             content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, numbers)
@@ -289,6 +286,18 @@ def _work(context: Context, savepoint: Savepoint) -> None:
         settled = replace(savepoint, state="failed", failure_message=f"{type(error).__name__}: {error}")
     reach(ControlPoint.AFTER_SAVEPOINT)
     _settle(context, settled)
+
+
+def _numbers_of_states(connection: Connection, record: JobRecord, savepoint: Savepoint) -> Mapping[str, int]:
+    """By the fingerprint of a state the version that it is of. What a version takes over was looked at when it was
+    deployed: versions of one plan may keep objects that only their own packages read."""
+    if (number := savepoint.before_version) is None:
+        return versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
+    numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, number - 1)
+    upgrade = versions.get(connection, savepoint.pipeline_id, number).upgrade
+    if upgrade is None or upgrade.from_plan is None or upgrade.from_version is None:
+        return numbers
+    return {**numbers, upgrade.from_plan: upgrade.from_version}
 
 
 def _refuse_another_state(connection: Connection, context: Context, record: JobRecord, savepoint: Savepoint) -> None:

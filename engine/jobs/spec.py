@@ -267,9 +267,9 @@ class Upgrade:
 @dataclass(frozen=True, slots=True)
 class ShownUpgrade:
     """What it comes to when a query takes over the state of the one before it: as text for people, as JSON text for
-    programs. `id` stands for all that is shown; `fingerprint` is that of the query before it; `repeated` are the sinks
-    that get rows again which they have. It `keeps_other_objects` where the state is not the query's own though both
-    mean the same."""
+    programs. `id` stands for all that is shown; `fingerprint` and `objects` are those of the state, as `Bound` has
+    them; `repeated` are the sinks that get rows again which they have. It `keeps_other_objects` where the state is not
+    the query's own though both mean the same."""
 
     id: str
     fingerprint: str
@@ -280,6 +280,7 @@ class ShownUpgrade:
     content: str
     repeated: tuple[str, ...] = ()
     keeps_other_objects: bool = False
+    objects: str | None = None
 
     def with_texts(self, text: str, markdown: str, content: str) -> ShownUpgrade:
         """The same, shown in other words."""

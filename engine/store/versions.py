@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from sqlalchemy import Boolean, Column, Connection, Integer, Table, Text, and_, insert, null, select, tuple_
 
-from engine.jobs.spec import Spec, Version
+from engine.jobs.spec import Bound, Spec, Version, is_bound_alike
 from engine.store.columns import Instant, Length, TextMap, Texts, Upgrades
 from engine.store.database import METADATA
 
@@ -97,6 +97,15 @@ def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Map
     known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
     rows = select(VERSIONS.c.fingerprint, VERSIONS.c.number).where(known).order_by(VERSIONS.c.number)
     return {row.fingerprint: row.number for row in connection.execute(rows)}
+
+
+def newest_of_state(connection: Connection, pipeline_id: str, newest: int, state: Bound) -> int | None:
+    """The newest version of a pipeline, up to a version, that a state is bound to; None where there is none."""
+    known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
+    columns = VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.force, VERSIONS.c.objects
+    rows = connection.execute(select(*columns).where(known).order_by(VERSIONS.c.number.desc()))
+    plans = ((row.number, Plan(row.fingerprint, row.force, objects=row.objects)) for row in rows)
+    return next((number for number, plan in plans if is_bound_alike(plan, state)), None)
 
 
 def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[int, str]:

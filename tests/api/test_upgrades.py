@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from engine.api import go_back
+from engine.api.savepoints import take_due
 from engine.cli import main
 from engine.commands.client import Client, Json
 from engine.errors import SavepointError
@@ -266,6 +267,48 @@ def test_an_upgrade_that_fails_before_its_first_epoch_goes_back_by_itself(runnin
     assert (pipeline["version"], pipeline["query"]) == (3, "SELECT 1")
     assert running.runner.launched[-1].query == "SELECT 1"
     assert any(event["code"] == "upgrade.undone" for event in running.get("/pipelines/orders/events")["data"])
+
+
+def test_an_upgrade_goes_back_to_the_version_whose_objects_the_state_has_and_not_to_a_newer_one_of_its_plan(
+    plane: Plane,
+) -> None:
+    plane.run(query="SELECT 1", udfs=["# objects 1"])
+    plane.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
+    state = replace(KEPT, objects="# objects 1")
+    plane.upgrade = replace(state, keeps_other_objects=True)
+    assert redeploy(plane, query="SELECT 1", udfs=["# objects 2"])[0] == 200
+    plane.upgrade = state
+    assert redeploy(plane, query="SELECT 3", udfs=[])[0] == 200
+    plane.settle()
+    plane.end()
+    upgrade = plane.runner.launched[-1].upgrade
+    assert upgrade is not None
+    assert (upgrade.from_version, upgrade.from_plan) == (1, "SELECT 1")
+    plane.save_before(plane.runner.launched[-1])
+
+    fail_until_given_up(plane)
+
+    run = plane.runner.launched[-1]
+    assert (plane.get("/pipelines/orders")["version"], run.query, run.udfs) == (4, "SELECT 1", ("# objects 1",))
+
+
+def test_a_state_that_is_saved_at_rest_is_of_the_version_whose_objects_it_has(plane: Plane) -> None:
+    plane.run(query="SELECT 1", udfs=["# objects 1"])
+    plane.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+    plane.settle()
+    plane.end()
+    state = replace(KEPT, objects="# objects 1")
+    plane.upgrade = replace(state, keeps_other_objects=True)
+    assert redeploy(plane, query="SELECT 1", udfs=["# objects 2"], stop="checkpoint")[0] == 200
+    plane.upgrade = state
+    assert redeploy(plane, query="SELECT 3", udfs=[], stop="checkpoint")[0] == 200
+
+    take_due(plane.context, plane.get("/pipelines/orders")["id"])
+    let_savepoints_settle(plane)
+
+    saved = savepoints_of(plane)["before version 3"]
+    assert (saved["state"], saved["version"]) == ("completed", 1)
 
 
 def test_one_that_cannot_go_back_says_why_in_its_events_and_only_once(
