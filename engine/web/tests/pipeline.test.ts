@@ -43,7 +43,7 @@ test.each([null, undefined, {}, { nodes: "x", edges: 7 }, { nodes: [], edges: [f
 
 function epoch(number: number, more: Partial<Checkpoint> = {}): Checkpoint {
   const at = number * 1_000_000;
-  const base = { epoch: number, start_time: at, finish_time: at + 500_000, rows_in: 50, rows_out: 10, watermark: null, sinks: {}, phases: {}, state_bytes: 7 };
+  const base = { epoch: number, start_time: at, finish_time: at + 500_000, rows_in: 50, rows_out: 10, watermark: null, sinks: {}, tables: {}, phases: {}, state_bytes: 7 };
   return { ...base, ...more } as unknown as Checkpoint;
 }
 
@@ -57,6 +57,13 @@ test("epochs become lines, oldest first", () => {
   expect(series.watermarkLag).toEqual([null, 0.5]);
   expect(series.completeLag).toEqual([null, 2]);
   expect(series.phases.map((line) => line[1])).toEqual([0, 0, 0.1, 0.4, 0.4, 0.4]);
+});
+
+test("each source that can say how many rows wait has a line, also where one epoch does not know", () => {
+  const tables = (waiting: number | null) => ({ orders: { rows_waiting: waiting }, clicks: { rows_in: 1 } }) as Checkpoint["tables"];
+
+  expect(seriesOf([epoch(2, { tables: tables(7) }), epoch(1, { tables: tables(null) })]).waiting).toEqual([{ table: "orders", line: [null, 7] }]);
+  expect(seriesOf([epoch(1, { tables: tables(null) })]).waiting).toEqual([]);
 });
 
 test("completeness is not known while that of one sink is not, nor lag at the end of the input", () => {

@@ -2,7 +2,7 @@ import { useMemo } from "preact/hooks";
 import { ask, part } from "../api/client";
 import { type Pace, usePolled } from "../api/polled";
 import type { Checkpoint, Job, Pipeline, StateSummary } from "../api/types";
-import { bytes, count, rate } from "../format";
+import { apart, bytes, count, rate } from "../format";
 import { Chart } from "./chart";
 import { type DrawnNode, readPlan, tableOf } from "./graph";
 import { type Figures, PlanGraph } from "./plan-graph";
@@ -10,6 +10,8 @@ import { PHASES, seriesOf } from "./series";
 
 const EPOCHS = 240;
 const STATE_EVERY = 10_000;
+/** There are so many colours. */
+const MOST_LINES = 6;
 
 interface Props {
   pipeline: Pipeline;
@@ -67,6 +69,15 @@ export function Overview({ pipeline, job, pace }: Props) {
             ]}
           />
           <Chart title="Time of an epoch" about="How long each phase of an epoch took" at={series.at} unit="seconds" isStacked lines={PHASES.map((label, at) => ({ label, line: series.phases[at] ?? [] }))} />
+          {series.waiting.length > 0 && (
+            <Chart
+              title="Rows that wait"
+              about="Rows that could be read when an epoch was planned, and are not in it"
+              at={series.at}
+              unit="rows"
+              lines={series.waiting.slice(0, MOST_LINES).map(({ table, line }) => ({ label: apart(table), line }))}
+            />
+          )}
           <Chart title="State" about="Memory that the state takes" at={series.at} unit="bytes" lines={[{ label: "memory", line: series.stateBytes }]} />
         </div>
       )}

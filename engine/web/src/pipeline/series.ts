@@ -17,6 +17,8 @@ export interface Series {
   /** Seconds of each phase on top of those before it. */
   phases: Line[];
   stateBytes: Line;
+  /** Rows that each source could have given when an epoch was planned, and that are not in it: of those that can say so. */
+  waiting: { table: string; line: Line }[];
 }
 
 /** The epochs come newest first. */
@@ -31,7 +33,14 @@ export function seriesOf(epochs: readonly Checkpoint[]): Series {
     completeLag: ordered.map((epoch) => behind(epoch.finish_time, leastComplete(epoch))),
     phases: PHASES.map((_, last) => ordered.map((epoch) => stacked(epoch, last))),
     stateBytes: ordered.map((epoch) => epoch.state_bytes),
+    waiting: waitingOf(ordered),
   };
+}
+
+function waitingOf(epochs: readonly Checkpoint[]): { table: string; line: Line }[] {
+  const waits = (epoch: Checkpoint, table: string) => epoch.tables[table]?.rows_waiting ?? null;
+  const tables = [...new Set(epochs.flatMap((epoch) => Object.keys(epoch.tables)))].sort();
+  return tables.map((table) => ({ table, line: epochs.map((epoch) => waits(epoch, table)) })).filter(({ line }) => line.some((rows) => rows !== null));
 }
 
 function behind(now: number, at: number | null): number | null {
