@@ -20,6 +20,7 @@ class Right(Enum):
 _LOOKS = (
     "ping",
     "connectors",
+    "completions",
     "connection_profiles/**",
     "connection_tables/**",
     "udfs",

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 from engine.api import (
     arrivals,
     changes,
+    completions,
     connection_profiles,
     connection_tables,
     connectors,
@@ -74,6 +75,7 @@ async def ping(context: ContextDep) -> Ping:
 ROUTERS = (
     _PING,
     connectors.ROUTER,
+    completions.ROUTER,
     connection_profiles.ROUTER,
     connection_tables.ROUTER,
     stored_functions.ROUTER,

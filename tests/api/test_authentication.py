@@ -57,6 +57,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/ping",
             "/events",
             "/connectors",
+            "/completions",
             "/connection_profiles",
             "/connection_profiles/test",
             "/connection_profiles/{profile}",

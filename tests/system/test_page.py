@@ -347,6 +347,23 @@ def test_an_example_is_tried_complained_about_and_deployed(visit: Visit, shared:
     shared.until("orders-per-minute", state="Running")
 
 
+def test_what_a_script_may_say_is_offered_while_it_is_typed(visit: Visit, shared: Served) -> None:
+    page = visit.enter()
+    with page.expect_response("**/completions"):
+        page.get_by_role("link", name="Editor", exact=True).click()
+    text, offered = page.locator(".cm-content"), page.locator(".cm-tooltip-autocomplete")
+    page.get_by_label("SQL").click()
+    page.keyboard.type("CREATE TABLE bids WITH (connector = 'nexm")
+    offered.get_by_role("option", name="nexmark").click()
+    page.keyboard.type("', event_r")
+    offered.get_by_role("option", name="event_rate").click()
+    page.keyboard.type("5'); SELECT row_num")
+    expect(offered.get_by_role("option", name="row_number() OVER")).to_be_visible()
+    page.keyboard.press("Escape")
+
+    expect(text).to_contain_text("WITH (connector = 'nexmark', event_rate = '5'); SELECT row_num")
+
+
 def test_a_table_is_tried_kept_used_and_deleted(visit: Visit, shared: Served, tmp_path: Path) -> None:
     lines = tmp_path / "in.jsonl"
     lines.write_text('{"n": 1}\n')

@@ -36,6 +36,16 @@ export interface ArrivalRequest {
   secrets?: Record<string, unknown>;
 }
 
+/** A function or an aggregate, by one of its names. */
+export interface CallableName {
+  /** The name. */
+  name: string;
+  /** How it is called. */
+  usage: string;
+  /** What it gives. */
+  description: string;
+}
+
 /** What a DAG run relies on that has passed a gate: kept, and named by what voids it. */
 export interface Certificate {
   id: string;
@@ -167,6 +177,20 @@ export interface Complaint {
   hint?: string | null;
   /** Where in the script. */
   span?: Span | null;
+}
+
+/** What a script may say. */
+export interface Completions {
+  /** Whatever is called with brackets. */
+  functions: CallableName[];
+  /** The options that every table has. */
+  table_options: OptionName[];
+  /** Those of each connector, in any direction. */
+  connector_options: Record<string, OptionName[]>;
+  /** The formats that tables of each connector may have. */
+  connector_formats: Record<string, string[]>;
+  /** Those of each format. */
+  format_options: Record<string, OptionName[]>;
 }
 
 /** A connection that every script may use. */
@@ -959,6 +983,16 @@ export interface OperatorMetricGroup {
   node_id: number;
   /** Its rates; none where they are not known. */
   metric_groups: MetricGroup[];
+}
+
+/** What may stand between the brackets of `WITH`. */
+export interface OptionName {
+  /** The name; one with a dot stands in quotes. */
+  name: string;
+  /** What it is for. */
+  description: string;
+  /** The values that it may have; empty where these are not few. */
+  choices: string[];
 }
 
 /** What is there beside the pipelines. */

@@ -7,8 +7,9 @@ import { Compartment, EditorState } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
-import { allOf } from "../api/client";
-import type { Complaint, ConnectionTable } from "../api/types";
+import { allOf, ask } from "../api/client";
+import type { Complaint, Completions, ConnectionTable } from "../api/types";
+import { offer } from "./completions";
 import { placeOf } from "./places";
 
 interface Props {
@@ -46,6 +47,13 @@ const THEME = EditorView.theme({
 });
 
 const language = new Compartment();
+const words = new Compartment();
+
+/** Offers what a script may say, once the control plane has said what that is. */
+async function offerWords(editor: EditorView, isThere: () => boolean): Promise<void> {
+  const all = await ask<Completions>("GET", "/completions");
+  if (isThere()) editor.dispatch({ effects: words.reconfigure(PostgreSQL.language.data.of({ autocomplete: offer(all) })) });
+}
 
 /** Offers the tables that are kept for all pipelines, with their columns, once the control plane has said which. */
 async function offerTables(editor: EditorView, isThere: () => boolean): Promise<void> {
@@ -84,6 +92,7 @@ export function SqlEditor({ loaded, complaints, changed, submit, preview }: Prop
           autocompletion(),
           lintGutter(),
           language.of(sql({ dialect: PostgreSQL, upperCaseKeywords: true })),
+          words.of([]),
           syntaxHighlighting(COLOURS),
           THEME,
           EditorView.domEventHandlers({ beforeinput: typeOverSelection }),
@@ -97,7 +106,7 @@ export function SqlEditor({ loaded, complaints, changed, submit, preview }: Prop
     });
     const made = view.current;
     let isThere = true;
-    offerTables(made, () => isThere).catch(() => undefined); // it is written without them, too
+    for (const offered of [offerTables, offerWords]) offered(made, () => isThere).catch(() => undefined); // it is written without them, too
     return () => {
       isThere = false;
       made.destroy();

@@ -1,0 +1,97 @@
+"""What a script may say, for whoever offers it while one is typed: functions, and the options of tables."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from engine.connectors import CONNECTORS
+from engine.connectors.options import TableOptions
+from engine.formats import FORMATS
+from engine.functions import AGGREGATES, FUNCTIONS, OVER, AggregateFunction, Function
+
+ROUTER = APIRouter(tags=["connectors"])
+
+
+class CallableName(BaseModel):
+    """A function or an aggregate, by one of its names."""
+
+    name: str = Field(description="The name.")
+    usage: str = Field(description="How it is called.")
+    description: str = Field(description="What it gives.")
+
+
+class OptionName(BaseModel):
+    """What may stand between the brackets of `WITH`."""
+
+    name: str = Field(description="The name; one with a dot stands in quotes.")
+    description: str = Field(description="What it is for.")
+    choices: list[str] = Field(description="The values that it may have; empty where these are not few.")
+
+
+class Completions(BaseModel):
+    """What a script may say."""
+
+    functions: list[CallableName] = Field(description="Whatever is called with brackets.")
+    table_options: list[OptionName] = Field(description="The options that every table has.")
+    connector_options: dict[str, list[OptionName]] = Field(description="Those of each connector, in any direction.")
+    connector_formats: dict[str, list[str]] = Field(description="The formats that tables of each connector may have.")
+    format_options: dict[str, list[OptionName]] = Field(description="Those of each format.")
+
+
+@ROUTER.get("/completions")
+def list_completions() -> Completions:
+    """List what a script may say: functions, and the options of tables, connectors and formats."""
+    return _completions()
+
+
+@cache
+def _completions() -> Completions:
+    offered = [connector for connector in CONNECTORS if not connector.hidden]
+    return Completions(
+        functions=sorted(_called(), key=lambda called: (called.name, called.usage)),
+        table_options=list(_options(TableOptions)),
+        connector_options={connector.name: _merged(*connector.options.values()) for connector in offered},
+        connector_formats={connector.name: sorted(connector.formats) for connector in offered},
+        format_options={
+            form.name: [option for option in _options(form.options) if option.name != "format"] for form in FORMATS
+        },
+    )
+
+
+def _called() -> Iterator[CallableName]:
+    declared: list[Function | AggregateFunction] = [*FUNCTIONS.values(), *AGGREGATES.values()]
+    for function in declared:
+        for name in (function.name, *function.aliases):
+            usage = function.usage.replace(f"{function.name}(", f"{name}(")
+            if name.isidentifier() and usage.startswith(f"{name}("):
+                yield CallableName(name=name, usage=usage, description=function.doc)
+    for ranking in OVER.values():
+        yield CallableName(name=ranking.name, usage=ranking.usage, description=ranking.doc)
+
+
+def _merged(*models: type[BaseModel]) -> list[OptionName]:
+    """The options of all directions, each once."""
+    return list({option.name: option for model in models for option in _options(model)}.values())
+
+
+def _options(model: type[BaseModel]) -> Iterator[OptionName]:
+    for name, info in model.model_fields.items():
+        choices = _choices(info.annotation)
+        yield OptionName(name=info.alias or name, description=info.description or "", choices=choices)
+
+
+def _choices(annotation: Any) -> list[str]:
+    origin, inside = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _choices(inside[0])
+    if origin is Literal:
+        return [str(value) for value in inside]
+    if origin in (Union, types.UnionType):
+        return [choice for option in inside for choice in _choices(option)]
+    return ["true", "false"] if annotation is bool else []
