@@ -2,7 +2,7 @@
 import { type ComponentChild, render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ask } from "../src/api/client";
-import type { Pipeline } from "../src/api/types";
+import type { Pipeline, Savepoint } from "../src/api/types";
 import { App } from "../src/app";
 import { beginWith, findWritten, forgetAll, keepWritten } from "../src/editor/draft";
 import { Complaints, useVerdict } from "../src/editor/script";
@@ -11,6 +11,7 @@ import { Fork } from "../src/pages/fork";
 import { Jobs } from "../src/pages/jobs";
 import { Pipeline as PipelinePage } from "../src/pages/pipeline";
 import { ActionDialog } from "../src/pipeline/action-dialog";
+import { actionsOf } from "../src/pipeline/actions";
 import { Logs } from "../src/pipeline/logs";
 import { Output, ShownRows } from "../src/pipeline/output";
 
@@ -422,6 +423,29 @@ test("a choice of savepoints is there when there are some, and none that goes aw
   savepoints.push({ id: "sp_1", state: "completed", label: "nightly", epoch: 4, created_at: 0 });
   await shown(<Fork key="again" pipeline="orders" />);
   expect(place.querySelector("select")!.value).toBe("sp_1");
+});
+
+test("names that turn text round turn nothing round in titles, choices and tabs", async () => {
+  const turning = "\u202eabc";
+  const [savepoint, table] = [{ id: "sp_1", state: "completed", label: turning, epoch: 4, created_at: 0 }, { operator_id: null }];
+  answering((method, { pathname }) => {
+    if (pathname.endsWith("/savepoints")) return { data: [savepoint] };
+    if (pathname.endsWith("/validate_query")) return { errors: [] };
+    if (pathname.endsWith("/completions")) return table;
+    return method === "POST" ? { lost: [], kept: [], voided: [], repeated: [] } : { ...ORDERS, name: turning, query: "SELECT 1" };
+  });
+  await shown(<Fork pipeline={turning} />);
+  const name = place.querySelector("input")!;
+  name.value = turning;
+  name.dispatchEvent(new Event("input"));
+  await vi.advanceTimersByTimeAsync(1_000);
+  place.querySelector<HTMLButtonElement>(".tools button.primary")!.click();
+  await vi.advanceTimersByTimeAsync(500);
+
+  expect(place.querySelector("dialog h2")!.textContent).toBe("Fork \ufffdabc as \ufffdabc");
+  expect(place.querySelector("option")!.textContent).toContain("\ufffdabc, epoch 4");
+  const [choice] = actionsOf({ ...ORDERS, state: "Running", version: 1 } as Pipeline, [savepoint as Savepoint]).find(({ name }) => name === "Restore")!.fields;
+  expect(choice!.choices).toEqual([["sp_1", "\ufffdabc, epoch 4"]]);
 });
 
 test("while the control plane is away, a pipeline is running only as far as was seen", async () => {

@@ -124,7 +124,7 @@ export function KeptList({ title, none, rows, remove }: { title: string; none: s
               <button
                 class="danger"
                 disabled={users.length > 0}
-                aria-label={sure === id ? `Delete ${name} for good` : `Delete ${name}`}
+                aria-label={sure === id ? `Delete ${apart(name)} for good` : `Delete ${apart(name)}`}
                 onBlur={() => setSure(null)}
                 onClick={() => {
                   if (sure !== id) return setSure(id);

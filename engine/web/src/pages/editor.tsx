@@ -4,6 +4,7 @@ import type { Complaint, Pipeline } from "../api/types";
 import { type Written, findWritten, forgetWritten, keepWritten, placeOf, takeDraft } from "../editor/draft";
 import { Script, isFaultless, useVerdict } from "../editor/script";
 import { EXAMPLES } from "../examples";
+import { apart } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { ActionDialog } from "../pipeline/action-dialog";
 import type { Action } from "../pipeline/actions";
@@ -64,7 +65,7 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
 
   const deploy: Action = {
     name: "Deploy",
-    title: `Deploy ${name.trim()}`,
+    title: `Deploy ${apart(name.trim())}`,
     about: "A pipeline of this name becomes what the script says; without one it is made.",
     confirm: "Deploy",
     fields: [{ name: "parallelism", label: "Tasks that work side by side; empty leaves them as they are", kind: "number", value: "" }],

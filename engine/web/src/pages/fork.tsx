@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ask, part } from "../api/client";
 import type { Pipeline, Savepoint } from "../api/types";
 import { Script, isFaultless, useVerdict } from "../editor/script";
-import { instant } from "../format";
+import { apart, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { ActionDialog } from "../pipeline/action-dialog";
 import type { Action } from "../pipeline/actions";
@@ -35,7 +35,7 @@ export function Fork({ pipeline }: { pipeline: string }) {
 
   const fork: Action = {
     name: "Fork",
-    title: `Fork ${pipeline} as ${name.trim()}`,
+    title: `Fork ${apart(pipeline)} as ${apart(name.trim())}`,
     about: "The new pipeline begins with a copy of the savepoint. The original is not touched, and runs on.",
     confirm: "Fork",
     fields: [],
@@ -58,7 +58,7 @@ export function Fork({ pipeline }: { pipeline: string }) {
             <select value={savepoint} onChange={(event) => setSavepoint(event.currentTarget.value)}>
               {savepoints.map(({ id, label, epoch, created_at }) => (
                 <option key={id} value={id}>
-                  {`${label ?? id}, epoch ${epoch ?? "–"}, ${instant(created_at)}`}
+                  {`${apart(label ?? id)}, epoch ${epoch ?? "–"}, ${instant(created_at)}`}
                 </option>
               ))}
             </select>

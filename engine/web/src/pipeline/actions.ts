@@ -1,6 +1,7 @@
 /** What can be done with a pipeline, and the requests that do it. Each can be asked first what it would do. */
 import { ask, part } from "../api/client";
 import type { Effects, Pipeline, Savepoint } from "../api/types";
+import { apart } from "../format";
 import type { Consent } from "./consent";
 
 export interface Field {
@@ -88,7 +89,7 @@ export function actionsOf(pipeline: Pipeline, savepoints: readonly Savepoint[]):
             confirm: "Restore",
             isDangerous: true,
             fields: [
-              { name: "savepoint_id", label: "Savepoint", kind: "choice", choices: back.map(({ id, label, epoch }) => [id, `${label ?? id}, epoch ${epoch ?? "–"}`]), value: back[0]?.id ?? "" },
+              { name: "savepoint_id", label: "Savepoint", kind: "choice", choices: back.map(({ id, label, epoch }) => [id, `${apart(label ?? id)}, epoch ${epoch ?? "–"}`]), value: back[0]?.id ?? "" },
               { name: "allow_replay", label: "Output may be written again", kind: "check", value: "" },
             ],
             send: ({ savepoint_id, allow_replay }, isDryRun) => post("restore", { savepoint_id, allow_replay: allow_replay === "yes" }, isDryRun),

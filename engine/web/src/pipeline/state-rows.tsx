@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, part } from "../api/client";
 import type { Pipeline, StateOperator, StateRow, StateSummary } from "../api/types";
-import { bytes, count } from "../format";
+import { apart, bytes, count } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { RowTable } from "../parts/row-table";
 import { Tabs } from "../parts/tabs";
@@ -90,7 +90,7 @@ export function StateRows({ pipeline, epoch }: { pipeline: Pipeline; epoch: numb
         {isBusy ? "They are read from the newest committed epoch; what windows keep takes some seconds." : found?.goesOn ? `The first ${MOST} rows; a key shows those that have it.` : ""}
       </p>
       {found && (
-        <Tabs label="Tables of the operator" tabs={names.map((name) => ({ name, text: `${name} ${found.tables.get(name)!.length}` }))} chosen={shown} choose={setTable}>
+        <Tabs label="Tables of the operator" tabs={names.map((name) => ({ name, text: `${apart(name)} ${found.tables.get(name)!.length}` }))} chosen={shown} choose={setTable}>
           <RowTable key={shown} rows={found.tables.get(shown) ?? []} none="There is no such row." />
         </Tabs>
       )}

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Checkpoint, PipelineEvent, Savepoint } from "../api/types";
-import { instant } from "../format";
+import { apart, instant } from "../format";
 import { LANES, type Moment, type Span, commitsOf, momentsOf, runsOf } from "./moments";
 
 const MINUTE = 60_000_000;
@@ -63,7 +63,7 @@ export function TimeLine({ savepoints, events, epochs, isRunning }: Props) {
               <Lane key={kind} name={name} signs={there} place={place}>
                 {there.map((moment, at) => (
                   <rect key={at} class={`mark ${kind} ${moment.isBad ? "bad" : ""}`} x={Math.min(WIDE - 5, place(moment.at))} y={2} width={5} height={14}>
-                    <title>{`${instant(moment.at)} ${moment.text}`}</title>
+                    <title>{`${instant(moment.at)} ${apart(moment.text)}`}</title>
                   </rect>
                 ))}
               </Lane>

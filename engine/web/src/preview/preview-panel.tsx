@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../api/types";
+import { apart } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { RowTable } from "../parts/row-table";
 import { StateMark } from "../parts/state";
@@ -82,7 +83,7 @@ export function PreviewPanel({ query, refused, again, close }: Props) {
       {job?.failure_message && <WhyFailed job={job} />}
       <Tabs
         label="Tables of the preview"
-        tabs={names.map((name) => ({ name, text: `${name} ${(tables.get(name)?.total ?? 0).toLocaleString("en")}` }))}
+        tabs={names.map((name) => ({ name, text: `${apart(name)} ${(tables.get(name)?.total ?? 0).toLocaleString("en")}` }))}
         chosen={shownName}
         choose={setTable}
       >

@@ -66,7 +66,7 @@ export function Schedules() {
                 <button aria-label={`${schedule.paused ? "Resume" : "Pause"} the schedule of ${schedule.pipeline}`} onClick={() => void attempt(() => ask("PUT", pathOf(schedule), { body: pausedBody(schedule, !schedule.paused) }))}>
                   {schedule.paused ? "Resume" : "Pause"}
                 </button>
-                <button aria-label={`Edit the schedule of ${schedule.pipeline}`} onClick={() => setEdited({ schedule, pipelines: [schedule.pipeline] })}>
+                <button aria-label={`Edit the schedule of ${apart(schedule.pipeline)}`} onClick={() => setEdited({ schedule, pipelines: [schedule.pipeline] })}>
                   Edit
                 </button>
                 <SureButton text="Remove" about={`the schedule of ${apart(schedule.pipeline)}`} action={() => void attempt(() => ask("DELETE", pathOf(schedule)))} />
