@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,24 @@ def test_a_proxy_of_the_environment_is_not_used(server: StandInServer, monkeypat
         monkeypatch.setenv(name, "http://127.0.0.1:9")
 
     assert Client(server.url, "secret").get("/ping") == {}
+
+
+@pytest.mark.parametrize(("scheme", "is_read"), [("http", False), ("https", True), ("HTTPS", True)])
+def test_certificates_are_read_where_they_are_checked_alone(
+    scheme: str, is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts: list[ssl.SSLContext] = []
+
+    def create_context() -> ssl.SSLContext:
+        contexts.append(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        return contexts[-1]
+
+    monkeypatch.setattr("ssl.create_default_context", create_context)
+
+    with pytest.raises(UnreachableError):
+        Client(f"{scheme}://127.0.0.1:9", "secret").get("/ping")
+
+    assert len(contexts) == is_read
 
 
 def test_a_refusal_says_why(server: StandInServer) -> None:
