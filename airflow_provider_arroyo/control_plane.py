@@ -29,13 +29,19 @@ class Endpoint:
     token: str | None = field(default=None, repr=False)
     verify: bool | str = True
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether TLS is spoken there; a scheme may be written in capitals, too."""
+        return self.url.lower().startswith("https:")
+
     def settings(self) -> dict[str, Any]:
         """What an httpx client is made of. The environment's proxies are not for a control plane on this machine."""
         headers = {"User-Agent": f"airflow-provider-arroyo/{__version__}"}
         headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        is_tls = self.url.startswith("https:")
-        verify = self.verify if is_tls else False  # reading the certificate store takes 20 ms that http need not pay
-        return {"base_url": f"{self.url.rstrip('/')}/api/v1", "headers": headers, "verify": verify, "trust_env": is_tls}
+        # reading the certificate store takes 20 ms that http need not pay
+        verify = self.verify if self.is_encrypted else False
+        base_url = f"{self.url.rstrip('/')}/api/v1"
+        return {"base_url": base_url, "headers": headers, "verify": verify, "trust_env": self.is_encrypted}
 
 
 def request(call: ApiCall[Any], answer_time: timedelta = ANSWER_TIME) -> dict[str, Any]:

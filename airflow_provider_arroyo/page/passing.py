@@ -102,7 +102,7 @@ def _client(endpoint: Endpoint) -> httpx.AsyncClient:
     timeout = httpx.Timeout(ANSWER_TIME.total_seconds(), connect=10)
     try:
         settings = endpoint.settings()
-        verify = _trusted(settings["verify"]) if endpoint.url.startswith("https:") else False
+        verify = _trusted(settings["verify"]) if endpoint.is_encrypted else False
         return httpx.AsyncClient(**{**settings, "verify": verify}, timeout=timeout, follow_redirects=False)
     except (OSError, ValueError, httpx.InvalidURL) as error:
         raise NotPassedOnError(

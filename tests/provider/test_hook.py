@@ -59,6 +59,21 @@ def test_the_token_is_not_printed() -> None:
     assert "secret" not in repr(Endpoint("http://x", "secret"))
 
 
+@pytest.mark.parametrize(
+    ("url", "verify", "is_checked"),
+    [
+        ("https://x", True, True),
+        ("HTTPS://x", True, True),
+        ("Https://x", "/ca.pem", "/ca.pem"),
+        ("https://x", False, False),
+        ("http://x", True, False),
+        ("HTTP://x", True, False),
+    ],
+)
+def test_certificates_are_checked_of_whatever_speaks_tls(url: str, verify: bool | str, is_checked: bool | str) -> None:
+    assert Endpoint(url, verify=verify).settings()["verify"] == is_checked
+
+
 def test_testing_a_connection_asks_with_the_token(plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ArroyoHook().test_connection() == (True, "control plane 0.1.0, instance fake")
 
