@@ -16,6 +16,9 @@ import pytest
 _ROOT = Path(__file__).parent
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PROCESSES = Path("/proc")
+_STRANGERS: set[str] = set()
+"""Processes that are not below this one and never will be, as long as they live: most of a machine, in each of
+thousands of looks."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,16 +37,8 @@ class Spent:
     seconds: float = 0
     cpu: float = 0
 
-    @classmethod
-    def until_now(cls) -> Spent:
-        """Since some moment in the past."""
-        return cls(time.monotonic(), cpu_seconds())
-
     def plus(self, addend: Spent) -> Spent:
         return Spent(self.seconds + addend.seconds, self.cpu + addend.cpu)
-
-    def since(self, start: Spent) -> Spent:
-        return Spent(self.seconds - start.seconds, self.cpu - start.cpu)
 
 
 class _Costs:
@@ -51,21 +46,24 @@ class _Costs:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self.started: dict[str, Spent] = {}
+        self.begun = 0.0
+        self.cpu: float | None = None
+        """Up to the end of the test before: to look at all processes takes longer than many a test."""
         self.tests: Counter[str] = Counter()
         self.spent: defaultdict[str, Spent] = defaultdict(Spent)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        self.started[item.nodeid] = Spent.until_now()
+    def pytest_runtest_setup(self) -> None:
+        self.begun = time.monotonic()
+        self.cpu = cpu_seconds() if self.cpu is None else self.cpu
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         if call.when == "teardown":
-            spent = Spent.until_now().since(self.started.pop(item.nodeid))
-            item.user_properties.append(("cost", (spent.seconds, spent.cpu)))
+            used, self.cpu = self.cpu or 0.0, cpu_seconds()
+            item.user_properties.append(("cost", (time.monotonic() - self.begun, self.cpu - used)))
         return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -104,20 +102,23 @@ _PLACES: Mapping[str, Callable[[str], str]] = {"folder": folder_of, "file": file
 
 def cpu_seconds() -> float:
     """What this process and all below it have used so far; those that have left their parent are not counted."""
-    ticks: dict[int, int] = {}
-    children: defaultdict[int, list[int]] = defaultdict(list)
-    for entry in _PROCESSES.iterdir():
-        if entry.name.isdigit():
-            try:
-                # bytes, since a process may call itself what is no UTF-8
-                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-            except OSError:
-                continue  # it has ended meanwhile
-            children[int(fields[1])].append(int(entry.name))
-            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    total, waiting = 0, [os.getpid()]
+    ticks: dict[str, int] = {}
+    children: defaultdict[str, list[str]] = defaultdict(list)
+    listed = {entry.name for entry in os.scandir(_PROCESSES) if entry.name.isdigit()}
+    _STRANGERS.intersection_update(listed)
+    for name in listed - _STRANGERS:
+        try:
+            # bytes, since a process may call itself what is no UTF-8
+            fields = (_PROCESSES / name / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        children[fields[1].decode()].append(name)
+        ticks[name] = sum(map(int, fields[11:15]))
+    total, waiting, family = 0, [str(os.getpid())], set[str]()
     while waiting:
         process = waiting.pop()
         total += ticks.get(process, 0)
+        family.add(process)
         waiting.extend(children[process])
+    _STRANGERS.update(ticks.keys() - family)
     return total / _TICKS
