@@ -16,7 +16,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    print(completion_script(arguments.parser, arguments.shell))  # noqa: T201 - the command's answer
+    print(completion_script(arguments.make_parser(), arguments.shell))  # noqa: T201 - the command's answer
     return 0
 
 

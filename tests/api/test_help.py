@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, _SubParsersAction
+from contextlib import suppress
 
 import pytest
 
-from engine.cli import COMMANDS, make_parser
+from engine.cli import COMMANDS, main, make_parser
 
 
 def verbs() -> dict[str, ArgumentParser]:
@@ -28,3 +29,25 @@ def test_the_program_itself_says_the_same_of_its_options() -> None:
     lines = [action.help for action in make_parser()._actions if action.option_strings]
 
     assert lines == ["Show this help and exit", "Show the version and exit"]
+
+
+def test_a_verb_answers_wrong_arguments_as_it_does_among_all_others(capsys: pytest.CaptureFixture[str]) -> None:
+    complete = make_parser()
+    for command in COMMANDS:
+        answers = []
+        for parser in (complete, make_parser((command,))):
+            for arguments in ([command.name, "--no-such"], [command.name, "-h"]):
+                with pytest.raises(SystemExit) as ended:
+                    parser.parse_args(arguments)
+                answers.append((ended.value.code, *capsys.readouterr()))
+
+        assert answers[:2] == answers[2:]
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["-h", "run"], ["nothing"], ["completion", "bash"]])
+def test_what_lists_verbs_lists_all(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with suppress(SystemExit):
+        main(arguments)
+
+    said = "".join(capsys.readouterr())
+    assert [command.name for command in COMMANDS if command.name not in said] == []
