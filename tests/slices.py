@@ -24,6 +24,8 @@ CHOICES = ("commit", "all", *map(str, range(1, SLICES + 1)))
 WHY = pytest.StashKey[str]()
 COUNTS = pytest.StashKey[tuple[int, int]]()
 """How many long tests were played, and how many there are."""
+COLLECTED = pytest.StashKey[list[str]]()
+"""All tests that were there to choose from."""
 
 LONG = (
     "benchmarks/test_nexmark_queries.py::test_ours_gives_the_answer_of_duckdb",
@@ -211,7 +213,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist adds to the names of tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    nodeids = [item.nodeid for item in items]
+    nodeids = config.stash[COLLECTED] = [item.nodeid for item in items]
     chosen = set(played(nodeids, config.getoption("--slice") or "all"))
     config.stash[COUNTS] = (sum(map(is_long, chosen)), sum(map(is_long, nodeids)))
     if hasattr(config, "workeroutput"):

@@ -13,7 +13,7 @@ import pytest
 from engine.connectors import CONNECTORS
 from engine.delivery.faults import Point
 from tests.chaos.targets import TARGETS, Place
-from tests.slices import LONG, SLICES, deal, is_long, played
+from tests.slices import COLLECTED, LONG, SLICES, deal, is_long, played
 
 pytestmark = pytest.mark.system
 FILES = sorted({f"tests/{place.partition('::')[0]}" for place in LONG})
@@ -44,9 +44,10 @@ def collected(*arguments: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def nodeids() -> list[str]:
-    """Every test of the files in which there are long ones."""
-    return collected(*FILES)
+def nodeids(pytestconfig: pytest.Config) -> list[str]:
+    """Every test of the files in which there are long ones; a run of all tests has them already."""
+    known = [nodeid for nodeid in pytestconfig.stash[COLLECTED] if nodeid.partition("::")[0] in FILES]
+    return known if {nodeid.partition("::")[0] for nodeid in known} == set(FILES) else collected(*FILES)
 
 
 def test_the_slices_together_are_the_whole_and_share_only_what_is_not_long(nodeids: list[str]) -> None:
