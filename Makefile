@@ -46,7 +46,7 @@ layers: $(READY) ## Only the import contracts
 units: $(READY) ## Only the tests that need nothing but Python
 	$(PLAY) --numprocesses=2 -q -m unit
 
-test: $(READY) ## What every change must pass: all tests but the long ones, and a sixth of those: SLICE=1 (to 6) or all
+test: $(READY) ## What every change must pass: all tests but the long ones, and a tenth of those: SLICE=1 (to 10) or all
 	$(PLAY) --numprocesses=3 --costs --slice=$(or $(SLICE),commit)
 
 test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a change of what makes exactly-once is done

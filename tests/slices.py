@@ -1,8 +1,8 @@
-"""Long tests are dealt into six slices. `--slice=2` plays the second beside all that is not long, `--slice=all` plays
+"""Long tests are dealt into ten slices. `--slice=2` plays the second beside all that is not long, `--slice=all` plays
 everything, `--slice=commit` the one that follows from the commit's hash; the environment's SLICE says it too. The last
 lines of a run say which slice it was.
 
-The tests of a long file are dealt in turn, 1, 2, 3, 4, 5, 6, 1 and so on, those of the next file as 2, 3, 4, 5, 6, 1:
+The tests of a long file are dealt in turn, 1, 2, 3 to 10, 1 and so on, those of the next file as 2, 3 to 10, 1:
 of each file every slice has as many as any other, give or take one, and which slice a test is in depends on its own
 file alone.
 """
@@ -19,7 +19,7 @@ import pytest
 
 from tests.costs import file_of
 
-SLICES = 6
+SLICES = 10
 CHOICES = ("commit", "all", *map(str, range(1, SLICES + 1)))
 WHY = pytest.StashKey[str]()
 COUNTS = pytest.StashKey[tuple[int, int]]()

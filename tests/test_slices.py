@@ -98,7 +98,7 @@ def test_the_last_lines_say_which_slice_was_played_when_several_processes_play()
     *_, slice_, advice, _ = run_pytest(*arguments, "--slice=3")
     *_, followed, _, _ = run_pytest(*arguments, "--slice=commit")
 
-    assert slice_.startswith("slice 3 of 6, since it was asked for: ")
+    assert slice_.startswith("slice 3 of 10, since it was asked for: ")
     assert slice_.endswith(" of 12 long tests")
     assert "SLICE=all" in advice
     assert "follows from commit" in followed

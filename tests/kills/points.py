@@ -98,7 +98,7 @@ SHORT = (
 """What every run plays."""
 
 CHANGES_OF_STATE = ("savepoint", "restore", "restore-at-rest", "rescale", "upgrade", "go-back", "rollback", "fork")
-"""The requests whose points every change plays a sixth of."""
+"""The requests whose points every change plays a tenth of."""
 
 _EPOCH_OF_ANY = "an epoch is no part of a request: each sink is killed there by tests/chaos/test_points.py"
 _AFTER_KILLS = "no request comes to it, but a job of which something has died or hangs"
