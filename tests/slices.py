@@ -50,6 +50,7 @@ LONG = (
     "checkpoints/test_migrated_states.py::test_nothing_is_withheld_where_nothing_is_new_and_a_savepoint_of_before_withholds_nothing",
     "checkpoints/test_migrated_states.py::test_windows_that_are_held_back_give_out_no_row_and_all_others_are_the_batch_answer",
     "checkpoints/test_migrated_states.py::test_what_is_withheld_stays_so_through_restarts_another_width_and_a_restore",
+    "checkpoints/test_parted_sinks_with_spark.py",
     "checkpoints/test_upgrade_with_spark.py::test_a_loss_is_accepted_by_the_plan_that_says_it",
     "checkpoints/test_upgrade_with_spark.py::test_a_query_that_fails_at_an_epoch_is_mended_by_the_next_version",
     "checkpoints/test_upgrade_with_spark.py::test_a_state_that_was_laid_out_for_another_width_is_taken_over",

@@ -4,6 +4,9 @@
     after    tumble-3f0c of page = '/a'   keeps user, count(*)     REFUSED: which rows come to it has changed
              session-77aa of page = '/'   keeps user, count(*)     STATE_NEW
 
+Where one of several sinks that have the rows of an operator gets another query, that has an operator of its own, which
+goes on with a copy of the state: it has had the same rows, up to the same place.
+
 The same id means the same source, keys and window, unless a hint has pinned it: then it is the operator of that name,
 and what it means is compared with what it meant. Where rows and columns are the same as well, the state is right as it
 is; where they differ, it is not guessed what the old one is good for.
@@ -39,20 +42,23 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An operator of the old script with the one of the new that means the same; None where there is none."""
+    """An operator of the old script with the one of the new that means the same; None where there is none. It
+    `is_copied` where the old one goes on as another one as well, for other sinks."""
 
     old: Operator | None
     new: Operator | None
+    is_copied: bool = False
 
     @property
     def names(self) -> frozenset[str]:
-        """What it may be called: either script's id."""
-        return frozenset(operator.id for operator in (self.old, self.new) if operator is not None)
+        """What it may be called: either script's id; of a copy only that which nothing else is called."""
+        operators = (self.new,) if self.is_copied else (self.old, self.new)
+        return frozenset(operator.id for operator in operators if operator is not None)
 
     @property
     def name(self) -> str:
         """What it is called: by what runs, if it runs."""
-        operator = self.old or self.new
+        operator = self.new if self.is_copied else self.old or self.new
         assert operator is not None
         return operator.id
 
@@ -61,9 +67,11 @@ def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: 
     """Which operators belong together: those that mean the same, first where rows and columns are the same, then where
     only the columns are, then in the order in which they stand; of several those below the same operator, or for the
     same sinks. One that has the same pinned name in both scripts belongs to that, whatever it means; where the scripts
-    mean the same (`is_same`), names are nothing. New ones in their order, then what is gone."""
+    mean the same (`is_same`), names are nothing. What is left over for some of the sinks that an old one had is of a
+    copy of that. New ones in their order, then what is gone."""
     names = set() if is_same else _pins(before) & _pins(after)
     partners: dict[int, Operator] = {}
+    copied: set[int] = set()
     unpaired = list(before)
     # an operator comes before all below it, so the nearest above one is the last of those
     above = {number: operator for operator in after for number in operator.below}
@@ -73,6 +81,11 @@ def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: 
             return old.sinks == new.sinks
         reader = partners.get(above[new.number].number)
         return reader is not None and old.number in reader.below
+
+    def is_parted(old: Operator, new: Operator) -> bool:
+        others = {sink for other in after if partners.get(other.number) is old for sink in other.sinks}
+        is_above_in_place = new.number not in above or is_in_place(old, new)
+        return {*new.sinks} <= {*old.sinks} - others and is_above_in_place
 
     def may_meet(old: Operator, new: Operator) -> bool:
         return old.pin == new.pin or names.isdisjoint({old.pin, new.pin})
@@ -86,7 +99,14 @@ def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: 
                 if new.number not in partners and (old := next(suitable, None)) is not None:
                     partners[new.number] = old
                     unpaired.remove(old)
-    return [*(Pair(partners.get(new.number), new) for new in after), *(Pair(old, None) for old in unpaired)]
+    for matches in (_same, _same_columns, _same_identity):
+        for new in after:
+            suitable = (old for old in before if may_meet(old, new) and matches(old, new) and is_parted(old, new))
+            if new.number not in partners and (old := next(suitable, None)) is not None:
+                partners[new.number] = old
+                copied.add(new.number)
+    pairs = [Pair(partners.get(new.number), new, new.number in copied) for new in after]
+    return [*pairs, *(Pair(old, None) for old in unpaired)]
 
 
 def _anywhere(_old: Operator, _new: Operator) -> bool:
@@ -148,19 +168,18 @@ def kept_by(pairs: Sequence[Pair], consent: Consent, moves: Moves) -> Mapping[in
     # what is below an operator has larger numbers
     for pair in reversed(pairs):
         if pair.old is not None and pair.new is not None and not _missing_below(pair.old, pair.new, kept):
-            kept |= {pair.new.number: pair.old.number} if _may_keep(pair.old, pair.new, consent, moves) else {}
+            kept |= {pair.new.number: pair.old.number} if _may_keep(pair, pair.old, pair.new, consent, moves) else {}
     return kept
 
 
-def _may_keep(old: Operator, new: Operator, consent: Consent, moves: Moves) -> bool:
+def _may_keep(pair: Pair, old: Operator, new: Operator, consent: Consent, moves: Moves) -> bool:
     """Whether the state of an operator is right for another one, or is to be kept all the same."""
-    names = {old.id, new.id}
-    if names & consent.reset or isinstance(moves.get(new.number), str):
+    if pair.names & consent.reset or isinstance(moves.get(new.number), str):
         return False
     if old.rows != new.rows and _would_take_back(old, new):
         return False
     has_same_rows = old.rows == new.rows and consent.reset.isdisjoint(old.sources)
-    return has_same_rows or bool(names & consent.keep_state)
+    return has_same_rows or bool(pair.names & consent.keep_state)
 
 
 def _would_take_back(old: Operator, new: Operator) -> bool:
@@ -204,19 +223,18 @@ def _of_both(
     pair: Pair, old: Operator, new: Operator, consent: Consent, kept: Mapping[int, int], moves: Moves
 ) -> Verdict:
     if pair.names & consent.reset:
-        return Verdict(
-            "operator", old.id, Change.STATE_DROPPED, "it is to begin anew", _shown_of_new(new, frozenset()), loses=True
-        )
+        shown = _shown_of_new(new, frozenset())
+        return Verdict("operator", pair.name, Change.STATE_DROPPED, "it is to begin anew", shown, loses=True)
     move = moves.get(new.number)
     if new.number in kept and isinstance(move, Migration | Reform):
-        return _migrated(old, new, move)
+        return _migrated(pair.name, old, new, move)
     if new.number in kept:
         reason = "; ".join(filter(None, (_difference_of_rows(old, new), _difference_of_ttl(old, new))))
         shown = "rows that it has kept from before stay in its results" if old.rows != new.rows else ""
-        return Verdict("operator", old.id, Change.STATE_KEPT, reason, shown)
-    reasons, ways = [], [f"--reset {old.id} gives up its state"]
+        return Verdict("operator", pair.name, Change.STATE_KEPT, reason, shown)
+    reasons, ways = [], [f"--reset {pair.name} gives up its state"]
     if not _same_identity(old, new):
-        return Verdict("operator", old.id, Change.REFUSED, f"{_difference_of_meaning(old, new)}: {ways[-1]}")
+        return Verdict("operator", pair.name, Change.REFUSED, f"{_difference_of_meaning(old, new)}: {ways[-1]}")
     if isinstance(move, str):
         reasons += [_difference_of_columns(old.columns, new.columns), *filter(None, [move])]
     if old.rows != new.rows:
@@ -227,14 +245,14 @@ def _of_both(
     if old.rows != new.rows and _would_take_back(old, new):
         reasons.append("rows that change would be taken back from it which it has never had")
     elif (old.rows != new.rows or anew) and not isinstance(move, str):
-        ways.insert(0, f"--keep-state {old.id} lets the rows that it has kept stay")
+        ways.insert(0, f"--keep-state {pair.name} lets the rows that it has kept stay")
     if _missing_below(old, new, kept):
         reasons.append("what is below it does not go on from where it was")
         ways = ways[-1:]
-    return Verdict("operator", old.id, Change.REFUSED, f"{'; '.join(reasons)}: {', '.join(ways)}")
+    return Verdict("operator", pair.name, Change.REFUSED, f"{'; '.join(reasons)}: {', '.join(ways)}")
 
 
-def _migrated(old: Operator, new: Operator, move: Migration | Reform) -> Verdict:
+def _migrated(name: str, old: Operator, new: Operator, move: Migration | Reform) -> Verdict:
     """Of an operator that goes on with other columns: what becomes of which, and from when on a new one is right."""
     came, _ = _came_and_went(old.columns, new.columns)
     reasons = [_difference_of_columns(old.columns, new.columns), _difference_of_rows(old, new)]
@@ -259,7 +277,7 @@ def _migrated(old: Operator, new: Operator, move: Migration | Reform) -> Verdict
         )
     shown += ["rows that it has kept from before stay in its results"] if old.rows != new.rows else []
     reason = "; ".join(filter(None, reasons))
-    return Verdict("operator", old.id, Change.STATE_MIGRATED, reason, "; ".join(shown), loses=held_back)
+    return Verdict("operator", name, Change.STATE_MIGRATED, reason, "; ".join(shown), loses=held_back)
 
 
 def _givers_of_changes(
@@ -405,7 +423,19 @@ def operator_verdicts(
         verdict = _verdict_of(pair, consent, pairs, kept, moves, new_sources)
         if is_same and verdict.change is Change.STATE_KEPT:
             verdict = Verdict("operator", verdict.name, Change.SAME)
-        yield _renamed(verdict, pair)
+        yield _of_copy(verdict, pair) if pair.is_copied else _renamed(verdict, pair)
+
+
+def _of_copy(verdict: Verdict, pair: Pair) -> Verdict:
+    """With whose state it is, and for which sinks the copy is."""
+    assert pair.old is not None
+    assert pair.new is not None
+    sinks = ", ".join(pair.new.sinks)
+    begins = "would go on" if verdict.change is Change.REFUSED else "goes on"
+    copied = f"{sinks} has had its rows from {pair.old.id} so far, and {begins} with a copy of that state"
+    if verdict.change is Change.STATE_DROPPED:
+        copied = f"{sinks} has had its rows from {pair.old.id} so far, whose state goes on without it"
+    return replace(verdict, reason="; ".join(filter(None, (copied, verdict.reason))))
 
 
 def _renamed(verdict: Verdict, pair: Pair) -> Verdict:

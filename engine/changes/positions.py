@@ -40,15 +40,17 @@ def source_numbers(
     any other from the first place of its table. What has no number here is of a table that begins anew, or of sinks
     that may have come to different positions."""
     old_places = [(number, place) for number, place in enumerate(places_of(before)) if place.table not in dropped]
-    unmatched = list(old_places)
     numbers: dict[int, int] = {}
     places = list(enumerate(places_of(after)))
+    # several operators may go on with the state of one, each from the places of that
+    unmatched = {place.operator: list(old_places) for _, place in places}
     for has_same_meaning in (True, False):
         for number, place in places:
-            same = [old for old in unmatched if _is_same(old[1], place, kept, has_same_meaning=has_same_meaning)]
+            left = unmatched[place.operator]
+            same = [old for old in left if _is_same(old[1], place, kept, has_same_meaning=has_same_meaning)]
             if number not in numbers and same and (has_same_meaning or place.operator is not None):
                 numbers[number] = same[0][0]
-                unmatched.remove(same[0])
+                left.remove(same[0])
     for number, place in places:
         if number not in numbers and (others := _others(place, old_places)):
             numbers |= {number: others[0]} if len(others) == 1 or place.operator is not None else {}

@@ -5,7 +5,7 @@
     so       c1 > 3, over what the new aggregate keeps: such rows are in out
 
 That is known where the state goes on, where nothing but conditions and projections stands between it and its sinks,
-and where these are the same ones. See `engine.plan.retelling`.
+and where these are the same ones, or some of them. See `engine.plan.retelling`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def able_to_tell(
     for pair in pairs:
         if pair.old is None or pair.new is None or kept.get(pair.new.number) != pair.old.number:
             continue
-        sinks = _written(before, pair.old, consent)
-        if sinks and sinks == _written(after, pair.new, consent):
+        sinks = _written(after, pair.new, consent)
+        if sinks and sinks <= _written(before, pair.old, consent):
             condition = _old_condition(before, pair.old, pair.new)
             conditions |= {} if condition is None else {pair.new.number: condition}
     return conditions

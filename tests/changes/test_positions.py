@@ -13,7 +13,7 @@ TABLES = "".join(
     for name in ("t", "u")
 ) + "".join(
     f"CREATE TABLE {name} WITH (connector = 'single_file', path = '/{name}', format = '{form}', type = 'sink');"
-    for name, form in (("a", "json"), ("b", "json"), ("c", "json"), ("d", "debezium_json"))
+    for name, form in (("a", "json"), ("b", "json"), ("c", "json"), ("d", "debezium_json"), ("e", "debezium_json"))
 )
 TUMBLE = "INSERT INTO a SELECT tumble('1 minute') AS w, count(*) AS n FROM t GROUP BY 1;"
 SESSION = "INSERT INTO c SELECT session('1 minute') AS w, k FROM t GROUP BY 1, 2;"
@@ -21,6 +21,9 @@ PLAIN = "INSERT INTO b SELECT k FROM t;"
 OTHER = "INSERT INTO c SELECT n FROM t WHERE n > 3;"
 JOIN = "INSERT INTO d SELECT l.k, r.n FROM t l LEFT JOIN u r ON l.k = r.k;"
 SELF = "INSERT INTO d SELECT l.k, r.n FROM t l LEFT JOIN t r ON l.k = r.k AND l.n < r.n;"
+GROUPS = "INSERT INTO d SELECT k, n AS n FROM (SELECT k, count(*) AS n FROM t GROUP BY k);"
+OTHER_GROUPS = GROUPS.replace("INTO d SELECT k, n", "INTO e SELECT k, {}")
+OTHER_SELF = SELF.replace("INTO d SELECT l.k, r.n", "INTO e SELECT l.k, {}")
 
 
 def program(script: str) -> Program:
@@ -42,6 +45,9 @@ def program(script: str) -> Program:
         (OTHER + OTHER.replace("n > 3", "n < 2"), OTHER.replace("n > 3", "n < 2") + OTHER, {0: 1, 1: 0}),
         # two sinks have one branch from now on, and may stand at different positions: nobody says which counts
         (PLAIN + OTHER, PLAIN + PLAIN.replace("b", "c"), {}),
+        # two sinks of one operator part, and the copy goes on from where that has counted, not from the first place
+        (PLAIN + GROUPS + OTHER_GROUPS.format("n"), PLAIN + GROUPS + OTHER_GROUPS.format("n + 1"), {0: 0, 1: 1, 2: 1}),
+        (PLAIN + SELF + OTHER_SELF.format("r.n"), SELF + OTHER_SELF.format("r.n + 1"), {0: 1, 1: 2, 2: 1, 3: 2}),
         (PLAIN, PLAIN + OTHER.replace("FROM t", "FROM u"), {0: 0}),
     ],
 )

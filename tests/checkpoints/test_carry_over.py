@@ -338,11 +338,15 @@ def test_what_has_another_form_is_not_kept(tmp_path: Path, operators: Sequence[O
     assert sorted(entry.name for entry in paths.root.iterdir() if entry.name in ("staging", "incoming")) == []
 
 
-def test_no_state_is_kept_twice(tmp_path: Path) -> None:
+def test_two_operators_go_on_with_copies_of_one_state(tmp_path: Path) -> None:
     paths = old_state(tmp_path, [WINDOWS], ["clicks"])
+    carry_over(paths, skeleton(tmp_path, [WINDOWS, WINDOWS], ["clicks"]), {0: 0, 1: 0}, NEW)
 
-    with pytest.raises(StateNotKeptError, match="one and the same state"):
-        carry_over(paths, skeleton(tmp_path, [WINDOWS, WINDOWS], ["clicks"]), {0: 0, 1: 0}, NEW)
+    for part in range(WIDTH):
+        assert f"6_0{part}-0006.changelog" in data_of(paths, 0, part)
+        assert data_of(paths, 0, part) == data_of(paths, 1, part)
+    assert ids(paths, 5) == {0: [["00-0006"], ["01-0006"]], 1: [["00-0006"], ["01-0006"]]}
+    assert examine(paths) == []
 
 
 def test_widths_must_be_the_same(tmp_path: Path) -> None:
