@@ -6,17 +6,19 @@
     BashOperator(outlets=[hours], ...)                         events with keys where its run has one, else without
     DAG("batch", schedule=PartitionedAssetTimetable(...))      is started by those with keys alone
     DAG("report", schedule=[hours])                            is started by those without alone
+    @asset(schedule=[hours]) def days(): ...                   the same, and writes "days"
 
-An asset is known by its name or URI, as it is written out.
+An asset is known by its name or URI, as it is written out, there or in a module beside it.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from airflow_provider_arroyo.doctor.files import Call, DagFile, Task, calls_of, dags_of
+from airflow_provider_arroyo.doctor.modules import Folder, Said
 
 HANDS_ON = frozenset({"NextPartitionOperator", "PushPartitionsOperator"})
 """The operators that make events of an asset by partitions."""
@@ -30,8 +32,8 @@ class Consumer:
     asset: str
     place: ast.expr
     """Where its schedule is said."""
-    schedule: ast.expr
-    """What the schedule is, if that stands elsewhere in the file."""
+    schedule: Said
+    """What the schedule is, if that stands elsewhere."""
     is_by_partitions: bool
 
 
@@ -45,47 +47,53 @@ class Producers:
     """Those that ordinary tasks write: their events have the key of the run, if that has one."""
 
 
-def producers_of(files: Sequence[DagFile]) -> Producers:
+def producers_of(folder: Folder) -> Producers:
     """Who makes events of which assets."""
     found = Producers()
-    for file in files:
+    for file in folder.files:
         for task in file.tasks:
-            if task.kind in HANDS_ON and (name := asset_of(file, task)) is not None:
+            if task.kind in HANDS_ON and (name := asset_of(folder, file, task)) is not None:
                 with_keys = file.value(task.argument("with_keys"))
                 is_plain = isinstance(with_keys, ast.Constant) and with_keys.value is False
                 (found.plain if is_plain else found.keyed).add(name)
         for call in calls_of(file, "Asset"):
-            if "watchers" in call.keywords and (name := _name(file, call.node)) is not None:
+            if "watchers" in call.keywords and (name := _name(folder, file, call.node)) is not None:
                 found.plain.add(name)
+        for function in file.functions.values():
+            if (definition := _definition(function)) is not None:
+                name = _name_of_function(file, function, definition)
+                found.either.add(name)
+                if "watchers" in _keywords(definition):
+                    found.plain.add(name)
         for outlets in _outlets(file):
-            found.either.update(_names(file, outlets))
+            found.either.update(_names(folder, file, outlets))
     return found
 
 
-def consumers_of(files: Sequence[DagFile]) -> Iterator[Consumer]:
+def consumers_of(folder: Folder) -> Iterator[Consumer]:
     """The DAGs that are scheduled on assets."""
-    for file in files:
+    for file in folder.files:
         for dag in dags_of(file):
             place = dag.keywords.get("schedule")
-            schedule = file.value(place)
+            schedule = folder.said(file, place)
             if place is None or schedule is None:
                 continue
-            is_by_partitions = _is_call(schedule, "PartitionedAssetTimetable")
-            for name in _names(file, schedule):
+            is_by_partitions = _is_call(schedule.node, "PartitionedAssetTimetable")
+            for name in _names_said(folder, schedule):
                 yield Consumer(file, name, place, schedule, is_by_partitions)
 
 
-def asset_of(file: DagFile, task: Task) -> str | None:
+def asset_of(folder: Folder, file: DagFile, task: Task) -> str | None:
     """The asset that a task makes events of."""
-    return _name(file, file.value(task.argument("partitions")))
+    return _name(folder, file, task.argument("partitions"))
 
 
-def key_formats(file: DagFile, schedule: ast.expr) -> Iterator[tuple[ast.expr, str]]:
+def key_formats(schedule: Said) -> Iterator[tuple[ast.expr, str]]:
     """How the mappers of a schedule are told to read keys."""
-    for node in ast.walk(schedule):
+    for node in ast.walk(schedule.node):
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
-                if keyword.arg == "input_format" and (text := file.text(keyword.value)) is not None:
+                if keyword.arg == "input_format" and (text := schedule.file.text(keyword.value)) is not None:
                     yield keyword.value, text
 
 
@@ -101,21 +109,49 @@ def _outlets(file: DagFile) -> Iterator[ast.expr]:
                         yield file.value(value) or value
 
 
-def _names(file: DagFile, assets: ast.expr) -> Iterator[str]:
-    for node in ast.walk(assets):
-        if isinstance(node, ast.Name | ast.Call) and (name := _name(file, file.value(node))) is not None:
-            yield name
+def _names(folder: Folder, file: DagFile, assets: ast.expr) -> Iterator[str]:
+    said = folder.said(file, assets)
+    return iter(()) if said is None else _names_said(folder, said)
 
 
-def _name(file: DagFile, node: ast.expr | None) -> str | None:
+def _names_said(folder: Folder, assets: Said) -> Iterator[str]:
+    for node in ast.walk(assets.node):
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call):
+            name = _name(folder, assets.file, node)
+            if name is not None:
+                yield name
+
+
+def _name(folder: Folder, file: DagFile, node: ast.expr | None) -> str | None:
     """What an asset is called; None for everything else."""
-    if not isinstance(node, ast.Call) or not _is_call(node, "Asset"):
-        return None
-    given = {keyword.arg: keyword.value for keyword in node.keywords}
-    return file.text(node.args[0] if node.args else given.get("name") or given.get("uri"))
+    match folder.said(file, node):
+        case Said(where, ast.Call() as call) if _is_call(call, "Asset"):
+            given = _keywords(call)
+            return where.text(call.args[0] if call.args else given.get("name") or given.get("uri"))
+        case Said(where, ast.FunctionDef() | ast.AsyncFunctionDef() as function):
+            definition = _definition(function)
+            return None if definition is None else _name_of_function(where, function, definition)
+    return None
 
 
-def _is_call(node: ast.expr, name: str) -> bool:
+def _definition(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
+    """The decorator that makes an asset of a function."""
+    for decorator in function.decorator_list:
+        if _is_call(decorator, "asset"):
+            return decorator
+    return None
+
+
+def _name_of_function(file: DagFile, function: ast.FunctionDef | ast.AsyncFunctionDef, definition: ast.expr) -> str:
+    return file.text(_keywords(definition).get("name")) or function.name
+
+
+def _keywords(call: ast.expr) -> dict[str, ast.expr]:
+    keywords = call.keywords if isinstance(call, ast.Call) else []
+    return {keyword.arg: keyword.value for keyword in keywords if keyword.arg is not None}
+
+
+def _is_call(node: ast.AST, name: str) -> bool:
     match node:
         case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called)):
             return called == name

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_provider_arroyo.doctor.assets import Producers, producers_of
 from airflow_provider_arroyo.doctor.files import PACKAGE, DagFile, read_dag_file
 from airflow_provider_arroyo.doctor.findings import Finding
 from airflow_provider_arroyo.doctor.folder_rules import FOLDER_RULES
+from airflow_provider_arroyo.doctor.modules import Folder
 from airflow_provider_arroyo.doctor.rules import RULES
 
 
@@ -41,18 +41,19 @@ def examine(paths: Sequence[Path]) -> Examination:
             continue
         read.append(file)
         findings.update(finding for rule in RULES for finding in rule(file))
-    together = [*read, *_scheduled_on(producers_of(read), others)]
+    roots = [path if path.is_dir() else path.parent for path in paths]
+    together = Folder([*read, *_with_assets(others)], roots)
     findings.update(finding for rule in FOLDER_RULES for finding in rule(together))
     return Examination(files, sorted(findings))
 
 
-def _scheduled_on(producers: Producers, others: Sequence[Path]) -> Iterator[DagFile]:
-    """Those of the other files that name an asset of ours. One of them that cannot be read is no business of ours."""
-    names = [name.encode() for name in (*producers.keyed, *producers.plain)]
+def _with_assets(others: Sequence[Path]) -> Iterator[DagFile]:
+    """Those of the other files that may have to do with an asset of ours: what they write, and what starts them. One of
+    them that cannot be read is no business of ours."""
     for path in others:
         try:
             text = path.read_bytes()
-            if any(name in text for name in names):
+            if any(word in text for word in (b"schedule", b"outlets")):
                 yield read_dag_file(path)
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue

@@ -52,6 +52,15 @@ class Task:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A module that a file imports, or a `member` of it; `level` counts the dots before a name beside it."""
+
+    module: str
+    member: str | None = None
+    level: int = 0
+
+
 @dataclass(slots=True)
 class DagFile:
     """A file that was read."""
@@ -59,6 +68,9 @@ class DagFile:
     path: Path
     tree: ast.Module
     constants: dict[str, ast.expr] = field(default_factory=dict)
+    functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
+    imports: dict[str, Imported] = field(default_factory=dict)
+    """By what the file calls them; `shop.assets` where it is called so."""
     kinds: dict[str, str] = field(default_factory=dict)
     """The provider's classes, by what the file calls them."""
     tasks: list[Task] = field(default_factory=list)
@@ -95,9 +107,16 @@ def read_dag_file(path: Path) -> DagFile:
                 file.constants[name] = value
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 file.constants[name] = value
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                file.functions[name] = statement
     for node in ast.walk(file.tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == PACKAGE:
-            file.kinds |= {alias.asname or alias.name: alias.name for alias in node.names}
+        match node:
+            case ast.ImportFrom(module=module, names=names, level=level):
+                file.imports |= {each.asname or each.name: Imported(module or "", each.name, level) for each in names}
+                if (module or "").partition(".")[0] == PACKAGE:
+                    file.kinds |= {each.asname or each.name: each.name for each in names}
+            case ast.Import(names=names):
+                file.imports |= {each.asname or each.name: Imported(each.name) for each in names}
     file.tasks = list(_tasks(file, file.tree.body, _only_dag(file)))
     return file
 
@@ -110,9 +129,10 @@ def calls_of(file: DagFile, name: str) -> Iterator[Call]:
 
 
 def dags_of(file: DagFile) -> Iterator[Call]:
-    """The calls that make DAGs: of the class, and of the decorator."""
-    yield from calls_of(file, "DAG")
-    yield from calls_of(file, "dag")
+    """The calls that make DAGs: of the class, and of the decorators, `asset` and `asset.multi` among them."""
+    for name in ("DAG", "dag", "asset"):
+        yield from calls_of(file, name)
+    yield from (call for call in calls_of(file, "multi") if ast.unparse(call.node.func).endswith("asset.multi"))
 
 
 def _only_dag(file: DagFile) -> Call | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from airflow_provider_arroyo.doctor.assets import (
     HANDS_ON,
@@ -12,17 +12,17 @@ from airflow_provider_arroyo.doctor.assets import (
     key_formats,
     producers_of,
 )
-from airflow_provider_arroyo.doctor.files import DagFile
 from airflow_provider_arroyo.doctor.findings import Finding, finding_at
+from airflow_provider_arroyo.doctor.modules import Folder
 
 KEYS = "%Y-%m-%dT%H:%M:%S"
 """How the keys of buckets are written."""
 
 
-def dags_without_partitions(files: Sequence[DagFile]) -> Iterator[Finding]:
+def dags_without_partitions(folder: Folder) -> Iterator[Finding]:
     """Airflow gives an event with a partition key to DAGs by partitions only."""
-    producers = producers_of(files)
-    for consumer in consumers_of(files):
+    producers = producers_of(folder)
+    for consumer in consumers_of(folder):
         if not consumer.is_by_partitions and consumer.asset in producers.keyed - producers.plain - producers.either:
             yield finding_at(
                 consumer.file,
@@ -33,10 +33,10 @@ def dags_without_partitions(files: Sequence[DagFile]) -> Iterator[Finding]:
             )
 
 
-def partitions_without_keys(files: Sequence[DagFile]) -> Iterator[Finding]:
+def partitions_without_keys(folder: Folder) -> Iterator[Finding]:
     """A watcher's event has no partition key in Airflow 3.3, and starts no DAG by partitions."""
-    producers = producers_of(files)
-    for consumer in consumers_of(files):
+    producers = producers_of(folder)
+    for consumer in consumers_of(folder):
         if consumer.is_by_partitions and consumer.asset in producers.plain - producers.keyed - producers.either:
             yield finding_at(
                 consumer.file,
@@ -47,15 +47,15 @@ def partitions_without_keys(files: Sequence[DagFile]) -> Iterator[Finding]:
             )
 
 
-def other_key_formats(files: Sequence[DagFile]) -> Iterator[Finding]:
+def other_key_formats(folder: Folder) -> Iterator[Finding]:
     """A mapper that reads keys in another form than they are written finds none that fits, and starts nothing."""
-    keyed = producers_of(files).keyed
-    for consumer in consumers_of(files):
+    keyed = producers_of(folder).keyed
+    for consumer in consumers_of(folder):
         if consumer.is_by_partitions and consumer.asset in keyed:
-            for node, form in key_formats(consumer.file, consumer.schedule):
+            for node, form in key_formats(consumer.schedule):
                 if form != KEYS:
                     yield finding_at(
-                        consumer.file,
+                        consumer.schedule.file,
                         node,
                         "dag.partition_key_format",
                         f"keys of asset {consumer.asset!r} are written as {KEYS}, and read as {form}",
@@ -63,12 +63,12 @@ def other_key_formats(files: Sequence[DagFile]) -> Iterator[Finding]:
                     )
 
 
-def shared_consumers(files: Sequence[DagFile]) -> Iterator[Finding]:
+def shared_consumers(folder: Folder) -> Iterator[Finding]:
     """Two that share a consumer get a part of its buckets each."""
     first: dict[str, str] = {}
-    for file in files:
+    for file in folder.files:
         for task in file.tasks:
-            name, asset = consumer_name(file, task.call), asset_of(file, task)
+            name, asset = consumer_name(file, task.call), asset_of(folder, file, task)
             if task.kind not in HANDS_ON or name is None or asset is None:
                 continue
             if first.setdefault(name, asset) != asset:
@@ -81,7 +81,7 @@ def shared_consumers(files: Sequence[DagFile]) -> Iterator[Finding]:
                 )
 
 
-FOLDER_RULES: tuple[Callable[[Sequence[DagFile]], Iterator[Finding]], ...] = (
+FOLDER_RULES: tuple[Callable[[Folder], Iterator[Finding]], ...] = (
     dags_without_partitions,
     partitions_without_keys,
     other_key_formats,

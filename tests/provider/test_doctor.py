@@ -255,6 +255,73 @@ def test_an_ordinary_task_may_make_the_events_that_others_do_not(
     assert examine([tmp_path]).findings == []
 
 
+SHOP = """
+from airflow.sdk import Asset
+NAME = "hours"
+hours = Asset(NAME)
+DAILY = [hours]
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "schedule"),
+    [
+        ("from shop.assets import hours", "[hours]"),
+        ("from shop.assets import hours as h", "h"),
+        ("from shop.assets import DAILY", "DAILY"),
+        ("from shop import assets", "[assets.hours]"),
+        ("import shop.assets", "[shop.assets.hours]"),
+        ("import shop.assets as a", "a.hours & a.hours"),
+        ("from shop import hours", "[hours]"),
+        ("from .shop.assets import hours", "[hours]"),
+        ("from . import shop", "[shop.hours]"),
+        ("from shop.nothing import hours", None),
+        ("from elsewhere import hours", None),
+        ("from ....shop.assets import hours", None),
+        ("from shop.round import hours", None),
+        ("import shop.broken", None),
+    ],
+)
+def test_an_asset_may_be_said_in_another_module(imported: str, schedule: str | None, tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").write_text("from .assets import hours")
+    (tmp_path / "shop" / "assets.py").write_text(SHOP)
+    (tmp_path / "shop" / "round.py").write_text("from shop.again import hours")
+    (tmp_path / "shop" / "again.py").write_text("from shop.round import hours")
+    (tmp_path / "shop" / "broken.py").write_text("def (:")
+    feed = ASSETS.replace('hours = Asset("hours")', "from shop.assets import hours")
+    (tmp_path / "feed.py").write_text(feed)
+    (tmp_path / "batch.py").write_text(f"{imported}\nDAG('batch', schedule={schedule or '[hours]'})\n")
+
+    findings = [(Path(finding.file).name, finding.line, finding.code) for finding in examine([tmp_path]).findings]
+
+    assert findings == ([("batch.py", 2, "dag.never_started")] if schedule else [])
+
+
+BY_IT = f"DAG('d', schedule={BY_PARTITIONS.format('pulled')})"
+
+
+@pytest.mark.parametrize(
+    ("dag", "line"),
+    [
+        ("@asset(schedule=[hours])\ndef days():\n    pass", 1),
+        ("@asset.multi(schedule=[hours], outlets=[Asset('days')])\ndef days():\n    pass", 1),
+        ("@asset(schedule=None)\ndef hours():\n    pass\nDAG('d', schedule=[Asset('hours')])", None),
+        ("@asset(schedule=None, name='hours')\ndef it():\n    pass\nDAG('d', schedule=[Asset('hours')])", None),
+        ("@asset(schedule=None, name='pulled')\nasync def it():\n    pass\n" + BY_IT, None),
+        ("@asset.multi(schedule=None, outlets=[hours])\ndef it():\n    pass\nDAG('d', schedule=[hours])", None),
+        ("def it():\n    pass\nDAG('d', schedule=[hours])", 3),
+        ("@task(schedule=[hours])\ndef days():\n    pass", None),
+    ],
+)
+def test_a_function_may_be_an_asset_and_its_dag(dag: str, line: int | None, tmp_path: Path) -> None:
+    (tmp_path / "feed.py").write_text(ASSETS + dag)
+
+    findings = [(finding.line, finding.code) for finding in examine([tmp_path]).findings]
+
+    assert findings == ([] if line is None else [(AFTER_ASSETS + line, "dag.never_started")])
+
+
 def test_two_assets_want_two_consumers(tmp_path: Path) -> None:
     (tmp_path / "feed.py").write_text(ASSETS.replace('consumer="d"', 'consumer="c"'))
 
