@@ -6,12 +6,13 @@ name. So nothing is declared unless the task is told to.
 sql="... path = 's3://lake/counts' ..."     Asset("s3://lake/counts")
 sql="hours.sql"                             what is in the file, beside the DAG or on its `template_searchpath`
 sql="{{ ... }}", a function, a mapped task  none: that is known when the task runs
+WatermarkSensor(pipeline="hours/counts")    what the task before it in the DAG writes that deploys `hours`
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ class DeclaredAssets:
 
     inlets: tuple[Asset, ...] = ()
     outlets: tuple[Asset, ...] = ()
+    tables: Mapping[str, Asset] = field(default_factory=dict)
+    """The outlets by what the script calls their tables, in lower case."""
 
 
 def declared_assets(sql: Any, dag: DAG | None) -> DeclaredAssets:
@@ -34,7 +37,27 @@ def declared_assets(sql: Any, dag: DAG | None) -> DeclaredAssets:
     if script is None:
         return DeclaredAssets()
     places = places_of(script)
-    return DeclaredAssets(tuple(_assets(places.reads)), tuple(_assets(places.writes)))
+    outlets = {asset.uri: asset for asset in _assets(places.writes)}
+    tables = {table: outlets[place] for table, place in places.written.items() if place in outlets}
+    return DeclaredAssets(tuple(_assets(places.reads)), tuple(outlets.values()), tables)
+
+
+def awaited_assets(tables: Iterable[tuple[object, object]], dag: DAG | None) -> tuple[Asset, ...]:
+    """The assets behind tables of pipelines, or behind all of a pipeline's, that tasks of the DAG declare which deploy
+    them; none of a pipeline that no task before deploys."""
+    found = dict[str, Asset]()
+    for pipeline, table in tables:
+        for task in () if dag is None else dag.tasks:
+            declared = getattr(task, "declared", None)
+            if isinstance(declared, DeclaredAssets) and getattr(task, "pipeline", None) == pipeline:
+                named = [declared.tables.get(str(table).lower())] if table is not None else declared.outlets
+                found |= {asset.uri: asset for asset in named if asset is not None and asset in task.outlets}
+    return tuple(found.values())
+
+
+def without(given: Sequence[Any], declared: Sequence[Asset]) -> list[Any]:
+    """What a task was given, and not what was declared of it."""
+    return [asset for asset in given if not any(asset is it for it in declared)]
 
 
 def _script(sql: str, dag: DAG | None) -> str | None:

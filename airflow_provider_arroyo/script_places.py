@@ -46,6 +46,8 @@ class Places:
 
     reads: Sequence[str] = ()
     writes: Sequence[str] = ()
+    written: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Those that it writes, by what it calls their tables, in lower case."""
 
 
 def places_of(script: str) -> Places:
@@ -99,16 +101,17 @@ class _Script:
 
     def places(self) -> Places:
         """Where the tables are that are written, and that are read."""
-        reads, writes = list[str](), list[str]()
+        reads, written = list[str](), dict[str, str]()
         for name, options in self.tables.items():
             kind, place = options.get("type"), _place(options)
             if place is None or kind == "lookup":
                 continue
             if kind != "source" and name in self.written:
-                writes.append(place)
+                written[name] = place
             elif kind != "sink" and name in self.read:
                 reads.append(place)
-        return Places(tuple(dict.fromkeys(reads)), () if self.has_prefix else tuple(dict.fromkeys(writes)))
+        known = {} if self.has_prefix else written
+        return Places(tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(known.values())), known)
 
     def _add_table(self, tokens: Sequence[_Token]) -> None:
         if [token.text.upper() for token in tokens[:3]] == ["IF", "NOT", "EXISTS"]:

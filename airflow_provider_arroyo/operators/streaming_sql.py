@@ -15,7 +15,7 @@ from airflow_provider_arroyo.answers import UpgradePlan
 from airflow_provider_arroyo.assets import active_asset, assets_of
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
-from airflow_provider_arroyo.declared_assets import DeclaredAssets, declared_assets
+from airflow_provider_arroyo.declared_assets import DeclaredAssets, declared_assets, without
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy, shown_plan
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Reached
@@ -182,8 +182,8 @@ class StreamingSqlOperator(PipelineOperator):
         """A copy that is run, without what was declared: Airflow would fail a task for an asset that somebody else has
         given another name, and would make an event of every outlet, also where nothing is known to be written."""
         other = super().prepare_for_execution()
-        other.inlets = [inlet for inlet in self.inlets if not any(inlet is it for it in self.declared.inlets)]
-        other.outlets = [outlet for outlet in self.outlets if not any(outlet is it for it in self.declared.outlets)]
+        other.inlets = without(self.inlets, self.declared.inlets)
+        other.outlets = without(self.outlets, self.declared.outlets)
         return other
 
     @property

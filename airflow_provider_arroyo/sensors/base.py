@@ -6,13 +6,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue, conf
 from airflow.sdk.exceptions import AirflowSensorTimeout
 from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_arroyo import events, lineage, waits
+from airflow_provider_arroyo.declared_assets import awaited_assets, without
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle, summary
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
@@ -23,7 +24,7 @@ from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
 from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Asset, Context
 
 
 class PipelineSensor(BaseSensorOperator):
@@ -35,6 +36,8 @@ class PipelineSensor(BaseSensorOperator):
     :param arroyo_conn_id: the connection, of type `arroyo` (templated).
     :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says. The task then starts
         there and ends there, without any worker, as far as Airflow can: else a worker begins it, or ends it.
+    :param declare_assets: declare what is waited for as inlets, unless the task is given `inlets`: the places that a
+        `StreamingSqlOperator` before it in the DAG declares which deploys the pipeline. Off by default.
     """
 
     template_fields: Sequence[str] = ("pipeline", "arroyo_conn_id")
@@ -48,8 +51,10 @@ class PipelineSensor(BaseSensorOperator):
         arroyo_conn_id: str = ArroyoHook.default_conn_name,
         deferrable: bool | None = None,
         poke_interval: timedelta | float = 5,
+        declare_assets: bool = False,
         **kwargs: Any,
     ) -> None:
+        given = {**(kwargs.get("default_args") or {}), **kwargs}
         super().__init__(poke_interval=poke_interval, **kwargs)
         self.pipeline: Any = pipeline  # a template gives whatever it says
         self._told: dict[str, Any] | None = None
@@ -57,6 +62,24 @@ class PipelineSensor(BaseSensorOperator):
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
+
+        self.declare_assets = declare_assets
+        self._is_declaring = declare_assets and given.get("inlets") is None
+        self._declared: tuple[Asset, ...] = ()
+
+    def _declare(self) -> None:
+        """Let Airflow's graph show what is waited for. What a template gives a worker is not known yet."""
+        entries = [self.pipeline] if isinstance(self.pipeline, str) else self.pipeline
+        if self._is_declaring and isinstance(entries, list | tuple) and all(isinstance(one, str) for one in entries):
+            self._declared = awaited_assets(self._tables(), self.get_dag())
+            self.inlets.extend(self._declared)
+
+    def prepare_for_execution(self) -> Self:
+        """A copy that is run, without what was declared: Airflow would fail a task for an asset that somebody else has
+        given another name."""
+        other = super().prepare_for_execution()
+        other.inlets = without(self.inlets, self._declared)
+        return other
 
     @cached_property
     def hook(self) -> ArroyoHook:

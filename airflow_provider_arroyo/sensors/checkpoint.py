@@ -44,6 +44,7 @@ class CheckpointSensor(PipelineSensor):
         self.newer_than = newer_than
         self.new = new
         self._base: int | None = None
+        self._declare()
         if new is None:  # the epoch at which it began is in the task's store, which a worker has
             self._start_in_triggerer("checkpoint", epoch=epoch, newer_than=newer_than)
 

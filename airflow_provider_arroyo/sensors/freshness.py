@@ -38,6 +38,7 @@ class FreshnessSensor(PipelineSensor):
         self.at_most = at_most
         self.table = table
         self.by = by
+        self._declare()
         self._start_in_triggerer("fresh", at_most=at_most.total_seconds(), table=table, by=by)
 
     def _tables(self) -> list[tuple[str, str | None]]:

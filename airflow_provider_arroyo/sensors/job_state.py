@@ -29,6 +29,7 @@ class StreamingJobSensor(PipelineSensor):
     def __init__(self, *, pipeline: str, state: str = "running", **kwargs: Any) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
         self.state = state
+        self._declare()
         self._start_in_triggerer("state", state=state)
 
     def wait(self, context: Context) -> Wait:

@@ -51,6 +51,7 @@ class LagSensor(PipelineSensor):
         self.steady = steady
         self.slack = slack
         seconds = {name: None if length is None else length.total_seconds() for name, length in lengths.items()}
+        self._declare()
         self._start_in_triggerer("lag", **seconds)
 
     def wait(self, context: Context) -> Wait:

@@ -62,6 +62,7 @@ class WatermarkSensor(PipelineSensor):
         self.by = by
         self.need = need
         instant = END_OF_INTERVAL if past is None else past
+        self._declare()
         self._start_in_triggerer("watermark", past=instant, table=table, by=by, need=need)
 
     def _tables(self) -> list[tuple[str, str | None]]:

@@ -4,6 +4,7 @@ itself."""
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.script_places import Places, places_of
+from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
+from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
+from airflow_provider_arroyo.sensors.job_state import StreamingJobSensor
+from airflow_provider_arroyo.sensors.lag import LagSensor
+from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 from airflow_provider_arroyo.streaming_dag import streaming_dag
 from airflow_provider_arroyo.testing import FakeControlPlane
 from engine.api.plan_query import plan_query
@@ -201,6 +207,90 @@ def test_what_a_dag_gives_all_its_tasks_is_given(given: dict[str, Any], kind: ty
 
     assert task.outlets == given.get("outlets", [])
     assert task.inlets == []
+
+
+TWO = (
+    SCRIPT
+    + """
+CREATE TABLE "Shown" (id BIGINT) WITH (connector = 'delta', path = '/lake/shown', type = 'sink');
+INSERT INTO "Shown" SELECT id FROM clicks;
+"""
+)
+SHOWN = "file:///lake/shown"
+
+
+def waiting(kind: Any, **arguments: Any) -> list[str]:
+    """What a sensor shows behind a task that deploys a pipeline with two sinks."""
+    with DAG("d", schedule=None, default_args={"declare_assets": True}) as dag:
+        deploying(sql=TWO, outlets=None)
+        kind(task_id="g", **{"pipeline": "counts", **arguments})
+    read = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).get_task("g")
+    return [inlet.uri for inlet in read.inlets]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ({}, [WRITES, SHOWN]),
+        ({"pipeline": "counts/counts"}, [WRITES]),
+        ({"table": "shown"}, [SHOWN]),
+        ({"pipeline": ["other", "counts/shown", "counts/counts"]}, [SHOWN, WRITES]),
+        ({"pipeline": "other"}, []),
+        ({"table": "nothing"}, []),
+        ({"inlets": [Asset("mine", uri="s3://lake/mine")]}, ["s3://lake/mine"]),
+        ({"inlets": []}, []),
+        ({"declare_assets": False}, []),
+        ({"pipeline": ["{{ params.one }}"]}, []),
+    ],
+)
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_a_gate_shows_what_it_waits_for_of_a_pipeline_that_its_dag_deploys(
+    arguments: dict[str, Any], shown: list[str], deferrable: bool
+) -> None:
+    assert waiting(WatermarkSensor, deferrable=deferrable, **arguments) == shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        (CheckpointSensor, {}),
+        (FreshnessSensor, {"at_most": timedelta(hours=1)}),
+        (LagSensor, {"at_most": timedelta(hours=1)}),
+        (StreamingJobSensor, {}),
+    ],
+)
+def test_every_sensor_shows_it(kind: Any, arguments: dict[str, Any]) -> None:
+    assert waiting(kind, **arguments) == [WRITES, SHOWN]
+
+
+def test_a_gate_on_what_is_written_elsewhere_or_deployed_elsewhere_shows_nothing() -> None:
+    with DAG("d", schedule=None, default_args={"declare_assets": True}):
+        deploying(into="again")
+        under_a_prefix = WatermarkSensor(task_id="g", pipeline="counts")
+    with DAG("e", schedule=None, default_args={"declare_assets": True}):
+        elsewhere = WatermarkSensor(task_id="g", pipeline="counts")
+
+    assert under_a_prefix.inlets == elsewhere.inlets == []
+    assert WatermarkSensor(task_id="h", pipeline="counts", declare_assets=True).inlets == []
+
+
+def test_a_gate_on_what_a_task_is_to_give_shows_nothing() -> None:
+    with DAG("d", schedule=None, default_args={"declare_assets": True}):
+        deploy = deploying()
+        gates = [WatermarkSensor(task_id="g", pipeline=deploy.output["pipeline_id"])]
+        gates += [WatermarkSensor(task_id="h", pipeline=[deploy.output["pipeline_id"]])]
+
+    assert [gate.inlets for gate in gates] == [[], []]
+
+
+def test_a_gate_that_runs_has_only_what_it_was_given() -> None:
+    with DAG("d", schedule=None, default_args={"declare_assets": True}):
+        deploying()
+        gate = WatermarkSensor(task_id="g", pipeline="counts")
+
+    assert [inlet.uri for inlet in gate.inlets] == [WRITES]
+    assert gate.prepare_for_execution().inlets == []
+    assert [inlet.uri for inlet in gate.inlets] == [WRITES]
 
 
 def test_what_is_written_under_a_prefix_is_not_said_to_be_where_the_script_says() -> None:
