@@ -2,7 +2,7 @@ r"""`@task.streaming_sql`: a function that returns a script, and a pipeline that
 
 @task.streaming_sql(pipeline="orders")
 def orders(shops):
-return "\n".join(f"INSERT INTO {shop} SELECT ... ;" for shop in shops)
+    return "\n".join(f"INSERT INTO {shop} SELECT ... ;" for shop in shops)
 
 orders(find_shops())
 """

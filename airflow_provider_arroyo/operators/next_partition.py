@@ -1,4 +1,10 @@
-"""Hand on the next bucket of event time that is complete, as an event of an asset by partitions."""
+"""Hand on the next bucket of event time that is complete, as an event of an asset by partitions.
+
+every = 1 hour
+complete until     05:00            06:00            08:00
+runs               04:00 closed     05:00 closed     06:00 closed, and in the run after it 07:00 closed
+batches            key 04:00        key 05:00        key 06:00     key 07:00
+"""
 
 from __future__ import annotations
 

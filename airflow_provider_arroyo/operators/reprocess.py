@@ -1,4 +1,8 @@
-"""Read the input of a pipeline again beside it, and let it take over what comes of that."""
+"""Read the input of a pipeline again beside it, and let it take over what comes of that.
+
+orders           runs ─────────────────────────── stops ─┐ ┌─ goes on with the other state
+orders-again     reads since 1 January ─── caught up ────┴─┘  and stays stopped
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Take a pipeline back to an earlier version."""
+"""Take a pipeline back to an earlier version.
+
+versions     1 ─────────── 2 ─────────── 3, the query of 1
+state        epoch 40      epoch 57      epoch 40, as 1 was left; that of 57 is saved
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Read a range of history, once for each data interval."""
+"""Read a range of history, once for each data interval.
+
+event time                    01-01 00:00 ───────── 01-02 00:00 ───────── 01-03 00:00
+run of 01-01                  orders_20260101T000000Z_20260102T000000Z
+run of 01-02                                        orders_20260102T000000Z_20260103T000000Z
+start, then_continue=True     orders ─── history ──────────────────────────── what comes ───
+"""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ class PipelineSensor(BaseSensorOperator):
     :param arroyo_conn_id: the connection, of type `arroyo` (templated).
     :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says. The task then starts
         there and ends there, without any worker, as far as Airflow can: else a worker begins it, or ends it.
+    :param poke_interval: how long to wait between two looks, in seconds or as a timedelta.
     :param declare_assets: declare what is waited for as inlets, unless the task is given `inlets`: the places that a
         `StreamingSqlOperator` before it in the DAG declares which deploys the pipeline. Off by default.
     """

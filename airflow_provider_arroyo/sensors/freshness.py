@@ -1,4 +1,10 @@
-"""Wait until the output of a stream is fresh."""
+"""Wait until the output of a stream is fresh.
+
+at_most = 10 minutes
+clock             12:00     12:05     12:10
+complete until    11:30     11:50     12:03
+gate              shut      shut      open     later than the clock less 10 minutes
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Wait until a stream has caught up, or falls behind."""
+"""Wait until a stream has caught up, or falls behind.
+
+at_least = 5 minutes, steady = 10 minutes, slack = 1 minute
+clock     12:00     12:04     12:05     12:06     12:14
+lag       6 min     7 min     4 min     6 min     8 min
+gate      shut                  │                 open     it was below for a minute only
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Wait until a stream has passed an instant."""
+"""Wait until a stream has passed an instant.
+
+past = 05:00                              rows of before 05:00 may still come
+watermark     04:40    04:55    05:02     none does any more
+epochs     ───┴────────┴────────┴──────
+gate        shut     shut     open        with the certificate of that epoch
+"""
 
 from __future__ import annotations
 

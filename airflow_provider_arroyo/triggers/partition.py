@@ -1,4 +1,8 @@
-"""The trigger of watchers: each bucket of event time that is complete becomes an event of the watched asset."""
+"""The trigger of watchers: each bucket of event time that is complete becomes an event of the watched asset.
+
+complete until     05:00            06:00            restored, 05:00     06:00
+events             04:00 closed     05:00 closed     05:00 voided        05:00 closed
+"""
 
 from __future__ import annotations
 

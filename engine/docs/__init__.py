@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from engine.docs.airflow import airflow_page, airflow_pages
 from engine.docs.api import api_page
 from engine.docs.cli import cli_page
 from engine.docs.connectors import connector_pages, connectors_page
@@ -31,6 +32,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "metrics": metrics_page,
     "cli": cli_page,
     "api": api_page,
+    "airflow": airflow_page,
+    **airflow_pages(),
 }
 
 WEB_TYPES = Path("engine") / "web" / "src" / "api" / "types.ts"
