@@ -12,6 +12,7 @@ from airflow_provider_arroyo.errors import BadAnswerError
 from airflow_provider_arroyo.states import JobState
 
 T = TypeVar("T")
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -427,33 +428,6 @@ class Problem:
     hint: str | None = None
 
 
-_KINDS = (
-    Ping,
-    Pipeline,
-    RolledBackPipeline,
-    ForkedPipeline,
-    ReprocessedPipeline,
-    HandOver,
-    Lineage,
-    Job,
-    Checkpoint,
-    Savepoint,
-    PruneAnswer,
-    UpgradePlan,
-    PartitionConsumer,
-    PartitionDelivery,
-    Deliveries,
-    Rehearsal,
-    Watermark,
-    PipelineEvent,
-    Departure,
-    Arrival,
-    Welcome,
-    Problem,
-)
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in _KINDS}
-
-
 def _table_of(scan: str) -> str:
     """The table that is read, out of words like `Scan changes of orders (id, amount), watermark at`."""
     return scan.partition(" (")[0].removeprefix("Scan ").removeprefix("changes of ")
@@ -462,13 +436,20 @@ def _table_of(scan: str) -> str:
 def read(kind: type[T], data: object) -> T:
     """The JSON value as a `kind`; a value that is not one is a `BadAnswerError`."""
     try:
-        answer: T = _ADAPTERS[kind].validate_python(data)
+        answer: T = _adapter(kind).validate_python(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole of it"
         message = f"not a {kind.__name__} as this provider knows it: {where}: {first['msg']}"
         raise BadAnswerError(message) from error
     return answer
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Made when the first answer of its kind comes: all of them take as long as all else that a DAG file imports."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
 
 
 def read_list(kind: type[T], data: object) -> tuple[T, ...]:

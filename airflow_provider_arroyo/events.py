@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, assert_never
 
 from pydantic import Discriminator, TypeAdapter, ValidationError
@@ -72,12 +73,16 @@ class Broken:
 
 Event: TypeAlias = Reached | Ended | TimedOut | Broken
 
-_EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Discriminator("kind")])
+
+@cache
+def _events() -> TypeAdapter[Event]:
+    """Made where the first event is stored: it takes too long for every file that imports a task."""
+    return TypeAdapter(Annotated[Event, Discriminator("kind")])
 
 
 def to_json(event: Event) -> dict[str, Any]:
     """The event as it is stored."""
-    stored: dict[str, Any] = _EVENTS.dump_python(event, mode="json")
+    stored: dict[str, Any] = _events().dump_python(event, mode="json")
     return stored
 
 
@@ -86,7 +91,7 @@ def from_json(stored: object) -> Event:
     if stored is None:
         raise BadEventError("the trigger ended without an event")
     try:
-        return _EVENTS.validate_python(stored)
+        return _events().validate_python(stored)
     except ValidationError as error:
         raise BadEventError(f"not an event of this provider: {stored!r}") from error
 

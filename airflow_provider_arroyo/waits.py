@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, assert_never
 
 from pydantic import Discriminator, TypeAdapter
@@ -160,18 +161,22 @@ Wait: TypeAlias = (
     | UntilRehearsed
 )
 
-_WAITS: TypeAdapter[Wait] = TypeAdapter(Annotated[Wait, Discriminator("kind")])
+
+@cache
+def _waits() -> TypeAdapter[Wait]:
+    """Made where the first wait is stored: it takes too long for every file that imports a task."""
+    return TypeAdapter(Annotated[Wait, Discriminator("kind")])
 
 
 def to_json(wait: Wait) -> dict[str, Any]:
     """The wait as a trigger's argument."""
-    stored: dict[str, Any] = _WAITS.dump_python(wait, mode="json")
+    stored: dict[str, Any] = _waits().dump_python(wait, mode="json")
     return stored
 
 
 def from_json(stored: object) -> Wait:
     """The wait as it was."""
-    return _WAITS.validate_python(stored)
+    return _waits().validate_python(stored)
 
 
 def describe(wait: Wait) -> str:
