@@ -26,6 +26,7 @@ ALONE = {
     "system/test_control_plane_with_spark.py",
     "system/test_example_dag.py",
     "system/test_full_disks.py",
+    "system/test_hurried_users.py",
     "system/test_kill_loop.py",
     "system/test_outages.py",
     "system/test_real_airflow.py",

@@ -119,6 +119,7 @@ LONG = (
     "system/test_every_page.py::test_nothing_is_seriously_in_anybodys_way_on_any_page_wide_or_narrow_light_or_dark",
     "system/test_every_page.py::test_who_stops_a_pipeline_by_keys_stands_where_it_is_started_again",
     "system/test_full_disks.py",
+    "system/test_hurried_users.py",
     "system/test_kafka_report_example.py",
     "system/test_kill_loop.py",
     "system/test_more_examples.py",
