@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.spark.jvm.local_files import ARCHIVE, CLASS, EXTENSION
+from engine.spark.jvm.local_files import ARCHIVE, CLASS, EXTENSIONS
 
 _STREAMING = "spark.sql.streaming"
 _STATE = f"{_STREAMING}.stateStore"
@@ -93,7 +93,7 @@ def driver_conf(
         **_local_files(master),
         **extra,
         # Going through all rows of a state for windows that have ended, where none may have, is as dear as all else.
-        "spark.sql.extensions": ",".join(filter(None, (EXTENSION, extra.get("spark.sql.extensions")))),
+        "spark.sql.extensions": ",".join(filter(None, (*EXTENSIONS, extra.get("spark.sql.extensions")))),
         **_jars(master, extra.get("spark.jars")),
     }
 
