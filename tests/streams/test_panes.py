@@ -19,7 +19,7 @@ from engine.epoch_report import EpochReport
 from engine.instants import now
 from engine.plan.panes import fit_for_panes
 from engine.spark.run import RunSpec
-from tests.streams.play import kill_in_epoch, play, read_rows, wider
+from tests.streams.play import at, kill_in_epoch, play, read_rows, wider
 from tests.streams.test_fused import figures
 from tests.streams.test_merged_rows import WINDOWS, spec
 
@@ -68,11 +68,27 @@ def test_rows_and_figures_of_each_epoch_are_those_of_sparks_windows(
     assert sum(report.late_rows for report in plain_reports) > 0
 
 
-def test_files_that_are_all_there_are_kept_in_panes_where_nobody_says_otherwise(
-    spark: SparkSession, tmp_path: Path
+FILES = """
+CREATE TABLE rows (ts TIMESTAMP NOT NULL, WATERMARK FOR ts)
+WITH (connector = 'filesystem', path = '{folder}/rows', format = 'json', type = 'source');
+CREATE TABLE counts WITH (connector = 'single_file', path = '{folder}/counts.json', format = 'json', type = 'sink');
+INSERT INTO counts SELECT count(*) AS n FROM rows GROUP BY hop(INTERVAL '4 minutes', INTERVAL '14 minutes');
+"""
+
+
+@pytest.mark.parametrize(("most_rows", "name"), [(12, "stateStoreSave"), (20_000, "transformWithState")])
+def test_files_that_are_all_there_are_kept_in_panes_where_nobody_says_otherwise_and_epochs_are_large(
+    spark: SparkSession, tmp_path: Path, most_rows: int, name: str
 ) -> None:
-    play(spark, replace(in_panes(tmp_path / "panes", fuse=True), by_pane=None), stop_after=1)
-    assert kept_as(tmp_path / "panes").startswith("transformWithState")
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    (folder / "rows.json").write_text("".join(f'{{"ts": "{at(minute)}"}}\n' for minute in range(20)))
+    run = RunSpec("counts", FILES.format(folder=tmp_path), tmp_path / "state", max_epoch_rows=most_rows, by_pane=None)
+
+    assert play(spark, run)[0] == "finished"
+
+    assert kept_as(tmp_path).startswith(name)
+    assert sum(int(str(row["n"])) for row in read_rows(tmp_path / "counts.json")) == 70
 
 
 def test_panes_go_on_through_stops_a_kill_other_widths_and_a_savepoint(spark: SparkSession, tmp_path: Path) -> None:
