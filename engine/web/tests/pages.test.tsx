@@ -14,6 +14,7 @@ import { ActionDialog } from "../src/pipeline/action-dialog";
 import { actionsOf } from "../src/pipeline/actions";
 import { Logs } from "../src/pipeline/logs";
 import { Output, ShownRows } from "../src/pipeline/output";
+import { whyNoLines } from "../src/pipeline/overview";
 
 /** What the control plane answers; nothing, when it is away. */
 type Answers = (method: string, url: URL) => unknown;
@@ -206,6 +207,14 @@ test("a log that grows by more lines than are shown at first is read to its end"
   await vi.advanceTimersByTimeAsync(2_000);
 
   expect(place.textContent).toContain("line 9000.");
+});
+
+test("that no epoch is committed is said only where that is known", () => {
+  expect(whyNoLines(null, false)).toBe("The epochs are being read.");
+  expect(whyNoLines(null, true)).toBe("The epochs are being read.");
+  expect(whyNoLines(0, true)).toBe("Nothing is told of an epoch yet.");
+  expect(whyNoLines(0, false)).toBe("No epoch is committed yet.");
+  expect(whyNoLines(1, true)).toContain("from the second on");
 });
 
 test("of a long log the newest lines are drawn, earlier ones when asked for, and none of them anew when more come", async () => {

@@ -22,12 +22,12 @@ interface Props {
 /** The dataflow, and how it goes. */
 export function Overview({ pipeline, job, pace }: Props) {
   const path = `/pipelines/${part(pipeline.name)}`;
+  const hasState = job.epoch !== null;
   const epochs = usePolled(
     (signal) => ask<{ data: Checkpoint[] }>("GET", `${path}/jobs/${part(job.id)}/checkpoints`, { query: { limit: EPOCHS }, signal }),
     pace,
-    [pipeline.id, job.id],
+    [pipeline.id, job.id, hasState],
   );
-  const hasState = job.epoch !== null;
   const state = usePolled(
     async (signal) => (hasState ? ask<StateSummary>("GET", `${path}/state`, { signal }).catch(() => null) : null),
     { ...pace, every: STATE_EVERY },
@@ -45,7 +45,7 @@ export function Overview({ pipeline, job, pace }: Props) {
         <PlanGraph plan={plan} figures={(node) => figuresOf(node, newest, state.data)} />
       </section>
       {committed.length < 2 ? (
-        <p class="empty">{committed.length === 0 ? "No epoch is committed yet." : "One epoch is committed; lines are drawn from the second on."}</p>
+        <p class="empty">{whyNoLines(epochs.data?.data.length ?? null, hasState)}</p>
       ) : (
         <div class="charts">
           <Chart
@@ -83,6 +83,13 @@ export function Overview({ pipeline, job, pace }: Props) {
       )}
     </>
   );
+}
+
+/** What is said in the place of charts, of so many epochs as are read, or none yet. */
+export function whyNoLines(read: number | null, hasCommitted: boolean): string {
+  if (read === 1) return "One epoch is committed; lines are drawn from the second on.";
+  if (read === null) return "The epochs are being read.";
+  return hasCommitted ? "Nothing is told of an epoch yet." : "No epoch is committed yet.";
 }
 
 function figuresOf(node: DrawnNode, newest: Checkpoint | null, state: StateSummary | null): Figures | null {

@@ -1,4 +1,4 @@
-import{B as e,E as t,I as n,N as r,P as i,T as a,V as o,a as s,j as c,k as l,n as u,t as d,z as f}from"./index-BPzxu637.js";var p=400,m=`from engine.udf import udf
+import{B as e,E as t,I as n,N as r,P as i,T as a,V as o,a as s,j as c,k as l,n as u,t as d,z as f}from"./index-BP8DS-y-.js";var p=400,m=`from engine.udf import udf
 
 
 @udf
