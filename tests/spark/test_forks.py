@@ -30,6 +30,7 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     server = start_server(folder, os.environ, folder / "noise")
     assert server is not None
     yield server
+    assert server.process.poll() is None, (folder / "noise").read_text()
     server.stop()
 
 
@@ -85,6 +86,12 @@ def has_ended(number: int) -> bool:
     return not is_alive(number)
 
 
+def seen(forks: ForkServer, number: int) -> str:
+    """What a process that should have ended does, and whether the server is there that should have ended it."""
+    status = Path(f"/proc/{number}/status").read_text(errors="replace")
+    return f"{status}\nserver: {forks.process.poll()}\n{(forks.python.parent / 'noise').read_text()}"
+
+
 def test_it_says_what_it_is_there_for(forks: ForkServer) -> None:
     program, number = waiting(forks)
 
@@ -109,11 +116,11 @@ def test_who_ends_the_program_ends_the_process(forks: ForkServer, how: signal.Si
     program.send_signal(how)
 
     program.communicate()
-    assert has_ended(number)
+    assert has_ended(number), seen(forks, number)
     assert is_alive(number_of_other)
     other.kill()
     other.communicate()
-    assert has_ended(number_of_other)
+    assert has_ended(number_of_other), seen(forks, number_of_other)
 
 
 def test_the_end_of_the_process_is_that_of_the_program(forks: ForkServer) -> None:
