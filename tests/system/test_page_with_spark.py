@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from tests.system.conftest import ROOT, Served, until
 from tests.system.test_page import HOSTILE, SCRIPT, Visit, chromium, confirm
@@ -232,6 +232,87 @@ def test_a_script_is_previewed_without_writing_until_somebody_stops_it(
     write(page, BROKEN.format(file=lines))
     preview.get_by_role("button", name="Run again").click()
     expect(preview.get_by_role("alert")).to_contain_text("lines.jsonl", timeout=400_000)
+    visit.close()
+
+
+def fill_in(page: Page, action: str, label: str, text: str) -> Locator:
+    """Choose an action and say what it is to be about."""
+    page.get_by_role("button", name=action, exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label(label).fill(text)
+    return dialog
+
+
+def commit(dialog: Locator, says: str, button: str) -> None:
+    """Read what would happen, and have it done."""
+    expect(dialog.locator(".effects")).to_contain_text(says)
+    dialog.get_by_role("button", name=button, exact=True).click()
+    expect(dialog).to_have_count(0)
+
+
+def goes_on(served: Served, name: str, **facts: Any) -> None:
+    """Wait until a pipeline has committed two epochs more in the state that it is to be in."""
+    epoch = served.until(name, within=LONG, state="Running", **facts)["epoch"] or 0
+    served.until_epoch(epoch + 2, name, within=LONG)
+
+
+def windows(folder: Path) -> list[tuple[str, int]]:
+    """The windows that were written, and whose rows they count."""
+    lines = [line for file in folder.glob("**/*.json") for line in file.read_text().splitlines()]
+    return [(row["at"], row["auction"]) for row in map(json.loads, lines)]
+
+
+def test_each_action_is_done_once_to_a_pipeline_that_computes(chromium: Browser, real: Served, tmp_path: Path) -> None:
+    query = QUERY.format(folder=tmp_path / "acted")
+    visit = Visit(chromium, real, viewport={"width": 1400, "height": 900})
+    page = visit.enter()
+    visit.go("#/editor")
+    page.get_by_label("Name").fill("acted")
+    write(page, query)
+    confirm(page, "Deploy", "A run starts.")
+    goes_on(real, "acted")
+
+    commit(fill_in(page, "Savepoint", "What to call it", "tuesday"), "Stays", "Take it")
+    until(lambda: str(real.client.get("/pipelines/acted/savepoints")), lambda text: "'completed'" in text, LONG)
+    commit(fill_in(page, "Rescale", "Tasks", "2"), "The job that is up ends.", "Rescale")
+    goes_on(real, "acted", tasks=2)
+
+    visit.go("#/editor/acted")
+    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    write(page, query.replace("1000000", "2000000"))
+    confirm(page, "Deploy", "A run starts.")
+    until(lambda: str(real.client.get("/pipelines/acted")), lambda text: "'version': 2" in text)
+    goes_on(real, "acted")
+    page.get_by_role("button", name="Roll back", exact=True).click()
+    commit(page.get_by_role("dialog"), "Version 1 comes back.", "Roll back")
+    goes_on(real, "acted")
+    until(lambda: str(real.client.get("/pipelines/acted")), lambda text: "> 1000000" in text)
+
+    page.get_by_role("button", name="Restore", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    tuesday = dialog.locator("option", has_text="tuesday").get_attribute("value")
+    dialog.get_by_label("Savepoint").select_option(tuesday)
+    dialog.get_by_label("Output may be written again").check()
+    commit(dialog, "A run starts.", "Restore")
+    until(lambda: str(real.client.get("/pipelines/acted/events")), lambda text: "go back to savepoint" in text, LONG)
+    goes_on(real, "acted")
+
+    confirm(page, "Stop", "The job that is up ends.")
+    real.until("acted", within=LONG, state="Stopped")
+    written = windows(tmp_path / "acted")
+    assert written
+    assert len(set(written)) == len(written)
+    confirm(page, "Start", "A run starts.")
+    goes_on(real, "acted")
+    confirm(page, "Stop", "The job that is up ends.")
+    real.until("acted", within=LONG, state="Stopped")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Its savepoints, too").check()
+    commit(dialog, "Is lost", "Delete")
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    until(lambda: str(real.client.get("/pipelines")), lambda listed: "'acted'" not in listed, LONG)
+    assert set(windows(tmp_path / "acted")) >= set(written)
     visit.close()
 
 
