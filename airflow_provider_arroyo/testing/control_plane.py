@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -193,7 +194,7 @@ class FakeControlPlane:
         self.gate: threading.Event | None = None
         self.waiting = threading.Event()
         self.lock = threading.Lock()
-        self._server: ThreadingHTTPServer | None = None
+        self._server: _Server | None = None
         self._port = 0
         self._made = 0
         self._pipelines_made = 0
@@ -226,8 +227,7 @@ class FakeControlPlane:
 
     def come_back(self) -> None:
         """Listen, at the same address as before."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", self._port), _handler(self))
         self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -601,6 +601,16 @@ def _list(items: list[Any]) -> Answer:
     return Answer(200, {"data": items, "has_more": False, "hasMore": False})
 
 
+class _Server(ThreadingHTTPServer):
+    """Serves until it is told to end. A client that goes away in the middle is nobody's fault, and nothing is said."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -609,7 +619,10 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
             address = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(address.query).items()}
             size = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(size)) if size else None
+            content = self.rfile.read(size)
+            if len(content) < size:
+                raise ConnectionAbortedError("the client has gone away in the middle of its request")
+            body = json.loads(content) if size else None
             request = Request(self.command, address.path, query, body, self.headers.get("Idempotency-Key"))
             if fake.on_head is not None:
                 fake.on_head(dict(self.headers))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import struct
 import sys
+import threading
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -164,3 +167,36 @@ def test_the_connection_is_as_it_was_afterwards(monkeypatch: pytest.MonkeyPatch)
         assert httpx.get(f"{plane.url}/api/v1/ping", trust_env=False).is_success
 
     assert os.environ["AIRFLOW_CONN_SHOP"] == "before"
+
+
+@pytest.mark.parametrize("body", ["", "Content-Length: 100\r\n"], ids=["in the answer", "in its request"])
+def test_nothing_is_said_of_a_client_that_goes_away(body: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with FakeControlPlane() as plane:
+        plane.gate = threading.Event()
+        client = socket.create_connection(("127.0.0.1", httpx.URL(plane.url).port))
+        client.sendall(f"GET /api/v1/ping HTTP/1.1\r\n{body}\r\n".encode())
+        assert body or plane.waiting.wait(30)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # what is written to it fails
+        client.close()
+        plane.gate.set()
+
+        assert httpx.get(f"{plane.url}/api/v1/ping", trust_env=False).is_success  # it comes in behind the other one
+        end_requests()
+    assert capfd.readouterr().err == ""
+
+
+def test_what_the_fake_itself_does_wrong_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    with FakeControlPlane() as plane:
+        plane.on_head = lambda _: 1 // 0
+        with pytest.raises(httpx.RemoteProtocolError):
+            httpx.get(f"{plane.url}/api/v1/ping", trust_env=False)
+        end_requests()
+
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def end_requests() -> None:
+    """Wait until each request that has come in is answered, or given up."""
+    for thread in threading.enumerate():
+        if "process_request_thread" in thread.name:
+            thread.join(30)
