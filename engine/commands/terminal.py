@@ -11,11 +11,13 @@ from engine.errors import EngineError, RunError, ScriptRefused
 
 _RED, _DIM, _BOLD, _OFF = "\033[31m", "\033[2m", "\033[1m", "\033[0m"
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+_TURNS = {code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))}
+"""What turns round the text that stands behind it, or ends a line."""
 
 
 def plain(text: str) -> str:
     """The text with what a terminal would obey spelled out: it may hold what strangers have written into a topic."""
-    return text.translate(_CONTROLS)
+    return text.translate(_CONTROLS | _TURNS)
 
 
 def is_text(argument: str) -> bool:
@@ -108,4 +110,5 @@ def _excerpt(error: EngineError, script: str | None) -> Sequence[str]:
     if not 1 <= error.at.line <= len(lines):
         return ()
     line = lines[error.at.line - 1].rstrip("\r").replace("\t", " ")
+    line = line.translate(dict.fromkeys(_CONTROLS | _TURNS, "\ufffd"))  # as wide as it was: the place is below it
     return (f"  {dim(f'{error.at.line:>4} |')} {line}", f"  {dim('     |')} {' ' * (error.at.column - 1)}^")

@@ -227,3 +227,15 @@ def test_a_dry_run_of_another_query_shows_what_becomes_of_the_state(
     assert main(["stop", "orders", "--dry-run", "--url", server.url, "--token", "t"]) == 0
 
     assert capsys.readouterr().out == f"stops   yes\nstarts  no\n\n{plan}"
+
+
+def test_a_name_in_a_refusal_turns_nothing_round_on_a_terminal(
+    server: StandInServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem(server, 404, code="stored.not_found", detail="no table a\u202eb\u2069\x1b[2J\u2028c", hint="see \u2066d")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+
+    main(["show", "p", "--url", server.url, "--token", "t"])
+
+    assert r"no table a\u202eb\u2069\x1b[2J\u2028c" in (told := capsys.readouterr().err)
+    assert r"hint: see \u2066d" in told
