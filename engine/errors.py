@@ -34,18 +34,27 @@ class Cause(StrEnum):
 
 
 class EngineError(Exception):
-    """Something a user can understand and put right; `message` says what is wrong, `hint` what to do next."""
+    """Something a user can understand and put right; `message` says what is wrong, `hint` what to do next, and
+    `allowed_by` names the field of the request, if there is one, with which it is done all the same."""
 
     code: ClassVar[str] = "engine.error"
     retryable: ClassVar[bool] = False
     is_outage: ClassVar[bool] = False
     """Whether another system is away. Every outage is retryable."""
 
-    def __init__(self, message: str, *, hint: str | None = None, at: TextPosition | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        at: TextPosition | None = None,
+        allowed_by: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.at = at
+        self.allowed_by = allowed_by
 
     def __str__(self) -> str:
         place = f" at {self.at}" if self.at else ""

@@ -145,4 +145,5 @@ def _check(connection: Connection, record: JobRecord, *, with_savepoints: bool) 
         raise SavepointsKeptError(
             f"pipeline {name!r} has {count} savepoint{'s' if count > 1 else ''}, which would be deleted, too",
             hint="say that they may go: with_savepoints=true, or --with-savepoints",
+            allowed_by="with_savepoints",
         )

@@ -97,12 +97,15 @@ def _refuse_epochs(record: JobRecord, stored: Savepoint) -> None:
     hint = "allow_replay accepts that sinks which cannot go back get some output twice"
     if reached is not None and stored.epoch is not None and reached > stored.epoch:
         raise ReplayError(
-            f"pipeline {name!r} is at epoch {reached}, and the savepoint is of epoch {stored.epoch}", hint=hint
+            f"pipeline {name!r} is at epoch {reached}, and the savepoint is of epoch {stored.epoch}",
+            hint=hint,
+            allowed_by="allow_replay",
         )
     if not record.status.state.is_terminal:
         raise ReplayError(
             f"pipeline {name!r} is {record.status.state}, and commits epochs until it has stopped",
             hint=f"stop it first, or: {hint}",
+            allowed_by="allow_replay",
         )
 
 
@@ -145,4 +148,5 @@ def _other_version(record: JobRecord, stored: Savepoint, current: Version, origi
         f"savepoint {stored.id} belongs to version {origin.number} of pipeline {name!r}, which is now version "
         f"{current.number}, another query",
         hint=f"with_version brings the query of version {origin.number} back with it",
+        allowed_by="with_version",
     )

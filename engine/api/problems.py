@@ -109,6 +109,9 @@ class Problem(BaseModel):
     detail: str = Field(description="What is wrong.")
     error: str = Field(description="The same, where clients of Arroyo's API look for it.")
     hint: str | None = Field(default=None, description="What to do next.")
+    allowed_by: str | None = Field(
+        default=None, description="The field or parameter of the request with which it is done all the same."
+    )
     errors: list[Complaint] = Field(default=[], description="Each thing that is wrong, when there are several.")
     plan: answers.UpgradePlan | None = Field(
         default=None, description="What would become of the state, where that is why another query is refused."
@@ -134,6 +137,7 @@ def problem_of(error: EngineError) -> Problem:
     """An error of the engine as a problem; its status follows from its code."""
     status = _BY_CODE.get(error.code) or _BY_FAMILY.get(error.code.partition(".")[0], HTTPStatus.INTERNAL_SERVER_ERROR)
     problem = _problem(status, error.code, error.message, error.hint, complaints_of(error))
+    problem.allowed_by = error.allowed_by
     if isinstance(error, RefusedPlanError):
         problem.plan = answers.upgrade_plan(error.plan)
     return problem

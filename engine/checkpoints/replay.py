@@ -42,4 +42,5 @@ def refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
     raise ReplayError(
         f"the pipeline {progress} since savepoint {manifest.id}: it would read, and may write, that input again",
         hint="allow the replay, or restore a savepoint of the newest epoch",
+        allowed_by="allow_replay",
     )

@@ -124,6 +124,7 @@ def test_savepoints_are_deleted_only_when_that_is_said(plane: Plane) -> None:
     refused = plane.http.delete(BASE)
 
     assert (refused.status_code, refused.json()["code"]) == (409, "savepoint.kept")
+    assert refused.json()["allowed_by"] == "with_savepoints"
     assert "has 1 savepoint, which" in refused.json()["detail"]
     assert len(plane.get("/pipelines/orders/savepoints")["data"]) == 1
     assert plane.http.delete(f"{BASE}?with_savepoints=true").status_code == 204

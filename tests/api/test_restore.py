@@ -56,6 +56,7 @@ def test_a_savepoint_of_another_query_is_refused_before_anything_stops(plane: Pl
     assert (status, problem["code"]) == (409, "savepoint.other_version")
     assert "version 1" in problem["detail"]
     assert "with_version" in problem["hint"]
+    assert problem["allowed_by"] == "with_version"
     assert plane.state() == "Running"
     assert len(plane.runner.launched) == 2
 
@@ -115,7 +116,9 @@ def test_a_running_job_commits_epochs_until_it_stops_and_so_cannot_go_back_witho
     plane.call("heartbeat", {"state": "running", "reports": [report(7, 5)]})
     savepoint = take(plane)
 
-    assert restore(plane, savepoint, allow_replay=False)[1]["code"] == "savepoint.replay"
+    problem = restore(plane, savepoint, allow_replay=False)[1]
+
+    assert (problem["code"], problem["allowed_by"]) == ("savepoint.replay", "allow_replay")
     assert plane.state() == "Running"
 
 
@@ -131,7 +134,7 @@ def test_another_history_is_a_replay_before_anything_stops(plane: Plane) -> None
 
     status, problem = restore(plane, savepoint, allow_replay=False)
 
-    assert (status, problem["code"]) == (409, "savepoint.replay")
+    assert (status, problem["code"], problem["allowed_by"]) == (409, "savepoint.replay", "allow_replay")
     assert "another history" in problem["detail"]
 
 

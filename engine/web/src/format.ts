@@ -12,12 +12,29 @@ const UNITS: readonly [number, string][] = [
 ];
 
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
+const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+const WORDS_FROM_THE_RIGHT = new RegExp(`(${FROM_THE_RIGHT.source}+)`, "u");
+/** What is obeyed and not shown: it turns a text round, ends a line, or is a control character. */
+const OBEYED = /[\0-\x08\v-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** A text of somebody else's within one of ours, where no element can keep it apart: it turns nothing round. */
 export function apart(text: string): string {
   const still = text.replace(TURNS, "\ufffd");
   return FROM_THE_RIGHT.test(still) ? `\u2068${still}\u2069` : still;
+}
+
+/** A text with what would be obeyed in it spelled out, as `arroyo` spells it. */
+export function spelled(text: string): string {
+  return text.replace(OBEYED, (sign) => {
+    const code = sign.charCodeAt(0).toString(16);
+    return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+  });
+}
+
+/** A sentence in pieces, of which each word that is read from the right stands alone: else two of them change places. */
+export function piecesOf(sentence: string): { piece: string; isFromTheRight: boolean }[] {
+  const pieces = spelled(sentence).split(WORDS_FROM_THE_RIGHT);
+  return pieces.map((piece, at) => ({ piece, isFromTheRight: at % 2 === 1 })).filter(({ piece }) => piece !== "");
 }
 
 /** A length of time in its largest unit and the next: `2 h 5 min`. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { rest } from "../src/api/polled";
-import { ago, apart, bytes, count, duration, instant, rate } from "../src/format";
+import { ago, apart, bytes, count, duration, instant, piecesOf, rate, spelled } from "../src/format";
 import { linePath } from "../src/parts/sparkline";
 import { editorPath, forkPath, pipelinePath, readRoute } from "../src/router";
 
@@ -29,6 +29,15 @@ test("a text of somebody else's turns no text round that it stands in", () => {
   expect(apart("orders & <b>")).toBe("orders & <b>");
   expect(apart("a\u202eb\u2069c")).toBe("a\ufffdb\ufffdc");
   expect(apart("הזמנות")).toBe("\u2068הזמנות\u2069");
+});
+
+test("what would be obeyed in a sentence is spelled out", () => {
+  expect(spelled("no table a\u202eb\u2069, \u001b[31m\0\u0085\u2028.\n\tas ever 👩‍👩‍👧")).toBe("no table a\\u202eb\\u2069, \\x1b[31m\\x00\\x85\\u2028.\n\tas ever 👩‍👩‍👧");
+});
+
+test("names that are read from the right stand alone in a sentence, so that two of them keep their order", () => {
+  expect(piecesOf("unknown: הזמנות, عربي.").map(({ piece, isFromTheRight }) => (isFromTheRight ? `[${piece}]` : piece)).join("")).toBe("unknown: [הזמנות], [عربي].");
+  expect(piecesOf("")).toEqual([]);
 });
 
 test("figures are short", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { UpgradePlan } from "../src/api/types";
-import { type Consent, NOTHING_SAID, type Verdict, choicesOf, choose, isChosen, verdictsOf } from "../src/pipeline/consent";
+import { type Consent, NOTHING_SAID, type Verdict, choicesOf, choose, inWordsOf, isChosen, verdictsOf } from "../src/pipeline/consent";
 import { type DiffRow, diffLines, folded } from "../src/pipeline/diff";
 
 /** Each row as `1a|1b`: what stands on either side, in brackets what is marked. */
@@ -82,6 +82,22 @@ test("what a reason names can be said where the thing stands", () => {
     [{ way: "hold_back", name: "hop-5" }],
   ]);
   expect(others).toEqual([{ way: "reset", name: "gone" }]);
+});
+
+test("a reason names the boxes of the page, where it named options of the command line", () => {
+  const reasons = [
+    "its rows have changed: --keep-state tumble-77 lets them stay, --reset tumble-77 gives up its state",
+    "begins in the middle: --reset tumble-771, my table as well",
+    "sum(n) is not known, unless --hold-back hop-5 leaves out the windows that are open",
+  ];
+  const verdicts = reasons.map((reason, at) => verdict(["tumble-77", "tumble-771", "hop-5"][at]!, "REFUSED", reason));
+  const choices = choicesOf(verdicts, NOTHING_SAID);
+
+  expect(reasons.map((reason) => inWordsOf(choices, reason))).toEqual([
+    "its rows have changed: “Keep what tumble-77 has” lets them stay, “Give up what tumble-77 has” gives up its state",
+    "begins in the middle: “Give up what tumble-771 has”, my table as well",
+    "sum(n) is not known, unless “Hold back the open windows of hop-5” leaves out the windows that are open",
+  ]);
 });
 
 test("who says something else has accepted no plan", () => {

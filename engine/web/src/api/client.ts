@@ -12,6 +12,8 @@ export class Refused extends Error {
     readonly complaints: Complaint[],
     /** What would become of a state, where that is why. */
     readonly plan: UpgradePlan | null = null,
+    /** The field of the request with which it is done all the same. */
+    readonly allowedBy: string | null = null,
   ) {
     super(message);
   }
@@ -134,5 +136,6 @@ async function refusal(answer: Response): Promise<Refused> {
     problem.hint ?? null,
     problem.errors ?? [],
     problem.plan ?? null,
+    problem.allowed_by ?? null,
   );
 }

@@ -1511,6 +1511,8 @@ export interface Problem {
   error: string;
   /** What to do next. */
   hint?: string | null;
+  /** The field or parameter of the request with which it is done all the same. */
+  allowed_by?: string | null;
   /** Each thing that is wrong, when there are several. */
   errors?: Complaint[];
   /** What would become of the state, where that is why another query is refused. */

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ask } from "../api/client";
 import type { UdfVerdict } from "../api/types";
 import { ProblemBox } from "../parts/problem";
+import { Sentence } from "../parts/sentence";
 
 const PAUSE = 400;
 const BEGINNING = `from engine.udf import udf
@@ -67,7 +68,9 @@ export function NewFunction({ made, close }: { made: () => void; close: () => vo
         ) : (
           <ul>
             {verdict.errors.map((text, at) => (
-              <li key={at}>{text}</li>
+              <li key={at}>
+                <Sentence text={text} />
+              </li>
             ))}
           </ul>
         )}

@@ -2,6 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { ask, lastEvent } from "../api/client";
 import type { ConnectionProfile, Connector, TestMessage } from "../api/types";
 import { ProblemBox } from "../parts/problem";
+import { Sentence } from "../parts/sentence";
 import { OptionFields } from "./option-fields";
 import { type OptionSchema, type Texts, configOf, optionsOf } from "./options";
 
@@ -157,7 +158,7 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
       )}
       {error && <ProblemBox error={error} />}
       <p role="status" class={verdict?.error ? "problem" : "verdict"}>
-        {busy === "testing" || busy === "looking" ? "Asking" : verdict && `${verdict.message}${verdict.hint ? `. ${verdict.hint}` : ""}`}
+        {busy === "testing" || busy === "looking" ? "Asking" : verdict && <Sentence text={`${verdict.message}${verdict.hint ? `. ${verdict.hint}` : ""}`} />}
       </p>
       <div class="buttons">
         <button type="button" onClick={close}>

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Refused, Unreachable, ask } from "../api/client";
 import type { Complaint, Verdict } from "../api/types";
 import { readPlan } from "../pipeline/graph";
+import { Sentence } from "../parts/sentence";
 import { PlanGraph } from "../pipeline/plan-graph";
 import { SqlEditor } from "./sql-editor";
 
@@ -57,8 +58,13 @@ export function Complaints({ verdict, isEmpty }: { verdict: Verdict | null; isEm
           {errors.map((complaint, at) => (
             <li key={at}>
               {complaint.span && <span class="hint">{`${complaint.span.start.line}:${complaint.span.start.column} `}</span>}
-              <code>{complaint.code}</code> {complaint.message}
-              {complaint.hint && <span class="hint"> {complaint.hint}</span>}
+              <code>{complaint.code}</code> <Sentence text={complaint.message} />
+              {complaint.hint && (
+                <span class="hint">
+                  {" "}
+                  <Sentence text={complaint.hint} />
+                </span>
+              )}
             </li>
           ))}
         </ul>

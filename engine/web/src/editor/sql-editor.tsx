@@ -9,6 +9,7 @@ import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import { allOf, ask } from "../api/client";
 import type { Complaint, Completions, ConnectionTable } from "../api/types";
+import { spelled } from "../format";
 import { offer } from "./completions";
 import { placeOf } from "./places";
 
@@ -122,7 +123,7 @@ export function SqlEditor({ loaded, complaints, changed, submit, preview }: Prop
     const editor = view.current;
     if (!editor) return;
     const written = editor.state.doc.toString();
-    const found = complaints.filter(({ span }) => span).map<Diagnostic>((complaint) => ({ ...placeOf(written, complaint.span!.start), severity: "error", message: complaint.message }));
+    const found = complaints.filter(({ span }) => span).map<Diagnostic>((complaint) => ({ ...placeOf(written, complaint.span!.start), severity: "error", message: spelled(complaint.message) }));
     editor.dispatch(setDiagnostics(editor.state, found));
   }, [complaints]);
 

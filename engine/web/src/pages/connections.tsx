@@ -5,6 +5,7 @@ import { NewFunction } from "../connections/new-function";
 import { type Kind, NewOne } from "../connections/new-one";
 import { apart } from "../format";
 import { ProblemBox } from "../parts/problem";
+import { Sentence } from "../parts/sentence";
 import { useMayChange } from "../session";
 import { useTitle } from "../title";
 
@@ -118,7 +119,7 @@ export function KeptList({ title, none, rows, remove }: { title: string; none: s
           <li key={id}>
             <span>
               <strong>{name}</strong> <span>{about}</span>
-              {users.length > 0 && <span class="hint">{` used by ${users.join(", ")}`}</span>}
+              {users.length > 0 && <span class="hint"> <Sentence text={`used by ${users.join(", ")}`} /></span>}
             </span>
             {path && mayChange && (
               <button

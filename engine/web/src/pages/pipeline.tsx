@@ -4,6 +4,7 @@ import { usePolled } from "../api/polled";
 import type { Job, Pipeline as Found, Savepoint } from "../api/types";
 import { duration, instant } from "../format";
 import { BEFORE, ProblemBox } from "../parts/problem";
+import { Sentence } from "../parts/sentence";
 import { StateMark } from "../parts/state";
 import { ActionDialog } from "../pipeline/action-dialog";
 import { type Action, actionsOf } from "../pipeline/actions";
@@ -161,10 +162,18 @@ export function Failure({ job, notUndone }: { job: Job; notUndone: string | null
     <div class={isOver ? "problem past" : "problem"} role={isOver ? undefined : "alert"}>
       <p>
         {isOver && "Failed before: "}
-        <code>{job.failure_code}</code> {job.failure_message}
+        <code>{job.failure_code}</code> <Sentence text={job.failure_message} />
       </p>
-      {job.failure_hint && <p class="hint">{job.failure_hint}</p>}
-      {notUndone !== null && <p>The version before could not be brought back by itself: {notUndone}</p>}
+      {job.failure_hint && (
+        <p class="hint">
+          <Sentence text={job.failure_hint} />
+        </p>
+      )}
+      {notUndone !== null && (
+        <p>
+          The version before could not be brought back by itself: <Sentence text={notUndone} />
+        </p>
+      )}
     </div>
   );
 }

@@ -1,23 +1,30 @@
 import { Refused } from "../api/client";
+import { adviceOf } from "./advice";
+import { Sentence } from "./sentence";
 
 /** Stands below a problem where what was answered before it is still shown. */
 export const BEFORE = "What is shown here was answered before that, and may not hold any more. The page goes on asking.";
 
-/** What went wrong, with what to do about it. */
-export function ProblemBox({ error }: { error: Error }) {
+/** What went wrong, with what to do about it, which may be in one of the fields of a form. */
+export function ProblemBox({ error, fields = [] }: { error: Error; fields?: readonly { name: string; label: string }[] }) {
   const refused = error instanceof Refused ? error : null;
+  const advice = refused && adviceOf(refused, fields);
   return (
     <div class="problem" role="alert">
       <p>
-        {refused && <code>{refused.code}</code>} {error.message}
+        {refused && <code>{refused.code}</code>} <Sentence text={error.message} />
       </p>
-      {refused?.hint && <p class="hint">{refused.hint}</p>}
+      {advice && (
+        <p class="hint">
+          <Sentence text={advice} />
+        </p>
+      )}
       {refused && refused.complaints.length > 1 && (
         <ul>
           {refused.complaints.map((complaint, index) => (
             <li key={index}>
               {complaint.span && `line ${complaint.span.start.line}, column ${complaint.span.start.column}: `}
-              {complaint.message}
+              <Sentence text={complaint.message} />
             </li>
           ))}
         </ul>

@@ -4,6 +4,7 @@ import type { Effects, UpgradePlan } from "../api/types";
 import { duration } from "../format";
 import { Dialog } from "../parts/dialog";
 import { ProblemBox } from "../parts/problem";
+import { Sentence } from "../parts/sentence";
 import { type Action, type Values, spell } from "./actions";
 import { type Consent, NOTHING_SAID } from "./consent";
 import { PlanTable } from "./plan-table";
@@ -118,7 +119,7 @@ export function ActionDialog({ action, close, done }: Props) {
         {unsure > 0 && <p role="status">It was sent, and nobody has answered: it may have been done. What stands here is what it would do now.</p>}
         <div class="effects" aria-live="polite" aria-busy={effects === null && error === null}>
           {effects && <EffectList effects={effects} />}
-          {error && <Complaint error={error} plan={plan} />}
+          {error && <Complaint error={error} plan={plan} action={action} />}
           {!effects && !error && <p class="hint">Asking what it would do.</p>}
         </div>
         <p class="buttons">
@@ -141,7 +142,9 @@ export function EffectList({ effects }: { effects: Effects }) {
         <div key={text} class={isBad ? "bad" : ""}>
           <dt>{text}</dt>
           {items.map((item, at) => (
-            <dd key={at}>{item}</dd>
+            <dd key={at}>
+              <Sentence text={item} />
+            </dd>
           ))}
         </div>
       ))}
@@ -161,8 +164,8 @@ function Acceptance({ plan, consent, changed }: { plan: UpgradePlan; consent: Co
 }
 
 /** Why it is not done. A plan that is shown needs no words again. */
-function Complaint({ error, plan }: { error: Error; plan: UpgradePlan | null }) {
-  if (plan === null || !(error instanceof Refused) || error.plan === null) return <ProblemBox error={error} />;
+function Complaint({ error, plan, action }: { error: Error; plan: UpgradePlan | null; action: Action }) {
+  if (plan === null || !(error instanceof Refused) || error.plan === null) return <ProblemBox error={error} fields={action.fields} />;
   return (
     <div class="problem" role="alert">
       <p>

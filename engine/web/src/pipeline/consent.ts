@@ -79,10 +79,20 @@ export function choose(consent: Consent, { way, name }: Choice, isWanted: boolea
   return { ...consent, [way]: isWanted ? [...rest, name] : rest, accept_loss: null };
 }
 
-export function spellChoice({ way, name }: Choice): string {
+export function spellChoice(choice: Choice): string {
+  if (choice.way === "keep_state") return `${labelOf(choice)}, though its rows come to mean something else`;
+  return choice.way === "hold_back" ? `${labelOf(choice)}: none of them is given out` : labelOf(choice);
+}
+
+/** A reason in which options of the command line are called what they are called here. */
+export function inWordsOf({ at, others }: Pick<ReturnType<typeof choicesOf>, "at" | "others">, reason: string): string {
+  const longestFirst = [...at.flat(), ...others].sort((a, b) => b.name.length - a.name.length);
+  return longestFirst.reduce((text, choice) => text.replaceAll(`${OPTIONS.find(([way]) => way === choice.way)![1]}${choice.name}`, () => `“${labelOf(choice)}”`), reason);
+}
+
+function labelOf({ way, name }: Choice): string {
   if (way === "reset") return `Give up what ${name} has`;
-  if (way === "keep_state") return `Keep what ${name} has, though its rows come to mean something else`;
-  return `Hold back the open windows of ${name}: none of them is given out`;
+  return way === "keep_state" ? `Keep what ${name} has` : `Hold back the open windows of ${name}`;
 }
 
 const WORDS: Record<string, string> = {

@@ -4,6 +4,7 @@ import { type Pace, usePolled } from "../api/polled";
 import type { Pipeline, PipelineEvent } from "../api/types";
 import { instant } from "../format";
 import { ProblemBox } from "../parts/problem";
+import { Sentence } from "../parts/sentence";
 
 const SEVERITIES = ["info", "warn", "error"] as const;
 
@@ -36,10 +37,17 @@ export function Events({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
             <time>{instant(event.created_at)}</time>
             <span class="level">{event.level}</span>
             <span class="message">
-              {event.code && <code>{event.code}</code>} {event.message}
-              {event.details && <span class="hint"> {event.details}</span>}
+              {event.code && <code>{event.code}</code>} <Sentence text={event.message} />
+              {event.details && (
+                <span class="hint">
+                  {" "}
+                  <Sentence text={event.details} />
+                </span>
+              )}
             </span>
-            <span class="hint">{event.who}</span>
+            <span class="hint">
+              <Sentence text={event.who} />
+            </span>
           </li>
         ))}
       </ol>

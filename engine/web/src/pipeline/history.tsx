@@ -3,6 +3,7 @@ import { type Pace, usePolled } from "../api/polled";
 import type { Certificate, Checkpoint, Job, Pipeline, PipelineEvent, Savepoint } from "../api/types";
 import { bytes, duration, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
+import { Sentence } from "../parts/sentence";
 import { TimeLine } from "./time-line";
 
 const EPOCHS = 240;
@@ -84,7 +85,7 @@ export function List({ heads, rows, none }: { heads: string[]; rows: (string | n
           {rows.map((row, index) => (
             <tr key={index}>
               {row.map((cell, at) => (
-                <td key={at}>{cell}</td>
+                <td key={at}>{typeof cell === "string" ? <Sentence text={cell} /> : cell}</td>
               ))}
             </tr>
           ))}

@@ -1,6 +1,7 @@
 import type { UpgradePlan } from "../api/types";
 import { bytes, count } from "../format";
-import { type Choice, type Consent, type Verdict, changeWord, choicesOf, choose, isChosen, spellChoice, verdictsOf } from "./consent";
+import { Sentence } from "../parts/sentence";
+import { type Choice, type Consent, type Verdict, changeWord, choicesOf, choose, inWordsOf, isChosen, spellChoice, verdictsOf } from "./consent";
 
 interface Props {
   plan: UpgradePlan;
@@ -17,7 +18,7 @@ export function PlanTable({ plan, consent, changed }: Props) {
   const box = (choice: Choice) =>
     consent && (
       <label key={`${choice.way} ${choice.name}`} class="choice">
-        <input type="checkbox" checked={isChosen(consent, choice)} onChange={(event) => changed(choose(consent, choice, event.currentTarget.checked))} /> {spellChoice(choice)}
+        <input type="checkbox" checked={isChosen(consent, choice)} onChange={(event) => changed(choose(consent, choice, event.currentTarget.checked))} /> <Sentence text={spellChoice(choice)} />
       </label>
     );
   return (
@@ -49,8 +50,10 @@ export function PlanTable({ plan, consent, changed }: Props) {
                   {verdict.loses && <strong>: lost</strong>}
                 </td>
                 <td role="cell">
-                  {[kept(verdict), verdict.reason, verdict.shown].filter(Boolean).map((text) => (
-                    <p key={text}>{text}</p>
+                  {[kept(verdict), choices ? inWordsOf(choices, verdict.reason) : verdict.reason, verdict.shown].filter(Boolean).map((text) => (
+                    <p key={text}>
+                      <Sentence text={text} />
+                    </p>
                   ))}
                   {choices?.at[at]?.map(box)}
                 </td>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Checkpoint, PipelineEvent, Savepoint } from "../api/types";
 import { apart, instant } from "../format";
+import { Sentence } from "../parts/sentence";
 import { LANES, type Moment, type Span, commitsOf, momentsOf, runsOf } from "./moments";
 
 const MINUTE = 60_000_000;
@@ -78,7 +79,10 @@ export function TimeLine({ savepoints, events, epochs, isRunning }: Props) {
       <ol class="moments" tabIndex={0} aria-label="What has happened, newest first">
         {[...seen].reverse().map((moment, index) => (
           <li key={index} class={moment.isBad ? "bad" : ""}>
-            <time>{instant(moment.at)}</time> <span class={`key ${moment.kind}`}>{moment.text}</span>
+            <time>{instant(moment.at)}</time>{" "}
+            <span class={`key ${moment.kind}`}>
+              <Sentence text={moment.text} />
+            </span>
           </li>
         ))}
       </ol>

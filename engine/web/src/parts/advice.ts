@@ -1,0 +1,21 @@
+/** What the control plane advises those who send requests, in the words of the page. */
+import type { Refused } from "../api/client";
+
+const OF_CODES: Readonly<Record<string, string>> = {
+  "pipeline.not_found": "Jobs shows the pipelines that there are.",
+  "savepoint.not_found": "The history of the pipeline shows those that there are.",
+  "stored.not_found": "Connections shows those that there are.",
+  "token.not_found": "Settings shows the tokens that there are.",
+};
+
+interface Labelled {
+  name: string;
+  label: string;
+}
+
+/** What to do about a refusal: the field of the form that allows it, if it has one. */
+export function adviceOf({ code, hint, allowedBy }: Pick<Refused, "code" | "hint" | "allowedBy">, fields: readonly Labelled[] = []): string | null {
+  const field = fields.find(({ name }) => name === allowedBy);
+  if (field) return `Choose “${field.label}” above if it is to be done all the same.`;
+  return OF_CODES[code] ?? hint;
+}
