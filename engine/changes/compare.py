@@ -72,6 +72,7 @@ def compare(
         migrated=migrated,
         reformed=reformed,
         keeps_other_objects=before.kept_objects != after.kept_objects,
+        copies={pair.name: pair.old.id for pair in pairs if pair.old is not None and pair.is_copied},
     )
     plan = replace(plan, retold={number: able[number] for number in told_by(before, after, able)})
     dropped = plan.dropped_sources

@@ -49,10 +49,12 @@ _MOST = 62
 _NULL_IN_NULL_OUT = frozenset({"+", "-", "*", "/", "%"})
 
 
-def migration_of(old: Operator, new: Operator, after: Program, *, held_back: bool = False) -> Migration | Reform | str:
+def migration_of(
+    old: Operator, new: Operator, after: Program, name: str, *, held_back: bool = False
+) -> Migration | Reform | str:
     """How the new operator, of the program `after`, goes on with the state of the old one, which means the same but for
-    its aggregates; or in words why it cannot. Where windows that are open are `held_back`, nobody sees of them what is
-    not known."""
+    its aggregates; or in words why it cannot. A plan calls both by one `name`. Where windows that are open are
+    `held_back`, nobody sees of them what is not known."""
     if isinstance(old.node, UpdatingAggregate) and isinstance(new.node, UpdatingAggregate):
         return _reform_of(old, new, after)
     if isinstance(old.node, UpdatingJoin | UpdatingTop) and old.kind == new.kind:
@@ -71,7 +73,7 @@ def migration_of(old: Operator, new: Operator, after: Program, *, held_back: boo
     if not stays and (complaint := _why_not_in_spark(old, new, is_by_pane=is_by_pane)) is not None:
         return complaint
     if unknown and not held_back and (complaints := _Unknown(after, new, unknown).complaints()):
-        return f"{'; '.join(complaints)}, unless --hold-back {old.id} leaves out the windows that are open"
+        return f"{'; '.join(complaints)}, unless --hold-back {name} leaves out the windows that are open"
     held_back = held_back and bool(unknown)
     if stays:
         reform = _reform_of_panes(old, new, places)

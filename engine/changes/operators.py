@@ -43,24 +43,28 @@ class Consent:
 @dataclass(frozen=True, slots=True)
 class Pair:
     """An operator of the old script with the one of the new that means the same; None where there is none. It
-    `is_copied` where the old one goes on as another one as well, for other sinks."""
+    `is_copied` where the old one goes on as another one as well, for other sinks. `old_ids` are those of all of the old
+    script: what one of them means, no other operator is called."""
 
     old: Operator | None
     new: Operator | None
     is_copied: bool = False
+    old_ids: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[str]:
-        """What it may be called: either script's id; of a copy only that which nothing else is called."""
-        operators = (self.new,) if self.is_copied else (self.old, self.new)
-        return frozenset(operator.id for operator in operators if operator is not None)
+        """What it may be called: either script's id, as long as nothing else is called so."""
+        if self.new is None or self.new.id in self.old_ids:
+            return frozenset({self.name})
+        return frozenset({self.name, self.new.id})
 
     @property
     def name(self) -> str:
         """What it is called: by what runs, if it runs."""
-        operator = self.new if self.is_copied else self.old or self.new
-        assert operator is not None
-        return operator.id
+        if self.old is not None and not self.is_copied:
+            return self.old.id
+        assert self.new is not None
+        return f"{self.new.id}-new" if self.new.id in self.old_ids else self.new.id
 
 
 def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: bool = False) -> list[Pair]:
@@ -68,7 +72,7 @@ def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: 
     only the columns are, then in the order in which they stand; of several those below the same operator, or for the
     same sinks. One that has the same pinned name in both scripts belongs to that, whatever it means; where the scripts
     mean the same (`is_same`), names are nothing. What is left over for some of the sinks that an old one had is of a
-    copy of that. New ones in their order, then what is gone."""
+    copy of that, which need not be called as that. New ones in their order, then what is gone."""
     names = set() if is_same else _pins(before) & _pins(after)
     partners: dict[int, Operator] = {}
     copied: set[int] = set()
@@ -90,6 +94,9 @@ def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: 
     def may_meet(old: Operator, new: Operator) -> bool:
         return old.pin == new.pin or names.isdisjoint({old.pin, new.pin})
 
+    def may_have_copy(old: Operator, new: Operator) -> bool:
+        return old.pin == new.pin or new.pin not in names
+
     for matches in (_same, _same_columns, _same_identity, *([_same_pin] if names else [])):
         for is_suitable in (is_in_place, _anywhere):
             for new in after:
@@ -101,12 +108,13 @@ def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: 
                     unpaired.remove(old)
     for matches in (_same, _same_columns, _same_identity):
         for new in after:
-            suitable = (old for old in before if may_meet(old, new) and matches(old, new) and is_parted(old, new))
+            suitable = (old for old in before if may_have_copy(old, new) and matches(old, new) and is_parted(old, new))
             if new.number not in partners and (old := next(suitable, None)) is not None:
                 partners[new.number] = old
                 copied.add(new.number)
-    pairs = [Pair(partners.get(new.number), new, new.number in copied) for new in after]
-    return [*pairs, *(Pair(old, None) for old in unpaired)]
+    ids = frozenset(operator.id for operator in before)
+    pairs = [Pair(partners.get(new.number), new, new.number in copied, ids) for new in after]
+    return [*pairs, *(Pair(old, None, old_ids=ids) for old in unpaired)]
 
 
 def _anywhere(_old: Operator, _new: Operator) -> bool:
@@ -152,7 +160,7 @@ def moves_of(pairs: Sequence[Pair], after: Program, consent: Consent) -> Moves:
     def move_of(pair: Pair, old: Operator, new: Operator) -> Migration | Reform | str:
         if not _same_identity(old, new):
             return OTHER
-        return migration_of(old, new, after, held_back=not pair.names.isdisjoint(consent.hold_back))
+        return migration_of(old, new, after, pair.name, held_back=not pair.names.isdisjoint(consent.hold_back))
 
     return {
         pair.new.number: move_of(pair, pair.old, pair.new)
@@ -211,7 +219,7 @@ def _verdict_of(
             return Verdict("operator", pair.name, Change.REFUSED, f"{reason}: --reset {known} as well")
     match pair:
         case Pair(None, Operator() as new):
-            return _new(new, consent, pairs, new_sources)
+            return _new(pair, new, consent, pairs, new_sources)
         case Pair(Operator() as old, None):
             return _gone(pair, old, consent, pairs)
         case Pair(Operator() as old, Operator() as new):
@@ -314,16 +322,16 @@ def _gone(pair: Pair, old: Operator, consent: Consent, pairs: Sequence[Pair]) ->
     return Verdict("operator", old.id, Change.REFUSED, f"{reason}: --reset {old.id} gives up its state")
 
 
-def _new(new: Operator, consent: Consent, pairs: Sequence[Pair], new_sources: frozenset[str]) -> Verdict:
+def _new(pair: Pair, new: Operator, consent: Consent, pairs: Sequence[Pair], new_sources: frozenset[str]) -> Verdict:
     reason, shown = f"{grouping(new.node)} of {_tables(new)} is not kept yet", _shown_of_new(new, new_sources)
-    parted = {sink: pair.old.id for pair in pairs if pair.old for sink in _parted(pair.old, pair.new, new)}
+    parted = {sink: other.old.id for other in pairs if other.old for sink in _parted(other.old, other.new, new)}
     if not parted:
-        return Verdict("operator", new.id, Change.STATE_NEW, reason, shown)
+        return Verdict("operator", pair.name, Change.STATE_NEW, reason, shown)
     sinks, others = (", ".join(sorted(names)) for names in (parted, {*parted.values()}))
     reason = f"{reason}, and {sinks} has had its rows from {others} so far, whose state goes on without it"
-    if new.id in consent.reset:
-        return Verdict("operator", new.id, Change.STATE_NEW, reason, shown, loses=True)
-    return Verdict("operator", new.id, Change.REFUSED, f"{reason}: --reset {new.id} lets it begin with nothing")
+    if pair.name in consent.reset:
+        return Verdict("operator", pair.name, Change.STATE_NEW, reason, shown, loses=True)
+    return Verdict("operator", pair.name, Change.REFUSED, f"{reason}: --reset {pair.name} lets it begin with nothing")
 
 
 def _parted(old: Operator, going_on: Operator | None, new: Operator) -> set[str]:

@@ -116,7 +116,8 @@ class UpgradePlan:
     fingerprints of both scripts. `repeated` are the sinks that get rows again which they have, since a source begins
     anew: a verdict says so. `retold` are the new operators that tell their sinks of all their rows once
     more, each with which of them the old script has let out, over columns that are called after their places. It
-    `keeps_other_objects` where functions ask for other packages than those that have made what is kept of them."""
+    `keeps_other_objects` where functions ask for other packages than those that have made what is kept of them.
+    `copies` are the operators that go on with a copy of a state, each with whose state that is."""
 
     before: str
     after: str
@@ -128,6 +129,7 @@ class UpgradePlan:
     repeated: tuple[str, ...] = ()
     retold: Mapping[int, Expr] = field(default_factory=dict)
     keeps_other_objects: bool = False
+    copies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -147,8 +149,9 @@ class UpgradePlan:
         return replace(self, verdicts=tuple(_with_start(verdict, starts) for verdict in self.verdicts))
 
     def with_figures(self, figures: Mapping[str, StateFigures]) -> UpgradePlan:
-        """With how much the operators of the old script keep, by their ids."""
-        return replace(self, verdicts=tuple(_with_figures(verdict, figures) for verdict in self.verdicts))
+        """With how much the operators of the old script keep, by their ids; a copy of a state is as large as that."""
+        known = {**figures, **{name: figures[old] for name, old in self.copies.items() if old in figures}}
+        return replace(self, verdicts=tuple(_with_figures(verdict, known) for verdict in self.verdicts))
 
     @property
     def is_same(self) -> bool:

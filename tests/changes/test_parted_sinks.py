@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.changes.compare import compare
-from engine.changes.verdict import Change
+from engine.changes.show import show
+from engine.changes.verdict import Change, StateFigures
+from engine.compile import Program
 from tests.changes.test_compare import KAFKA, changes, program, reason
 
 SINKS = "".join(
@@ -180,4 +182,110 @@ def test_a_further_sink_may_begin_with_nothing(query: str) -> None:
     plan = compare(before, program(script(query, "k", "k + 1")))
 
     assert changes(plan) == [Change.STATE_KEPT, Change.STATE_NEW]
+    assert plan.loses_nothing
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_a_copy_has_as_many_rows_and_bytes_as_the_state_that_it_is_of(reset: bool) -> None:
+    query = UPDATING["aggregate"]
+    before, after = program(script(query, "k", "k")), program(script(query, "k", "k + 1"))
+    (old,), (_, new) = before.operators, after.operators
+
+    plan = compare(before, after, reset=[new.id] * reset)
+    shown = plan.with_figures({old.id: StateFigures(12, 345)})
+
+    operators = [verdict for verdict in shown.verdicts if verdict.subject == "operator"]
+    assert [(verdict.rows, verdict.bytes) for verdict in operators] == [(12, 345), (12, 345)]
+    assert show(shown).count("12 rows in 345 bytes of state") == 2
+    assert shown.id == plan.id
+
+
+def three(second: str) -> str:
+    """Two sinks with the rows of one count, and a third with those of a sum of the same rows by the same key."""
+    table = f"CREATE TABLE third (user TEXT, c BIGINT) {KAFKA.format('third', 'debezium_json')};"
+    summed = "INSERT INTO third SELECT user, sum(n) AS c FROM clicks GROUP BY user;"
+    return f"{table}{script(UPDATING['aggregate'], 'k', second)}{summed}"
+
+
+def test_a_copy_is_not_called_as_another_operator_of_the_old_script() -> None:
+    before, after = program(three("k")), program(three("k + 1"))
+    _, summed = before.operators
+    _, new, _ = after.operators
+    assert new.id == summed.id
+
+    plan, reset = compare(before, after), compare(before, after, reset=[summed.id])
+
+    names = [verdict.name for verdict in plan.verdicts if verdict.subject == "operator"]
+    assert names == [before.operators[0].id, f"{new.id}-new", summed.id]
+    assert plan.loses_nothing
+    assert changes(reset) == [Change.STATE_KEPT, Change.STATE_KEPT, Change.STATE_DROPPED]
+    shown = plan.with_figures({before.operators[0].id: StateFigures(2, 20), summed.id: StateFigures(3, 30)})
+    assert [verdict.rows for verdict in shown.verdicts if verdict.subject == "operator"] == [2, 2, 3]
+    begun = compare(before, after, reset=[f"{new.id}-new"])
+    assert changes(begun) == [Change.STATE_KEPT, Change.STATE_DROPPED, Change.STATE_KEPT]
+
+
+def named(query: str) -> str:
+    """With a name for what it keeps."""
+    head, _, tail = query.rpartition("SELECT")
+    return f"{head}SELECT /*+ id(visits) */{tail}"
+
+
+def shared(query: str, sinks: tuple[str, str] = ("first", "second")) -> Program:
+    """Two sinks with the rows of one operator, which is called `visits`."""
+    first, second = sinks
+    return program(f"{SINKS}INSERT INTO {first} {named(query).format('k')};INSERT INTO {second} {query.format('k')};")
+
+
+@pytest.mark.parametrize("query", UPDATING.values(), ids=UPDATING)
+@pytest.mark.parametrize("keeps_it", ["first", "second"])
+def test_a_hint_that_only_one_of_the_sinks_keeps_is_no_reason_to_begin_anew(query: str, keeps_it: str) -> None:
+    first, second = (named(query), query) if keeps_it == "first" else (query, named(query))
+    before = shared(query)
+    after = program(f"{SINKS}INSERT INTO first {first.format('k')};INSERT INTO second {second.format('k + 1')};")
+    copy = next(operator for operator in after.operators if operator.id != "visits")
+
+    plan = compare(before, after)
+
+    assert plan.kept == {0: 0, 1: 0}
+    assert {verdict.name for verdict in plan.verdicts if verdict.subject == "operator"} == {"visits", copy.id}
+    assert f"{copy.sinks[0]} has had its rows from visits so far, and goes on with a copy of that state" in reason(plan)
+    assert plan.loses_nothing
+    assert changes(compare(before, after, reset=["visits"])) == (
+        [Change.STATE_DROPPED, Change.STATE_KEPT] if keeps_it == "first" else [Change.STATE_KEPT, Change.STATE_DROPPED]
+    )
+
+
+def test_a_window_whose_hint_only_one_of_the_sinks_keeps_goes_on_with_another_aggregate() -> None:
+    query = WINDOWS["tumble"]
+    other = query.replace("count(*) AS k", "count(*) AS k, max(n) AS m").format("k + m")
+    before = shared(query, ("one", "two"))
+
+    plan = compare(before, program(f"{SINKS}INSERT INTO one {named(query).format('k')};INSERT INTO two {other};"))
+
+    assert changes(plan) == [Change.STATE_KEPT, Change.STATE_MIGRATED]
+    assert plan.loses_nothing
+
+
+def test_a_name_that_means_something_else_by_now_takes_no_state_from_a_sink_that_keeps_its_query() -> None:
+    query = UPDATING["aggregate"]
+    other = named(query).replace("GROUP BY user", "GROUP BY user, page")
+    before = shared(query)
+    after = program(f"{SINKS}INSERT INTO first {query.format('k')};INSERT INTO second {other.format('k')};")
+
+    plan = compare(before, after)
+
+    assert changes(plan) == [Change.STATE_KEPT, Change.REFUSED]
+    assert "it is GROUP by user, page of clicks instead of GROUP by user of clicks" in reason(plan)
+    assert changes(compare(before, after, reset=["visits"])) == [Change.STATE_KEPT, Change.STATE_DROPPED]
+
+
+def test_a_view_with_a_name_whose_readers_part_keeps_the_name_for_both() -> None:
+    view = f"CREATE VIEW v AS {named(UPDATING['aggregate']).format('k')};INSERT INTO first SELECT user, c FROM v;"
+    before, after = (program(f"{SINKS}{view}INSERT INTO second SELECT user, {c} FROM v;") for c in ("c", "c + 1"))
+
+    plan = compare(before, after)
+
+    assert plan.kept == {0: 0, 1: 0}
+    assert [operator.pin for operator in after.operators] == ["visits", "visits"]
     assert plan.loses_nothing
