@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -51,8 +50,9 @@ def load_compiler() -> None:
 
 def objects_of(program: Program) -> str:
     """A short text for what can read the objects that are kept of a program's functions; empty where none are."""
-    kept = program.kept_objects
-    return hashlib.sha256(json.dumps(kept).encode(errors="surrogatepass")).hexdigest() if kept else ""
+    from engine.checkpoints.saved_query import objects_text  # noqa: PLC0415
+
+    return objects_text(program.kept_objects)
 
 
 def _tables(program: Program) -> Iterator[dict[str, str | None]]:

@@ -16,6 +16,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import SavepointManifest, check_files, read_manifest
 from engine.checkpoints.parting import refuse_gap
 from engine.checkpoints.replay import refuse_replay
+from engine.checkpoints.saved_query import SavedQuery, read_saved_query
 from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError
 from engine.jobs import desired
 from engine.jobs.records import JobRecord
@@ -64,10 +65,11 @@ def plan_restore(
         refuse_replay(StatePaths(context.directory.state(record.pipeline.id)), manifest)
         _refuse_epochs(record, stored)
     restore = Restore(stored.id, parallelism, allow_replay)
+    saved = read_saved_query(context.directory.savepoint(stored.pipeline_id, stored.id), manifest)
     with context.database.reading() as connection:
         current = versions.get(connection, record.pipeline.id, record.pipeline.version)
-        origin = _origin(connection, manifest, stored, current)
-    fits, paths = _fits(context, manifest, current, origin), StatePaths(context.directory.state(record.pipeline.id))
+        origin = _origin(connection, manifest, saved, stored, current)
+    fits, paths = _fits(context, saved, current, origin), StatePaths(context.directory.state(record.pipeline.id))
     if with_version and origin is not None and origin.spec.digest != current.spec.digest:
         planned = plan_origin(context, manifest, origin)
         refuse_gap(paths, manifest, lambda: planned.takes_back)
@@ -109,20 +111,24 @@ def _refuse_epochs(record: JobRecord, stored: Savepoint) -> None:
         )
 
 
-def _origin(connection: Connection, manifest: SavepointManifest, stored: Savepoint, current: Version) -> Version | None:
-    """The version that a savepoint belongs to; savepoints from before it was written down are known by their plan."""
+def _origin(
+    connection: Connection, manifest: SavepointManifest, saved: SavedQuery, stored: Savepoint, current: Version
+) -> Version | None:
+    """The version that a savepoint belongs to; where that is not written down it is known by what the state says."""
     number = stored.version or manifest.origin.version
     if number is None:
-        number = versions.by_fingerprint(connection, current.pipeline_id, current.number).get(manifest.fingerprint)
+        number = versions.of_saved(connection, current.pipeline_id, current.number, saved)
     return None if number is None else versions.get(connection, current.pipeline_id, number)
 
 
-def _fits(context: Context, manifest: SavepointManifest, current: Version, origin: Version | None) -> bool:
+def _fits(context: Context, saved: SavedQuery, current: Version, origin: Version | None) -> bool:
     """Whether the query of a version goes on from the state. It is planned once more when its fingerprint differs, for
     it may have been written down by another version of the engine."""
-    if manifest.fingerprint in ("", current.fingerprint):
+    if saved.fingerprint == current.fingerprint and not is_bound_alike(saved, current):
+        return False
+    if saved.fingerprint in ("", current.fingerprint):
         return origin is None or origin.fingerprint != current.fingerprint or is_bound_alike(origin, current)
-    return context.plan(current.spec.query, current.spec.udfs).fingerprint == manifest.fingerprint
+    return context.plan(current.spec.query, current.spec.udfs).fingerprint == saved.fingerprint
 
 
 def plan_origin(context: Context, manifest: SavepointManifest, origin: Version) -> PlannedQuery:
@@ -141,8 +147,9 @@ def _other_version(record: JobRecord, stored: Savepoint, current: Version, origi
     name = record.pipeline.name
     if origin is None:
         return OtherVersionError(
-            f"savepoint {stored.id} belongs to a query that pipeline {name!r} has not had",
-            hint="deploy that query first, or restore another savepoint",
+            f"savepoint {stored.id} belongs to a query that pipeline {name!r} has not had, "
+            "or to other code or packages of functions whose objects it keeps",
+            hint="deploy that query with its functions first, or restore another savepoint",
         )
     return OtherVersionError(
         f"savepoint {stored.id} belongs to version {origin.number} of pipeline {name!r}, which is now version "

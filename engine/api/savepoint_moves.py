@@ -9,6 +9,7 @@ from __future__ import annotations
 from concurrent.futures import wait
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
@@ -29,6 +30,9 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.status import JobEvent
 from engine.store import events, pipelines, savepoints, versions
 from engine.store.savepoints import Savepoint
+
+if TYPE_CHECKING:
+    from engine.checkpoints.manifest import SavepointManifest
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 
@@ -170,11 +174,14 @@ def _import(context: Context, fresh: Savepoint, place: str) -> str:
 
     with context.database.writing() as connection:
         newest = pipelines.get(connection, fresh.pipeline_id).version
-        numbers = versions.by_fingerprint(connection, fresh.pipeline_id, newest)
         savepoints.add(connection, fresh)
         savepoints.mark_deleting(connection, fresh.id)
     state = context.directory.state(fresh.pipeline_id)
-    manifest = import_savepoint(open_place(place), state, fresh.id, numbers, fresh.reason or "")
+
+    def version_of(folder: Path, outside: SavepointManifest) -> int | None:
+        return _version_of(context, fresh.pipeline_id, newest, folder, outside)
+
+    manifest = import_savepoint(open_place(place), state, fresh.id, version_of, fresh.reason or "")
     settled = replace(
         fresh,
         state="completed",
@@ -189,6 +196,31 @@ def _import(context: Context, fresh: Savepoint, place: str) -> str:
         savepoints.settle(connection, settled)
         savepoints.note_whole(connection, fresh.id, context.clock(), is_proven=False)
     return f"{len(manifest.files)} files are here"
+
+
+def _version_of(
+    context: Context, pipeline_id: str, newest: int, folder: Path, outside: SavepointManifest
+) -> int | None:
+    """The version of a pipeline whose state a savepoint from elsewhere is, if it has had one that is bound to the same.
+    The number that is written down counts only where it is the pipeline's own."""
+    from engine.checkpoints.saved_query import read_saved_query  # noqa: PLC0415 - as above
+
+    known = _histories(context.directory.state(pipeline_id))
+    number = outside.origin.version if outside.lineage in known else None
+    with context.database.reading() as connection:
+        return versions.of_saved(connection, pipeline_id, newest, read_saved_query(folder, outside), number)
+
+
+def _histories(state: Path) -> frozenset[str]:
+    """The histories that have led to a state; none where there is no state."""
+    from engine.checkpoints.layout import StatePaths  # noqa: PLC0415 - as above
+    from engine.checkpoints.lineage import read_lineage  # noqa: PLC0415 - as above
+
+    path = StatePaths(state).lineage
+    if not path.exists():
+        return frozenset()
+    lineage = read_lineage(path)
+    return frozenset({lineage.id, *dict(lineage.parents)})
 
 
 def _answer(context: Context, pipeline_id: str, savepoint_id: str) -> Response:

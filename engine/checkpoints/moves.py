@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,11 +75,12 @@ def import_savepoint(
     place: Place,
     state: Path,
     savepoint_id: str,
-    versions: Mapping[str, int],
+    version_of: Callable[[Path, SavepointManifest], int | None],
     reason: str,
 ) -> SavepointManifest:
     """Copy a savepoint from a place into a state directory, under another id. It is compared with its digests before
-    anybody can see it. `versions` has the pipeline's versions by their fingerprints."""
+    anybody can see it. `version_of` is asked for the pipeline's version that the state is of, with the folder in which
+    all files of the savepoint are and the manifest that it had elsewhere."""
     content = place.manifest()
     if content is None:
         raise SavepointNotFoundError(
@@ -99,7 +100,7 @@ def import_savepoint(
             place.get(file, target)
             sync_file(target)
         reach(MovePoint.WHILE_IMPORTING)
-        origin = replace(outside.origin, version=versions.get(outside.fingerprint), reason=reason)
+        origin = replace(outside.origin, version=version_of(draft, outside), reason=reason)
         manifest = replace(outside, id=savepoint_id, origin=origin)
         for below in (draft, *(path for path in draft.rglob("*") if path.is_dir())):
             sync_directory(below)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
 from sqlalchemy import Boolean, Column, Connection, Integer, Table, Text, and_, insert, null, select, tuple_
 
@@ -106,6 +107,37 @@ def newest_of_state(connection: Connection, pipeline_id: str, newest: int, state
     rows = connection.execute(select(*columns).where(known).order_by(VERSIONS.c.number.desc()))
     plans = ((row.number, Plan(row.fingerprint, row.force, objects=row.objects)) for row in rows)
     return next((number for number, plan in plans if is_bound_alike(plan, state)), None)
+
+
+class SavedState(Bound, Protocol):
+    """A state that says of which script it is, and with which files of functions; None where it does not."""
+
+    @property
+    def sql(self) -> str | None:
+        """The script."""
+
+    @property
+    def udfs(self) -> tuple[str, ...]:
+        """The files."""
+
+
+def of_saved(
+    connection: Connection, pipeline_id: str, newest: int, state: SavedState, number: int | None = None
+) -> int | None:
+    """The version of a pipeline, up to a version, that a state is bound to; None where there is none. Of several, that
+    which is spelled as the state says, then the `number` that it had when it was saved, then the newest."""
+    known = and_(
+        VERSIONS.c.pipeline_id == pipeline_id,
+        VERSIONS.c.number <= newest,
+        VERSIONS.c.fingerprint == state.fingerprint,
+    )
+    columns = VERSIONS.c.number, VERSIONS.c.force, VERSIONS.c.objects, VERSIONS.c.query, VERSIONS.c.udfs
+    candidates = [
+        ((row.query, tuple(row.udfs)) == (state.sql, state.udfs), row.number == number, row.number)
+        for row in connection.execute(select(*columns).where(known))
+        if is_bound_alike(Plan(state.fingerprint, row.force, objects=row.objects), state)
+    ]
+    return max(candidates)[-1] if candidates else None
 
 
 def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[int, str]:

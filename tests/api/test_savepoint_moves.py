@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,6 +19,8 @@ from engine.api import savepoint_removal
 from engine.api.caretaker import Caretaker
 from engine.checkpoints import moves
 from engine.checkpoints.fault_points import MovePoint
+from engine.checkpoints.lineage import Lineage, write_lineage
+from engine.checkpoints.manifest import Origin, SavedFile, read_manifest, write_manifest
 from engine.checkpoints.savepoints import verify
 from engine.cli import main
 from engine.delivery.faults import ALLOWED, ARMED
@@ -28,7 +32,7 @@ from tests.api.conftest import Plane
 from tests.api.removal_that_dies import SAVEPOINT, context_of
 from tests.api.stand_in_server import StandInServer
 from tests.api.test_savepoint_removal import BASE, code_of, ids
-from tests.api.test_savepoint_tasks import NOW, saved
+from tests.api.test_savepoint_tasks import NOW, saved, saved_with_a_file
 from tests.api.test_savepoints import PATH
 from tests.system.conftest import until
 
@@ -70,6 +74,60 @@ def test_a_savepoint_is_restored_in_another_pipeline(plane: Plane, saved: dict[s
     assert plane.http.post("/api/v1/pipelines/clicks/restore", json=body).status_code == 202
     told = [event["message"] for event in plane.get("/pipelines/orders/events")["data"]]
     assert f"savepoint {saved['id']} is exported: 1 files are at {place.as_uri()}" in told
+
+
+def said(plane: Plane, saved: dict[str, Any], origin: Origin, **pipeline: object) -> None:
+    """The savepoint says of which script it is, and what its state is bound to besides."""
+    folder = Path(saved["path"])
+    content = json.dumps(pipeline).encode()
+    (folder / "pipeline.json").write_bytes(content)
+    told = SavedFile("pipeline.json", len(content), hashlib.sha256(content).hexdigest())
+    manifest = read_manifest(folder)
+    files = (*manifest.files, told)
+    write_manifest(folder, replace(manifest, sql="SELECT 1 INTO a", origin=origin, files=files))
+
+
+def imported(plane: Plane, saved: dict[str, Any], place: Path) -> dict[str, Any]:
+    exported(plane, saved, place)
+    answer = plane.http.post(f"{BASE}/import", json={"place": place.as_uri()})
+    savepoint: dict[str, Any] = answer.json()["savepoint"]
+    assert read_manifest(Path(savepoint["path"])).origin.version == savepoint["version"]
+    return savepoint
+
+
+def test_a_savepoint_that_comes_back_is_of_the_version_with_its_own_script(plane: Plane, place: Path) -> None:
+    saved = saved_with_a_file(plane, query="SELECT 1 INTO a")
+    plane.deploy(query="SELECT 1 INTO b")
+    said(plane, saved, Origin())
+
+    assert imported(plane, saved, place)["version"] == 1
+
+
+@pytest.mark.parametrize(("history", "version"), [("one", 1), ("three", 2)])
+def test_of_versions_that_differ_in_settings_it_is_the_one_that_the_pipeline_itself_has_saved(
+    plane: Plane, place: Path, history: str, version: int
+) -> None:
+    saved = saved_with_a_file(plane, query="SELECT 1 INTO a")
+    plane.deploy(query="SELECT 1 INTO a", settings={"max_epoch_rows": "5"})
+    said(plane, saved, Origin(1))
+    lineage = Path(saved["path"]).parents[1] / "lineage.json"
+    write_lineage(lineage, Lineage("two", ((history, 7),)))
+
+    assert imported(plane, saved, place)["version"] == version
+
+
+def test_a_savepoint_with_objects_that_no_version_reads_is_of_none_and_refused(plane: Plane, place: Path) -> None:
+    saved = saved_with_a_file(plane, query="SELECT 1", udfs=["# objects 1"])
+    said(plane, saved, Origin(1), objects=[["middle", "numpy 1"]])
+
+    brought = imported(plane, saved, place)
+
+    assert brought["version"] is None
+    for with_version in (True, False):
+        body = {"savepoint_id": brought["id"], "allow_replay": True, "with_version": with_version}
+        answer = plane.http.post("/api/v1/pipelines/orders/restore", json=body)
+        assert code_of(answer) == (409, "savepoint.other_version")
+        assert "other code or packages of functions" in answer.json()["detail"]
 
 
 def test_an_export_sends_only_what_its_base_has_not(

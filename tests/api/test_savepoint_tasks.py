@@ -31,7 +31,12 @@ NOW = to_micros(T0)
 @pytest.fixture
 def saved(plane: Plane) -> dict[str, Any]:
     """A savepoint with a file in it."""
-    plane.run()
+    return saved_with_a_file(plane)
+
+
+def saved_with_a_file(plane: Plane, **body: Any) -> dict[str, Any]:
+    """That of a pipeline which is deployed and runs."""
+    plane.run(**body)
     savepoint = take(plane)
     folder = Path(savepoint["path"])
     (folder / "part").write_text("rows")

@@ -45,7 +45,7 @@ def test_a_savepoint_goes_to_a_bucket_and_comes_back(
 
     export_savepoint(saved, place)
     export_savepoint(saved, place)
-    manifest = import_savepoint(place, tmp_path / "state", "sp_2", {}, "imported")
+    manifest = import_savepoint(place, tmp_path / "state", "sp_2", lambda *_: None, "imported")
 
     assert sorted(store.keys()) == sorted([f"sp_1/{name}" for name in (*PARTS, "manifest.json")])
     assert savepoints.verify(tmp_path / "state" / "savepoints" / "sp_2") == manifest
@@ -68,7 +68,7 @@ def test_what_an_earlier_export_has_is_copied_by_the_server(
     assert (done.shared, sent) == (2, ["lineage.json"])
     for key in [key for key in store.keys() if key.startswith("sp_1/")]:  # noqa: SIM118 - a method of the store
         store.client.delete_object(Bucket=store.bucket, Key=f"out/{key}")
-    assert import_savepoint(later, tmp_path / "state", "sp_3", {}, "imported").files == done.manifest.files
+    assert import_savepoint(later, tmp_path / "state", "sp_3", lambda *_: None, "imported").files == done.manifest.files
 
 
 def test_nothing_is_shared_with_another_kind_of_place(saved: Path, place: Place, tmp_path: Path) -> None:
@@ -86,17 +86,17 @@ def test_what_was_changed_in_the_bucket_is_not_imported(
     store.client.put_object(Bucket=store.bucket, Key="out/sp_1/lineage.json", Body=b"[]")
 
     with pytest.raises(DamagedSavepointError, match=r"lineage\.json has changed"):
-        import_savepoint(place, tmp_path / "state", "sp_2", {}, "imported")
+        import_savepoint(place, tmp_path / "state", "sp_2", lambda *_: None, "imported")
     store.client.delete_object(Bucket=store.bucket, Key="out/sp_1/lineage.json")
     with pytest.raises(DamagedSavepointError, match=r"lineage\.json is missing"):
-        import_savepoint(place, tmp_path / "state", "sp_2", {}, "imported")
+        import_savepoint(place, tmp_path / "state", "sp_2", lambda *_: None, "imported")
 
     assert list((tmp_path / "state" / "savepoints").iterdir()) == []
 
 
 def test_a_prefix_without_a_manifest_holds_nothing(place: Place, tmp_path: Path) -> None:
     with pytest.raises(SavepointNotFoundError):
-        import_savepoint(place, tmp_path / "state", "sp_2", {}, "imported")
+        import_savepoint(place, tmp_path / "state", "sp_2", lambda *_: None, "imported")
 
 
 def test_a_bucket_that_is_not_there_is_named(saved: Path, store: Store, place: Place) -> None:

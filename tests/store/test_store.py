@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import inspect
 
 import engine.store
+from engine.checkpoints.saved_query import SavedQuery
 from engine.epoch_report import EpochReport
 from engine.errors import Cause, DataDirLockedError, PipelineNotFoundError, StaleWriteError
 from engine.jobs.data_directory import DataDirectory
@@ -93,6 +94,43 @@ def test_versions_whose_objects_others_can_read_are_bound_to_different_states(
 
     names = {plan: name for name, plan in enumerate(dict.fromkeys(plans.values()), 1)}
     assert [names[plans[number]] for number in sorted(plans)] == alike
+
+
+OF_O = SavedQuery("p", objects="o", sql="SELECT 1", udfs=("def f(): ...",))
+
+
+@pytest.mark.parametrize(
+    ("state", "number", "version"),
+    [
+        (OF_O, None, 4),  # the newest of those that are spelled so
+        (OF_O, 1, 1),  # what it was called where it was saved
+        (OF_O, 2, 4),  # but never one with objects that others read
+        (replace(OF_O, sql="SELECT  1"), 1, 3),  # what is spelled so goes before what was called so
+        (replace(OF_O, udfs=()), None, 5),
+        (replace(OF_O, objects="p"), None, 2),
+        (replace(OF_O, objects=None), None, 4),  # where nobody has written that down, the plan decides
+        (replace(OF_O, objects="q"), 1, None),
+        (replace(OF_O, fingerprint="q"), 1, None),
+        (SavedQuery("p"), None, 5),
+        (SavedQuery("p"), 2, 2),
+    ],
+)
+def test_a_state_is_of_the_version_that_it_is_bound_to_and_spelled_as(
+    database: Database, state: SavedQuery, number: int | None, version: int | None
+) -> None:
+    others = [
+        replace(VERSION, number=2, objects="p"),
+        replace(VERSION, number=3, spec=replace(VERSION.spec, query="SELECT  1")),
+        replace(VERSION, number=4, spec=replace(VERSION.spec, settings={"a": "c"})),
+        replace(VERSION, number=5, spec=replace(VERSION.spec, udfs=())),
+        replace(VERSION, number=6, spec=replace(VERSION.spec, udfs=())),
+    ]
+    with database.writing() as connection:
+        for other in others:
+            versions.add(connection, other)
+
+    with database.reading() as connection:
+        assert versions.of_saved(connection, PIPELINE.id, 5, state, number) == version
 
 
 def test_who_asked_for_a_stop_is_read_back(database: Database) -> None:

@@ -1,0 +1,45 @@
+"""What a savepoint says of the query that its state is of: enough to tell which version of a pipeline that was.
+
+fingerprint f1, SELECT ...    version 1 of these, which keeps objects of numpy 1      this one
+                              version 2 of these, which keeps objects of numpy 2      another state
+                              version 3 of these, as version 1, with another comment  the same state, in other words
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.checkpoints.layout import StatePaths, read_json
+from engine.checkpoints.manifest import SavepointManifest
+
+
+@dataclass(frozen=True, slots=True)
+class SavedQuery:
+    """The script with its files of functions, and what the state is bound to: the fingerprint, and `objects_text` of
+    the functions of which objects are kept; None of what is not written down, in a savepoint of an earlier version."""
+
+    fingerprint: str
+    objects: str | None = None
+    sql: str | None = None
+    udfs: tuple[str, ...] = ()
+
+
+def read_saved_query(savepoint: Path, manifest: SavepointManifest) -> SavedQuery:
+    """The query of a savepoint whose manifest was read; its files need not be in their place yet."""
+    recorded = read_json(savepoint / StatePaths(savepoint).pipeline.name) or {}
+    objects, udfs = recorded.get("objects"), recorded.get("udfs")
+    return SavedQuery(
+        manifest.fingerprint,
+        objects_text(objects) if isinstance(objects, list) else None,
+        manifest.sql,
+        tuple(str(file[-1]) for file in udfs if isinstance(file, list) and file) if isinstance(udfs, list) else (),
+    )
+
+
+def objects_text(kept: Sequence[Sequence[str]]) -> str:
+    """A short text for what can read the objects that are kept of some functions; empty where none are."""
+    return hashlib.sha256(json.dumps(kept).encode(errors="surrogatepass")).hexdigest() if kept else ""
