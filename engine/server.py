@@ -43,6 +43,7 @@ from engine.api.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan
 from engine.api.push_watch import PushWatch
 from engine.api.rehearsal_room import free_bytes
 from engine.api.rehearsal_watch import RehearsalWatch
+from engine.api.runs import hear_left_goodbye
 from engine.api.sessions import Sessions
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
@@ -185,6 +186,7 @@ def _serve(
             settings.pipeline.heartbeat_interval, settings.pipeline.lease, settings.pipeline.stuck_limit, connections
         ),
         on_change=stepped,
+        hear_goodbye=lambda run: hear_left_goodbye(context, run),
     )
     instance = secrets.token_hex(8)
     traces = _open_traces(settings, instance)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hmac
+import logging
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, Path, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Connection
 
 from engine.api.adoption import adopt
@@ -19,6 +20,7 @@ from engine.checkpoints.lineage import parents_of
 from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
+from engine.jobs.left_goodbyes import forget_goodbye, left_goodbye
 from engine.jobs.orders import orders
 from engine.jobs.partitions import LateBatch
 from engine.jobs.process_usage import ProcessRole, ProcessUsage, SharedWith
@@ -29,6 +31,7 @@ from engine.store import checkpoints, jobs, late_batches, lineages, pipelines, r
 from engine.store.histories import History
 from engine.store.records import read_call
 
+LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
 
 
@@ -179,17 +182,47 @@ def _has_stepped(run: Run, body: Heartbeat) -> bool:
 @ROUTER.post("/goodbye")
 def goodbye(job: str, generation: Generation, body: Farewell, request: Request, context: ContextDep) -> Answer:
     """A driver ends."""
-    failure = None if body.error is None else body.error.to_failure()
     _note_call(context, request, job, generation)
     context.last_calls.record_signs(job, generation, None, context.clock())
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
-        runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
-        committed = _advance(connection, run, status, body.reports, context)
-        _note_late(connection, run, status, body.late)
+        committed = _take_leave(connection, run, status, body, context)
     _tell(context, run, committed)
     context.changed(run.pipeline_id)
     return _answer(context, run, status)
+
+
+def hear_left_goodbye(context: Context, run: Run) -> bool:
+    """Take in the last word of a driver that is gone, as if it had been said: nobody had answered, and it was left
+    behind. Whether there was one."""
+    lock = context.directory.driver_lock(run.pipeline_id)
+    if (content := left_goodbye(lock, run.generation)) is None:
+        return False
+    try:
+        body = Farewell.model_validate(content)
+    except ValidationError as error:
+        LOG.warning("the last word of run %s of %s says nothing: %s", run.generation, run.job_id, error)
+        return False
+    with context.database.writing() as connection:
+        if (call := read_call(connection, run.job_id, run.generation)) is None:
+            return False
+        stored, status = call
+        committed = _take_leave(connection, stored, status, body, context)
+    forget_goodbye(lock, run.generation)
+    _tell(context, stored, committed)
+    context.changes.notify(run.pipeline_id)
+    return True
+
+
+def _take_leave(
+    connection: Connection, run: Run, status: Status, body: Farewell, context: Context
+) -> Sequence[EpochReport]:
+    """Write down how a run has ended, and what it had not told yet; what of its epochs is new."""
+    failure = None if body.error is None else body.error.to_failure()
+    runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
+    committed = _advance(connection, run, status, body.reports, context)
+    _note_late(connection, run, status, body.late)
+    return committed
 
 
 def _authenticated(connection: Connection, request: Request, job: str, generation: int) -> tuple[Run, Status]:

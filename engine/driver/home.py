@@ -36,6 +36,7 @@ from engine.errors import EngineError
 from engine.jobs import processes
 from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.assignment import Assignment
+from engine.jobs.left_goodbyes import forget_goodbye, leave_goodbye
 from engine.jobs.process_usage import RunUsage, SharedJava, UsageMeter, together
 from engine.jobs.status import Goodbye
 from engine.jobs.wire import WIRE
@@ -47,8 +48,9 @@ _CLOSEST = 0.2
 """Seconds between two calls at least: five a second tell an eager watcher enough."""
 _TIMEOUT = 10.0
 _PATIENCE = 15.0
-"""Seconds to go on trying to say goodbye; a control plane that restarts is back within that time. One that answers
-that it cannot take it now, as where its disk is full, is tried for as long as the lease: the reason is worth it."""
+"""Seconds to go on trying to say goodbye; a control plane that restarts is back within that time, and one that comes
+later finds it written down. One that answers that it cannot take it now, as where its disk is full, is tried for as
+long as the lease: the reason is worth it."""
 _PAUSE = 1.0
 """Seconds between two goodbyes."""
 _DUMP_BEFORE = 0.8
@@ -159,7 +161,7 @@ class Home:
         self._wakeup.set()
 
     def close(self, goodbye: Goodbye) -> None:
-        """Send what was not reported yet, and the last word."""
+        """Send what was not reported yet, and the last word. Where nobody answers it is left behind."""
         self._closing = True
         self._wakeup.set()
         if self._thread is not None:
@@ -184,12 +186,19 @@ class Home:
                 "reports": [to_wire(report) for report in self._reports],
                 "late": [asdict(batch) for batch in self._late],
             }
+        lock, generation = self.assignment.lock, self.assignment.generation
+        is_left = False
         while not self._call("goodbye", body):
+            if not is_left:
+                leave_goodbye(lock, generation, body)
+                is_left = True
             if time.monotonic() - begin >= (long_patience if self._is_ill else patience):
                 break
             time.sleep(_PAUSE)
         else:
             late_batches.forget(StatePaths(self.assignment.state_dir), self._late)
+            if is_left:
+                forget_goodbye(lock, generation)
 
     def _send_heartbeats(self) -> None:
         interval = self.assignment.heartbeat_seconds

@@ -94,6 +94,8 @@ class Controller:
     policy: Policy = field(default_factory=Policy)
     driver_settings: DriverSettings = field(default_factory=DriverSettings)
     on_change: Callable[[str], None] = lambda pipeline_id: None
+    hear_goodbye: Callable[[Run], bool] = lambda run: False
+    """Takes in the last word of a run that is gone, where that has left one behind which nobody had answered."""
     interval: timedelta = timedelta(milliseconds=250)
     _wakeup: threading.Event = field(default_factory=threading.Event)
     _closing: bool = False
@@ -155,6 +157,9 @@ class Controller:
     def _advance(self, record: JobRecord) -> None:
         now = self.clock()
         observation = self._observe(record, now)
+        if self._has_left_goodbye(record, observation):
+            self._wakeup.set()
+            return
         if record.run is not None and observation.process is Process.GONE and observation.goodbye is None:
             self._note_last_commit(record)
         action = decide(record.pipeline, record.status, observation, now, self.policy)
@@ -172,6 +177,13 @@ class Controller:
         reach(ControlPoint.AFTER_INTENT, type(action).__name__)
         self._act(after, action, key, record.run)
         reach(ControlPoint.AFTER_ACTION, type(action).__name__)
+
+    def _has_left_goodbye(self, record: JobRecord, observation: Observation) -> bool:
+        """Whether a driver is gone whose last word nobody had answered; then the record has it by now."""
+        if record.run is None or observation.goodbye is not None:
+            return False
+        is_gone = observation.process in (Process.GONE, Process.ORPHANED)
+        return is_gone and self.hear_goodbye(record.run)
 
     def _note_last_commit(self, record: JobRecord) -> None:
         """A driver that was killed may have committed an epoch that it could not report any more."""

@@ -17,6 +17,7 @@ from engine.api import go_back, savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls, SavepointContent
+from engine.api.runs import hear_left_goodbye
 from engine.api.waiting_requests import Changes
 from engine.checkpoints.lineage import Lineage
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
@@ -311,6 +312,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         clock,
         Policy(allowed_restarts=2),
         on_change=stepped,
+        hear_goodbye=lambda run: hear_left_goodbye(context, run),
     )
     context = Context(
         database,

@@ -16,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from engine.api.answers import Checkpoint, Job
 from engine.jobs.assignment import Assignment
+from engine.jobs.left_goodbyes import leave_goodbye
 from engine.jobs.observe import Process
 from engine.jobs.records import JobRecord
 from engine.jobs.runner import Holder
@@ -354,6 +355,46 @@ def test_what_a_driver_leaves_after_its_goodbye_is_let_be(plane: Plane) -> None:
     plane.settle()
 
     assert (plane.state(), plane.runner.killed) == ("Finished", [])
+
+
+@pytest.mark.parametrize("process", [Process.GONE, Process.ORPHANED])
+def test_a_job_whose_last_word_was_left_behind_has_ended_as_that_says(plane: Plane, process: Process) -> None:
+    plane.run()
+    run = plane.runner.launched[-1]
+    body = {"outcome": "finished", "error": None, "reports": [report(7, 5)], "late": []}
+    leave_goodbye(run.lock, 1, body)
+
+    plane.settle()
+    assert plane.state() == "Running"  # it may be said yet
+    plane.runner.processes[1] = process
+    plane.settle()
+
+    job = plane.job()
+    assert (job["state"], job["run_id"], job["epoch"], job["restarts"]) == ("Finished", 1, 7, 0)
+    assert plane.runner.killed == []
+    assert not list(run.lock.parent.glob("*.goodbye"))
+
+
+def test_a_failure_that_was_left_behind_has_its_words_and_its_cause(plane: Plane) -> None:
+    plane.run()
+    run = plane.runner.launched[-1]
+    error = {"code": "sql.broken", "message": "no", "hint": "try", "cause": "mistake"}
+    leave_goodbye(run.lock, 1, {"outcome": "failed", "error": error})
+    plane.end(None)
+
+    job = plane.job()
+    assert (job["state"], job["failure_code"], job["failure_message"]) == ("Failed", "sql.broken", "no")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"outcome": "lost"}'])
+def test_a_last_word_that_says_nothing_is_none(plane: Plane, text: str) -> None:
+    plane.run()
+    run = plane.runner.launched[-1]
+    run.lock.parent.mkdir(parents=True, exist_ok=True)
+    run.lock.with_name("000001.goodbye").write_text(text)
+    plane.end(None)
+
+    assert (plane.job()["state"], plane.job()["failure_code"]) == ("Recovering", "run.died")
 
 
 def test_a_superseded_driver_is_told_so(plane: Plane) -> None:

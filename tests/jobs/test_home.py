@@ -22,6 +22,7 @@ from engine.driver.home import Home, StopMode
 from engine.driver.main import drive
 from engine.epoch_report import EpochReport
 from engine.errors import UnreadableStateError
+from engine.jobs.left_goodbyes import left_goodbye
 from engine.jobs.process_usage import ProcessUsage, RunUsage
 from engine.jobs.runner import Holder
 from engine.jobs.status import Failure, Goodbye
@@ -273,6 +274,24 @@ def test_a_goodbye_is_said_again_for_as_long_as_a_control_plane_cannot_take_it(
     driver.home.close(Goodbye("failed", Failure("data.disk_full", "no room")))
 
     assert [path.rpartition("/")[2] for path, _ in calls] == ["goodbye"] * tries
+
+
+@pytest.mark.parametrize(("refusals", "left"), [(3, ["failed"]), (1, [])], ids=["never heard", "heard in the end"])
+def test_a_goodbye_that_nobody_has_heard_is_left_behind(
+    control_plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refusals: int, left: list[str]
+) -> None:
+    monkeypatch.setattr(home, "_PATIENCE", 0.0)
+    monkeypatch.setattr(home, "_PAUSE", 0.0)
+    driver = Driver(control_plane, lease=0.0 if left else 600)
+    control_plane.status = lambda _: 503 if len(control_plane.calls) <= refusals else 200
+
+    driver.home.report(epoch(7))
+    driver.home.close(Goodbye("failed", Failure("data.disk_full", "no room")))
+
+    words = [left_goodbye(tmp_path / "lock", 3)] if list(tmp_path.glob("*.goodbye")) else []
+    assert [word["outcome"] for word in words] == left
+    for word in words:
+        assert word == {name: control_plane.calls[-1][1][name] for name in ("outcome", "error", "reports", "late")}
 
 
 def test_a_lease_goes_on_while_the_control_plane_has_no_room_for_what_it_hears(control_plane: FakeControlPlane) -> None:

@@ -68,6 +68,21 @@ def test_a_job_that_finishes_while_nobody_listens_has_finished(plane: Served) ->
     assert (job["run_id"], job["epoch"]) == (1, 10)
 
 
+def test_a_job_has_finished_though_its_driver_was_killed_before_anybody_heard_of_it(plane: Served) -> None:
+    pipeline = plane.start().deploy(says="-- epochs: 10 -- holds: 5")
+    plane.until(state="Running")
+    driver = plane.holder()["pid"]
+    plane.end(signal.SIGKILL)
+    (Path(pipeline["state_dir"]) / "go").touch()
+    until(lambda: list(plane.lock(pipeline["id"]).parent.glob("*.goodbye")), bool)
+    os.kill(driver, signal.SIGKILL)
+
+    plane.start()
+
+    job = plane.until(state="Finished")
+    assert (job["run_id"], job["epoch"], job["restarts"]) == (1, 10, 0)
+
+
 def test_a_driver_that_cannot_call_home_for_its_lease_ends_itself(plane: Served) -> None:
     plane.settings = {"LEASE": "1s"}
     pipeline = plane.start().deploy()
