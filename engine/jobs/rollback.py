@@ -154,4 +154,4 @@ def _hint(current: int, plans: Mapping[int, str], saved: Sequence[SavedState], u
         and (plans[version] == plans[current] or _found(version, plans, saved, upgraded) is not None)
     ]
     ways = f"it can go back to version {', '.join(possible)}" if possible else "no version can be gone back to"
-    return f"{ways}; `arroyo savepoints` lists what else there is, and `arroyo restore` goes back to that"
+    return f"{ways}; a savepoint can be restored, too, if there is one"

@@ -336,6 +336,21 @@ test("what nobody has answered may have been done, and what it would do is asked
   expect(done).toHaveBeenCalledTimes(1);
 });
 
+test("what is no number is not asked for, and its field is named", async () => {
+  const send = vi.fn(async () => ({ lost: [], kept: [], voided: [], repeated: [], pause_micros: null }));
+  const rescale = { name: "Rescale", title: "Rescale", about: "", confirm: "Rescale", fields: [{ name: "parallelism", label: "Tasks", kind: "number", value: "two" }], send } as const;
+  await shown(<ActionDialog action={rescale} close={() => undefined} done={() => undefined} />);
+  await vi.advanceTimersByTimeAsync(1_000);
+
+  expect(place.querySelector("[role=alert]")?.textContent).toContain("whole number, 1 or more, for “Tasks”");
+  expect([send.mock.calls.length, [...place.querySelectorAll("button")].at(-1)!.disabled]).toEqual([0, true]);
+  const field = place.querySelector("input")!;
+  field.value = "2";
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([send.mock.calls.length, place.querySelector("[role=alert]")]).toEqual([1, null]);
+});
+
 test("what is confirmed twice before it is drawn is done once, and takes nobody elsewhere who has left meanwhile", async () => {
   const ends: (() => void)[] = [];
   const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise<void>((end) => ends.push(end)));

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Checkpoint, Effects, Pipeline, Savepoint } from "../src/api/types";
-import { actionsOf, spell } from "../src/pipeline/actions";
+import { actionsOf, faultOf, spell } from "../src/pipeline/actions";
 import { type PlanNode, detailOf, kindOf, layOut, readPlan, simplify, tableOf } from "../src/pipeline/graph";
 import { matches, readLine } from "../src/pipeline/log-lines";
 import { seriesOf } from "../src/pipeline/series";
@@ -100,4 +100,18 @@ test("a line of a log is read, whoever has printed it", () => {
   for (const line of ["WARN Java says", "null", "{}", '{"text'] ) expect(readLine(line).text).toBe(line);
   expect(matches(readLine('{"level": "error", "text": "No Room"}'), "room ERR")).toBe(true);
   expect(matches(readLine("nothing"), "room")).toBe(false);
+});
+
+test.each([
+  ["2", null],
+  [" 1024 ", null],
+  ["", "Write a whole number, 1 or more, for “Tasks”."],
+  ["two", "Write a whole number, 1 or more, for “Tasks”."],
+  ["0", "Write a whole number, 1 or more, for “Tasks”."],
+  ["2.5", "Write a whole number, 1 or more, for “Tasks”."],
+  ["1e300", "Write a whole number, 1 or more, for “Tasks”."],
+])("%j tasks are asked for, or the field is named", (tasks, fault) => {
+  expect(faultOf({ fields: [{ name: "parallelism", label: "Tasks", kind: "number", value: "1" }, { name: "label", label: "Name", kind: "text", value: "" }] }, { parallelism: tasks, label: "" })).toBe(fault);
+  const optional = { fields: [{ name: "parallelism", label: "Tasks", kind: "number", value: "", isOptional: true }] } as const;
+  expect(faultOf(optional, { parallelism: tasks })).toBe(tasks === "" ? null : fault);
 });

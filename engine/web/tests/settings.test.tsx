@@ -6,7 +6,8 @@ import { Settings } from "../src/pages/settings";
 import { keepFocus } from "../src/parts/focus";
 import { SureButton } from "../src/parts/sure-button";
 import { SessionContext } from "../src/session";
-import { bodyOf, keptWords, lastWords, pausedBody, scheduleWords, textsOf } from "../src/settings/rules";
+import { ScheduleDialog } from "../src/settings/schedule-dialog";
+import { bodyOf, keepsAll, keptWords, lastWords, pausedBody, scheduleWords, textsOf } from "../src/settings/rules";
 
 const SCHEDULE = { pipeline_id: "pl_1", pipeline: "orders", cron: "0 3 * * *", time_zone: "UTC", blackout: ["sat,sun 00:00-24:00"], drill: true, paused: false, next_at: 1_767_236_400_000_000, last: null, retention: { keep_last: 3, daily: 7, time_zone: "UTC" } } as ListedSchedule;
 const STORAGE: Storage = {
@@ -117,6 +118,9 @@ test("rules that a form does not show stay as they are", () => {
   expect(bodyOf(texts, SCHEDULE)).toEqual({ cron: "0 3 * * *", time_zone: "UTC", blackout: ["sat,sun 00:00-24:00"], drill: true, paused: false });
   expect(bodyOf({ ...texts, keepLast: "5", blackout: " \n09:00-17:00\n" }, SCHEDULE)).toMatchObject({ blackout: ["09:00-17:00"], retention: { keep_last: 5, daily: 7, time_zone: "UTC" } });
   expect(bodyOf({ ...texts, keepLast: "" }, { ...SCHEDULE, paused: true })).toMatchObject({ paused: true, retention: { keep_last: null, daily: 7 } });
+  const onlyRule = { ...SCHEDULE, retention: { keep_last: 3, time_zone: "UTC" } as typeof SCHEDULE.retention };
+  expect(bodyOf({ ...texts, keepLast: "" }, onlyRule)).not.toHaveProperty("retention");
+  expect([keepsAll({ ...texts, keepLast: "" }, onlyRule), keepsAll({ ...texts, keepLast: "" }, SCHEDULE), keepsAll({ ...texts, keepLast: "4" }, onlyRule), keepsAll({ ...texts, keepLast: "" }, null)]).toEqual([true, false, false, false]);
   expect(bodyOf({ ...textsOf(null), timeZone: "" }, null)).toEqual({ cron: "0 2 * * *", time_zone: "UTC", blackout: [], drill: false, paused: false });
   expect(pausedBody(SCHEDULE, false)).not.toHaveProperty("retention");
 });
@@ -163,4 +167,21 @@ test("who leaves a button has not been sure", async () => {
   expect(action).not.toHaveBeenCalled();
   await press("Delete x for good");
   expect(action).toHaveBeenCalledOnce();
+});
+
+test("all savepoints are kept again once the only rule is taken away", async () => {
+  const sent = listening();
+  const kept = vi.fn();
+  const schedule = { ...SCHEDULE, retention: { keep_last: 3, time_zone: "UTC" } as typeof SCHEDULE.retention };
+  await shown(<ScheduleDialog schedule={schedule} pipelines={["orders"]} close={() => undefined} kept={kept} />);
+  const field = place.querySelector<HTMLInputElement>("input[inputmode=numeric]")!;
+  field.value = "";
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+
+  await new Promise(requestAnimationFrame);
+  place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
+
+  await holds(() => expect(kept).toHaveBeenCalled());
+  expect(sent.map(([method, path]) => `${method} ${path}`)).toEqual(["PUT /pipelines/pl_1/savepoint-schedule", "DELETE /pipelines/pl_1/savepoint-retention"]);
+  expect(sent[0]![2]).not.toHaveProperty("retention");
 });

@@ -68,10 +68,10 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
     title: `Deploy ${apart(name.trim())}`,
     about: "A pipeline of this name becomes what the script says; without one it is made.",
     confirm: "Deploy",
-    fields: [{ name: "parallelism", label: "Tasks that work side by side; empty leaves them as they are", kind: "number", value: "" }],
+    fields: [{ name: "parallelism", label: "Tasks that work side by side; empty leaves them as they are", kind: "number", value: "", isOptional: true }],
     change: { before: () => ask<Pipeline>("GET", `/pipelines/${part(name.trim())}`).then((found) => found.query), after: text },
     send: async ({ parallelism }, dry_run, consent) => {
-      const answer = await ask("PUT", `/pipelines/by-name/${part(name.trim())}`, { body: { query: text, ...consent, ...(parallelism ? { parallelism: Number(parallelism) } : {}) }, query: { dry_run } });
+      const answer = await ask("PUT", `/pipelines/by-name/${part(name.trim())}`, { body: { query: text, ...consent, ...(parallelism?.trim() ? { parallelism: Number(parallelism) } : {}) }, query: { dry_run } });
       if (!dry_run) forgetWritten(of, text); // here, since who has gone to another page is not told
       return answer;
     },

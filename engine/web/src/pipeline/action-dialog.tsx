@@ -5,7 +5,7 @@ import { duration } from "../format";
 import { Dialog } from "../parts/dialog";
 import { ProblemBox } from "../parts/problem";
 import { Sentence } from "../parts/sentence";
-import { type Action, type Values, spell } from "./actions";
+import { type Action, type Values, faultOf, spell } from "./actions";
 import { type Consent, NOTHING_SAID } from "./consent";
 import { PlanTable } from "./plan-table";
 import { SqlDiff } from "./sql-diff";
@@ -38,6 +38,8 @@ export function ActionDialog({ action, close, done }: Props) {
   useEffect(() => {
     let isOld = false;
     setEffects(null);
+    const fault = faultOf(action, values);
+    if (fault !== null) return setError(new Error(fault));
     let timer = setTimeout(look, PAUSE);
     function look(): void {
       action.send(values, true, consent).then(

@@ -10,6 +10,8 @@ export interface Field {
   kind: "choice" | "number" | "text" | "check";
   choices?: readonly [string, string][];
   value: string;
+  /** May stay empty. */
+  isOptional?: boolean;
 }
 
 export interface Action {
@@ -120,6 +122,13 @@ export function actionsOf(pipeline: Pipeline, savepoints: readonly Savepoint[]):
       send: ({ with_savepoints }, dry_run) => ask("DELETE", path, { query: { dry_run, with_savepoints: with_savepoints === "yes" } }),
     },
   ];
+}
+
+/** What is wrong with what was written into the fields of an action; null where it can be asked for. */
+export function faultOf({ fields }: Pick<Action, "fields">, values: Values): string | null {
+  const isWrong = (text: string, isOptional: boolean) => !/^[1-9][0-9]{0,8}$/.test(text) && !(isOptional && text === "");
+  const wrong = fields.find(({ name, kind, isOptional = false }) => kind === "number" && isWrong((values[name] ?? "").trim(), isOptional));
+  return wrong ? `Write a whole number, 1 or more, for “${wrong.label}”.` : null;
 }
 
 /** What a dry run has said, a line each: what is to be minded comes first. */

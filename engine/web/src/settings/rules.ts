@@ -55,8 +55,14 @@ export function bodyOf(texts: ScheduleTexts, before: ListedSchedule | null): obj
     blackout: texts.blackout.split("\n").map((line) => line.trim()).filter(Boolean),
     drill: texts.drill,
     paused: before?.paused ?? false,
-    ...(isSame ? {} : { retention: { ...rules, keep_last: keepLast } }),
+    ...(isSame || keepsAll(texts, before) ? {} : { retention: { ...rules, keep_last: keepLast } }),
   };
+}
+
+/** Whether all savepoints are to be kept again: the rule that is taken away was the only one, and none is no policy. */
+export function keepsAll(texts: ScheduleTexts, before: ListedSchedule | null): boolean {
+  const { keep_last = null, daily = null, weekly = null, max_age_micros = null } = before?.retention ?? {};
+  return texts.keepLast.trim() === "" && keep_last !== null && daily === null && weekly === null && max_age_micros === null;
 }
 
 /** The same schedule, which goes on or does not. */

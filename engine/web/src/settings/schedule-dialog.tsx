@@ -4,7 +4,7 @@ import type { ListedSchedule } from "../api/types";
 import { apart } from "../format";
 import { Dialog } from "../parts/dialog";
 import { ProblemBox } from "../parts/problem";
-import { type ScheduleTexts, bodyOf, textsOf } from "./rules";
+import { type ScheduleTexts, bodyOf, keepsAll, textsOf } from "./rules";
 
 interface Props {
   /** The one that is changed; null for a new one. */
@@ -24,7 +24,9 @@ export function ScheduleDialog({ schedule, pipelines, close, kept }: Props) {
   async function keep(): Promise<void> {
     setBusy(true);
     try {
-      await ask("PUT", `/pipelines/${part(schedule?.pipeline_id ?? texts.pipeline)}/savepoint-schedule`, { body: bodyOf(texts, schedule) });
+      const path = `/pipelines/${part(schedule?.pipeline_id ?? texts.pipeline)}`;
+      await ask("PUT", `${path}/savepoint-schedule`, { body: bodyOf(texts, schedule) });
+      if (keepsAll(texts, schedule)) await ask("DELETE", `${path}/savepoint-retention`);
       kept();
     } catch (problem) {
       setError(problem as Error);

@@ -1,4 +1,4 @@
-import{F as e,H as t,I as n,N as r,R as i,U as a,V as o,b as s,j as c,n as l,t as u,v as d,x as f,y as p}from"./index-Xy0pzztZ.js";var m=400,h=`from engine.udf import udf
+import{F as e,H as t,I as n,N as r,R as i,U as a,V as o,b as s,j as c,n as l,t as u,v as d,x as f,y as p}from"./index-rrBpBdgS.js";var m=400,h=`from engine.udf import udf
 
 
 @udf
