@@ -99,6 +99,9 @@ test("what is used is not deleted, and what is not only once somebody is sure", 
   await settled();
   expect(removed).not.toHaveBeenCalled();
   expect(free!.textContent).toBe("Sure?");
+  free!.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 2 })); // of the same double click
+  await settled();
+  expect(removed).not.toHaveBeenCalled();
   free!.click();
   await settled();
   expect(removed).toHaveBeenCalledWith("/b");

@@ -507,6 +507,14 @@ test("while the control plane is away, a pipeline is running only as far as was 
   expect(place.textContent).not.toContain("may not hold any more");
 });
 
+test("a part of a pipeline that there is not is its overview", async () => {
+  const running = { ...ORDERS, state: "Stopped", version: 1, parallelism: 1, checkpoint_interval_micros: null, complete_until: null, query: "SELECT 1" };
+  answering((_, { pathname }) => (pathname.endsWith("/jobs") || pathname.endsWith("/savepoints") ? { data: [] } : running));
+  await shown(<PipelinePage name="orders" shownPart="overveiw" />);
+
+  expect(place.querySelector("[aria-current=page]")?.textContent).toBe("Overview");
+});
+
 test("a page asks soon after the stream of changes is back, however long it had to rest before", async () => {
   const streams: Spoken[] = [];
   vi.stubGlobal("EventSource", class extends Spoken {

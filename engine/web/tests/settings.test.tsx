@@ -169,6 +169,29 @@ test("who leaves a button has not been sure", async () => {
   expect(action).toHaveBeenCalledOnce();
 });
 
+test("a double click is sure of nothing, and makes one token", async () => {
+  const action = vi.fn();
+  const click = (name: string, detail: number) => button(name)!.dispatchEvent(new MouseEvent("click", { bubbles: true, detail }));
+  await shown(<SureButton text="Delete" about="x" action={action} />);
+  click("Delete x", 1);
+  await holds(() => expect(button("Delete x for good")).toBeDefined());
+  click("Delete x for good", 2);
+  expect(action).not.toHaveBeenCalled();
+  click("Delete x for good", 1);
+  expect(action).toHaveBeenCalledOnce();
+
+  const sent = listening();
+  await shown(settings(SESSION));
+  const form = place.querySelector<HTMLFormElement>("section[aria-label=Tokens] form")!;
+  const submit = () => form.dispatchEvent(new Event("submit", { cancelable: true }));
+  submit();
+  submit();
+  await holds(() => expect(sent.filter(([method, path]) => method === "GET" && path === "/tokens")).toHaveLength(2));
+  expect(sent.filter(([method]) => method === "POST")).toHaveLength(1);
+  submit();
+  await holds(() => expect(sent.filter(([method]) => method === "POST")).toHaveLength(2));
+});
+
 test("all savepoints are kept again once the only rule is taken away", async () => {
   const sent = listening();
   const kept = vi.fn();

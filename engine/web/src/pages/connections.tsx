@@ -6,6 +6,7 @@ import { type Kind, NewOne } from "../connections/new-one";
 import { apart } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { Sentence } from "../parts/sentence";
+import { isRepeated } from "../parts/sure-button";
 import { useMayChange } from "../session";
 import { useTitle } from "../title";
 
@@ -127,7 +128,8 @@ export function KeptList({ title, none, rows, remove }: { title: string; none: s
                 disabled={users.length > 0}
                 aria-label={sure === id ? `Delete ${apart(name)} for good` : `Delete ${apart(name)}`}
                 onBlur={() => setSure(null)}
-                onClick={() => {
+                onClick={(event) => {
+                  if (isRepeated(event)) return;
                   if (sure !== id) return setSure(id);
                   setSure(null);
                   void remove(path);

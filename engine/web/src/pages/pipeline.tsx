@@ -39,8 +39,9 @@ interface Shown {
   savepoints: Savepoint[];
 }
 
-export function Pipeline({ name, shownPart }: { name: string; shownPart: string }) {
+export function Pipeline({ name, shownPart: wanted }: { name: string; shownPart: string }) {
   useTitle(name);
+  const shownPart = PARTS.some(([part]) => part === wanted) ? wanted : "overview"; // somebody may have typed it
   const { data, error, again } = usePolled((signal) => load(name, signal), { every: EVERY, idle: IDLE, of: name }, [name]);
   const [action, setAction] = useState<Action | null>(null);
   const mayChange = useMayChange();

@@ -7,6 +7,11 @@ interface Props {
   action: () => void;
 }
 
+/** Whether a click is the second of a double click: that says something once. */
+export function isRepeated({ detail }: MouseEvent): boolean {
+  return detail > 1;
+}
+
 /** Does what cannot be taken back, once somebody has said so twice. */
 export function SureButton({ text, about, action }: Props) {
   const [isSure, setSure] = useState(false);
@@ -16,7 +21,8 @@ export function SureButton({ text, about, action }: Props) {
       class="danger"
       aria-label={isSure ? `${text} ${about} for good` : `${text} ${about}`}
       onBlur={() => setSure(false)}
-      onClick={() => {
+      onClick={(event) => {
+        if (isRepeated(event)) return;
         setSure(!isSure);
         if (isSure) action();
       }}

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../api/types";
 import { apart } from "../format";
 import { ProblemBox } from "../parts/problem";
+import { Sentence } from "../parts/sentence";
 import { RowTable } from "../parts/row-table";
 import { StateMark } from "../parts/state";
 import { Tabs } from "../parts/tabs";
@@ -97,9 +98,13 @@ function WhyFailed({ job }: { job: Job }) {
   return (
     <div class="problem" role="alert">
       <p>
-        <code>{job.failure_code}</code> {job.failure_message}
+        <code>{job.failure_code}</code> <Sentence text={job.failure_message} />
       </p>
-      {job.failure_hint && <p class="hint">{job.failure_hint}</p>}
+      {job.failure_hint && (
+        <p class="hint">
+          <Sentence text={job.failure_hint} />
+        </p>
+      )}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, part } from "../api/client";
 import type { FreshToken, Token } from "../api/types";
 import { apart, instant } from "../format";
@@ -11,6 +11,7 @@ export function Tokens({ isAdmin }: { isAdmin: boolean }) {
   const [name, setName] = useState("");
   const [fresh, setFresh] = useState<FreshToken | null>(null);
   const [error, setError] = useState<Error | null>(null);
+  const isMaking = useRef(false);
 
   async function attempt(action: () => Promise<void>): Promise<void> {
     setError(null);
@@ -35,10 +36,12 @@ export function Tokens({ isAdmin }: { isAdmin: boolean }) {
           class="tools"
           onSubmit={(event) => {
             event.preventDefault();
+            if (isMaking.current) return; // of a double click the second one would be refused, since the first one has made it
+            isMaking.current = true;
             void attempt(async () => {
               setFresh(await ask<FreshToken>("POST", "/tokens", { body: { name: name.trim() } }));
               setName("");
-            });
+            }).finally(() => (isMaking.current = false));
           }}
         >
           <label>
