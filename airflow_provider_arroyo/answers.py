@@ -1,10 +1,13 @@
-"""What the control plane answers, as frozen values. Unknown keys are ignored, so a newer server is understood."""
+"""What the control plane answers, as frozen values. Unknown keys are ignored, so a newer server is understood.
+
+Here is what most tasks are answered; what one kind of request alone is answered is beside that.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
@@ -97,32 +100,6 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class LineageDataset:
-    """A place that a pipeline reads or writes, as OpenLineage names it; its facets are what is known of it."""
-
-    namespace: str
-    name: str
-    facets: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def table(self) -> str | None:
-        """What the script calls it."""
-        told = self.facets.get("arroyo_table", {}).get("table")
-        return told if isinstance(told, str) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """What a pipeline reads and writes, and which columns come from which; `namespace` and `name` are its job's."""
-
-    namespace: str
-    name: str
-    version: int
-    inputs: tuple[LineageDataset, ...] = ()
-    outputs: tuple[LineageDataset, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """One life of a pipeline. `run_id` grows by one with every start of its driver."""
 
@@ -155,207 +132,6 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointTask:
-    """The newest thing that was to be done with a savepoint, since the control plane was started."""
-
-    kind: str
-    state: Literal["running", "done", "failed"]
-    message: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Savepoint:
-    """A copy of a checkpoint that is kept."""
-
-    id: str
-    state: Literal["pending", "completed", "failed"]
-    label: str | None = None
-    epoch: int | None = None
-    watermark: Instant | None = None
-    path: str | None = None
-    bytes: int | None = None
-    failure_message: str | None = None
-    proven_at: Instant | None = None
-    damage: str | None = None
-    task: SavepointTask | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SavepointFate:
-    """What becomes of a savepoint, and why."""
-
-    id: str
-    goes: bool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class PruneAnswer:
-    """What becomes of the savepoints of a pipeline, oldest first, and the size of those that go."""
-
-    dry_run: bool
-    fates: tuple[SavepointFate, ...] = ()
-    bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class UpgradePlan:
-    """What becomes of a pipeline's state when another script takes its place; nothing was done."""
-
-    is_refused: bool
-    loses_nothing: bool
-    text: str
-    id: str | None = None
-    plan: dict[str, Any] = field(default_factory=dict)
-    markdown: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RehearsalFailure:
-    """Why nothing was compared."""
-
-    code: str
-    message: str
-    hint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """A script that is tried in the place of the one that runs; `report` says which rows differ, once it is done."""
-
-    id: str
-    pipeline_id: str
-    state: Literal["waiting", "running", "done", "failed", "stopped"]
-    plan_id: str
-    step: str | None = None
-    differs: bool | None = None
-    report: dict[str, Any] | None = None
-    text: str | None = None
-    failure: RehearsalFailure | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is played no more."""
-        return self.state not in ("waiting", "running")
-
-
-@dataclass(frozen=True, slots=True)
-class RolledBackPipeline(Pipeline):
-    """A pipeline of which a rollback was asked for: to which version, from which savepoint, which sinks stay ahead."""
-
-    rollback: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ForkedPipeline(Pipeline):
-    """A new pipeline that goes on from a savepoint of another one."""
-
-    forked_from: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ReprocessedPipeline(Pipeline):
-    """A new pipeline that reads the input of another one again."""
-
-    reprocesses: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class HandOver:
-    """How far a pipeline that reads the input of another one again is in taking its place."""
-
-    pipeline: str
-    copy_name: str
-    step: str
-    waits_for: str | None = None
-    version: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SinkProgress:
-    """How far the output of a sink is complete; `unknown` says why that cannot be known."""
-
-    complete_until: Instant | None = None
-    output_until: Instant | None = None
-    unknown: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """What a DAG run relies on that has passed a gate. The control plane keeps it, and names it when it is voided."""
-
-    id: str
-    pipeline_id: str
-    version: int | None = None
-    lineage: str | None = None
-    epoch: int | None = None
-    complete_until: Instant | None = None
-    offsets: dict[str, Any] | None = None
-    openlineage: dict[str, Any] | None = None
-    """The run of the pipeline, as Airflow's OpenLineage provider reads it in the extra of an event."""
-
-    def summary(self) -> dict[str, Any]:
-        """As it crosses from a trigger to a worker, and into XCom."""
-        return {
-            "id": self.id,
-            "pipeline": self.pipeline_id,
-            "version": self.version,
-            "lineage": self.lineage,
-            "epoch": self.epoch,
-            "complete_until": None if self.complete_until is None else self.complete_until.isoformat(),
-            "offsets": self.offsets,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionConsumer:
-    """Who is told of the buckets of a pipeline as they become complete, and how far it is."""
-
-    id: str
-    name: str
-    pipeline_id: str
-    pipeline: str
-    delivered: int
-    acked: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionDelivery:
-    """What a consumer is told of a bucket of event time: that it is complete (`closed`), or that what it was told is
-    void (`voided`). A control plane of a later version may tell other things."""
-
-    id: str
-    sequence: int
-    kind: str
-    key: str
-    start: Instant
-    end: Instant
-    certificate: Certificate | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Deliveries:
-    """What a consumer was told and has not acknowledged, oldest first."""
-
-    consumer: PartitionConsumer
-    data: tuple[PartitionDelivery, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Watermark:
-    """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
-
-    state: JobState
-    watermark: Instant | None = None
-    epoch: int | None = None
-    lineage: str | None = None
-    passed: bool | None = None
-    sources: dict[str, Instant | None] = field(default_factory=dict)
-    sinks: dict[str, SinkProgress] = field(default_factory=dict)
-    certificate: Certificate | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class PipelineEvent:
     """Something that has happened to a pipeline."""
 
@@ -365,56 +141,6 @@ class PipelineEvent:
     code: str | None = None
     details: str | None = None
     who: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MoveTask:
-    """What a control plane is doing for a move, until it ends."""
-
-    state: Literal["running", "done", "failed"]
-    message: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """A move, as the control plane sees it that the pipeline leaves."""
-
-    step: Literal["leaving", "exported", "released", "over"]
-    to: str
-    place: str
-    passport: dict[str, Any]
-    key: str | None = field(default=None, repr=False)
-    """What lets the other control plane start it; None before it is released."""
-    task: MoveTask | None = None
-
-    @property
-    def pipeline_id(self) -> str:
-        """The pipeline, which keeps its id."""
-        return str(self.passport["pipeline_id"])
-
-    @property
-    def name(self) -> str:
-        """What it is called, here and there."""
-        return str(self.passport["name"])
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A move, as the control plane sees it that the pipeline comes to."""
-
-    pipeline_id: str
-    name: str
-    step: str | None = None
-    task: MoveTask | None = None
-    state: str | None = None
-    is_up: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Welcome:
-    """That a pipeline would be let in."""
-
-    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow_provider_arroyo.answers import UpgradePlan
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.identity import pushed_before
+from airflow_provider_arroyo.upgrades import UpgradePlan
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context

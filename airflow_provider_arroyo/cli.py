@@ -94,12 +94,12 @@ def plan(arguments: Namespace) -> None:
     """The plan of an upgrade, as the control plane makes it."""
     from airflow.sdk.exceptions import AirflowException  # noqa: PLC0415 - see above
 
-    from airflow_provider_arroyo import calls  # noqa: PLC0415
+    from airflow_provider_arroyo import upgrades  # noqa: PLC0415
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook  # noqa: PLC0415
 
     try:
         script = arguments.script.read_text()
-        answer = ArroyoHook(arguments.conn_id).send(calls.plan_upgrade(arguments.pipeline, script))
+        answer = ArroyoHook(arguments.conn_id).send(upgrades.plan_upgrade(arguments.pipeline, script))
     except (AirflowException, OSError, UnicodeDecodeError) as error:
         _refuse(str(error))
     losses = {"refused": answer.is_refused, "loses_nothing": answer.loses_nothing}

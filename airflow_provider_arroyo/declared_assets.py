@@ -18,8 +18,6 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset
 
-from airflow_provider_arroyo.script_places import places_of
-
 
 @dataclass(frozen=True, slots=True)
 class DeclaredAssets:
@@ -33,6 +31,8 @@ class DeclaredAssets:
 
 def declared_assets(sql: Any, dag: DAG | None) -> DeclaredAssets:
     """The assets in the script of a task. What is not to be had as a script declares nothing."""
+    from airflow_provider_arroyo.script_places import places_of  # noqa: PLC0415 - few tasks declare anything
+
     script = _script(sql, dag) if isinstance(sql, str) else None
     if script is None:
         return DeclaredAssets()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Pipeline, UpgradePlan
+from airflow_provider_arroyo import calls, upgrades
+from airflow_provider_arroyo.answers import Pipeline
 from airflow_provider_arroyo.calls import AskingRun, PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, ask, ask_until_answered
 from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, ArroyoError, RefusedError, StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange
 from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.upgrades import UpgradePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,36 +33,26 @@ class DesiredPipeline:
 _MOST_LOST_RESTARTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Submit:
+class Step(Enum):
+    """What a try of the task has to do."""
+
+    SUBMIT = auto()
     """Deploy; the control plane sees to it that it happens once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attach:
+    ATTACH = auto()
     """An earlier try has deployed this: wait for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Restart:
+    RESTART = auto()
     """An earlier try has deployed this and it has failed since: go on from its checkpoint."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refrain:
+    REFRAIN = auto()
     """An earlier try has deployed this, and a person has stopped or deleted it since: leave it so."""
-
-
-Step = Submit | Attach | Restart | Refrain
 
 
 def decide(earlier: AskedChange | None, desired: DesiredPipeline, pipeline: Pipeline | None) -> Step:
     """What a try of the task has to do, given what an earlier one has left and what there is now."""
     if earlier is None or earlier.digest != desired.digest or earlier.key not in (None, desired.key):
-        return Submit()
+        return Step.SUBMIT
     if pipeline is None or pipeline.stop != "none":
-        return Refrain()
-    return Restart() if pipeline.state is JobState.FAILED else Attach()
+        return Step.REFRAIN
+    return Step.RESTART if pipeline.state is JobState.FAILED else Step.ATTACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +68,12 @@ def deploy(desired: DesiredPipeline, earlier: AskedChange | None, now: Clock) ->
     """Bring the pipeline to what is asked for, and say what to wait for."""
     pipeline = yield from find(earlier.pipeline if earlier else desired.name, now)
     match decide(earlier, desired, pipeline):
-        case Attach() if pipeline is not None and earlier is not None:
+        case Step.ATTACH if pipeline is not None and earlier is not None:
             before = None if earlier.before is None else JobState(earlier.before)
             return Deployed(pipeline, before, earlier.run)
-        case Restart() if pipeline is not None:
+        case Step.RESTART if pipeline is not None:
             return (yield from _restart(desired, pipeline, now))
-        case Refrain():
+        case Step.REFRAIN:
             raise _stopped_meanwhile(desired, pipeline)
     return (yield from _submit(desired, pipeline, now))
 
@@ -92,7 +84,7 @@ def shown_plan(
     """What becomes of the state of a pipeline when this script takes its place."""
     if (yield from find(pipeline, now)) is None:
         return UpgradePlan(is_refused=False, loses_nothing=True, text=f"there is no pipeline {pipeline} yet")
-    return (yield from ask_until_answered(calls.plan_upgrade(pipeline, query, udfs, wish), now))
+    return (yield from ask_until_answered(upgrades.plan_upgrade(pipeline, query, udfs, wish), now))
 
 
 def newest_run(pipeline: str, now: Clock) -> Conversation[int | None]:

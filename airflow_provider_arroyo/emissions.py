@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset
 from airflow.sdk.execution_time.context import InletEventsAccessors
 
-from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.consumers import PartitionConsumer, PartitionDelivery
 from airflow_provider_arroyo.partitions import to_payload
 
 if TYPE_CHECKING:

@@ -18,15 +18,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Lineage
 from airflow_provider_arroyo.calls import AskingRun
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection, Endpoint
 from airflow_provider_arroyo.embedded import adopt
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
+
+if TYPE_CHECKING:
+    from airflow_provider_arroyo.plan_lineage import Lineage
 
 LOG = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=4)
@@ -104,12 +105,14 @@ def asking_run(task_instance: Any) -> AskingRun | None:
 def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:
     """The lineage of those pipelines that the control plane tells it of. Once too much time has passed it is asked no
     more, whether it has answered or not."""
+    from airflow_provider_arroyo.plan_lineage import get_lineage  # noqa: PLC0415 - most tasks are not asked for it
+
     known = {}
     end = time.monotonic() + PATIENCE.total_seconds()
     with ControlPlaneConnection(partial(_endpoint, hook), PATIENCE) as connection:
         for pipeline in pipelines:
             try:
-                known[pipeline] = connection.send(calls.get_lineage(pipeline))
+                known[pipeline] = connection.send(get_lineage(pipeline))
             except ArroyoError as error:
                 hook.log.info("OpenLineage is told nothing of what pipeline %s reads and writes: %s", pipeline, error)
             if time.monotonic() > end:

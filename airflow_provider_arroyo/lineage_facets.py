@@ -14,7 +14,7 @@ from openlineage.client.facet_v2 import (
     schema_dataset,
 )
 
-from airflow_provider_arroyo.answers import LineageDataset
+from airflow_provider_arroyo.plan_lineage import LineageDataset
 
 PRODUCER = "https://github.com/airflow-provider-arroyo/airflow-provider-arroyo"
 _SCHEMAS = f"{PRODUCER}/blob/main/docs/openlineage"

@@ -14,12 +14,62 @@ Both control planes write down how far a move is, so a task keeps nothing of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Arrival, Departure, Welcome, read, read_list
-from airflow_provider_arroyo.calls import ApiCall, Json
+from airflow_provider_arroyo.answers import read, read_list
+from airflow_provider_arroyo.calls import ApiCall, Json, path_of
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTask:
+    """What a control plane is doing for a move, until it ends."""
+
+    state: Literal["running", "done", "failed"]
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A move, as the control plane sees it that the pipeline leaves."""
+
+    step: Literal["leaving", "exported", "released", "over"]
+    to: str
+    place: str
+    passport: dict[str, Any]
+    key: str | None = field(default=None, repr=False)
+    """What lets the other control plane start it; None before it is released."""
+    task: MoveTask | None = None
+
+    @property
+    def pipeline_id(self) -> str:
+        """The pipeline, which keeps its id."""
+        return str(self.passport["pipeline_id"])
+
+    @property
+    def name(self) -> str:
+        """What it is called, here and there."""
+        return str(self.passport["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A move, as the control plane sees it that the pipeline comes to."""
+
+    pipeline_id: str
+    name: str
+    step: str | None = None
+    task: MoveTask | None = None
+    state: str | None = None
+    is_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """That a pipeline would be let in."""
+
+    targets: tuple[str, ...] = ()
 
 
 def list_departures(pipeline: str) -> ApiCall[tuple[Departure, ...]]:
@@ -70,4 +120,4 @@ def send_back(pipeline_id: str) -> ApiCall[None]:
 
 
 def _departure(pipeline: str) -> str:
-    return f"{calls.get_pipeline(pipeline).path}/departure"
+    return f"{path_of(pipeline)}/departure"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import calls, savepoints
 from airflow_provider_arroyo.conversations import Conversation, ask
 
 OnKill = Literal["detach", "stop", "savepoint_and_stop"]
@@ -22,6 +22,6 @@ def carry_out(action: OnKill, pipeline: str, key: str) -> Conversation[None]:
         case "stop":
             yield from ask(calls.stop_pipeline(pipeline, "checkpoint"))
         case "savepoint_and_stop":
-            yield from ask(calls.stop_with_savepoint(pipeline, label="when the task was killed", key=key))
+            yield from ask(savepoints.stop_with_savepoint(pipeline, label="when the task was killed", key=key))
         case never:
             assert_never(never)

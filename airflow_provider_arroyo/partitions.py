@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.consumers import PartitionConsumer, PartitionDelivery
 from airflow_provider_arroyo.gate_instants import to_instant
 
 

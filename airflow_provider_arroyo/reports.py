@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_provider_arroyo import calls, waits
-from airflow_provider_arroyo.answers import Job, Pipeline, PipelineEvent, Watermark
+from airflow_provider_arroyo import calls, job_ends, watermarks
+from airflow_provider_arroyo.answers import Job, Pipeline, PipelineEvent
 from airflow_provider_arroyo.conversations import Clock, Conversation, ask
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.watermarks import Watermark
 
 LOSSES = frozenset({"state.given_up", "state.taken_back", "state.loss_accepted", "gate.voided"})
 """The codes of events that say that a state is not the one any more that it was, or that a run has relied on it."""
@@ -104,8 +105,8 @@ def report_on(pipeline: str, since: datetime, now: Clock) -> Conversation[Report
     report. Losses are those `since` an instant."""
     try:
         known = yield from ask(calls.get_pipeline(pipeline))
-        job = yield from waits.newest_job(known)
-        progress = yield from ask(calls.get_watermark(known.id))
+        job = yield from job_ends.newest_job(known)
+        progress = yield from ask(watermarks.get_watermark(known.id))
         events = yield from ask(calls.list_events(known.id, since=since, severity="warn"))
     except ArroyoError as error:
         return Report(pipeline, unknown=str(error))

@@ -13,17 +13,18 @@ from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.log import amask_secret, mask_secret
 
-from airflow_provider_arroyo import calls, conversations, waits
-from airflow_provider_arroyo.change_stream import Limits, SharedConnection
+from airflow_provider_arroyo import calls, conversations
 from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection, Endpoint
 from airflow_provider_arroyo.conversations import Conversation, ask
 from airflow_provider_arroyo.embedded import start_or_adopt
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
-from airflow_provider_arroyo.events import Event
-from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
+
+    from airflow_provider_arroyo.change_stream import Limits, SharedConnection
+    from airflow_provider_arroyo.events import Event
+    from airflow_provider_arroyo.waits import Wait
 
 T = TypeVar("T")
 
@@ -90,14 +91,19 @@ class ArroyoHook(BaseHook):
             return await conversations.arun(self._log_failures(conversation), connection.send, _asleep)
 
     async def await_event(self, wait: Wait, *, poll: timedelta, deadline: datetime | None = None) -> Event:
-        """Wait in an event loop as `waits.watch` does, over what all waits of the process share."""
+        """Wait in an event loop as `looks.watch` does, over what all waits of the process share."""
+        from airflow_provider_arroyo import looks  # noqa: PLC0415 - no DAG file waits
+        from airflow_provider_arroyo.change_stream import Limits  # noqa: PLC0415 - the same
+
         async with self.share(wait, Limits(poll, deadline)) as connection:
             hold = timedelta(0) if await connection.has_stream() else HOLD
-            conversation = waits.watch(wait, now=conversations.utc_now, deadline=deadline, poll=poll, hold=hold)
+            conversation = looks.watch(wait, now=conversations.utc_now, deadline=deadline, poll=poll, hold=hold)
             return await conversations.arun(self._log_failures(conversation), connection.send, connection.pause)
 
     def share(self, wait: Wait, limits: Limits) -> SharedConnection:
         """What all waits of this process share, for one that sends its requests itself."""
+        from airflow_provider_arroyo.change_stream import SharedConnection  # noqa: PLC0415 - no DAG file waits
+
         return SharedConnection(self.aget_conn, wait, limits, _asleep)
 
     def send(self, call: calls.ApiCall[T]) -> T:

@@ -113,8 +113,10 @@ class PipelineOperator(BaseOperator):
         self.log.info("Waiting for %s", waits.describe(wait))
         if self.deferrable:
             self._defer(wait, deadline, resume, kwargs)
+        from airflow_provider_arroyo import looks  # noqa: PLC0415 - no DAG file looks, and it brings most requests
+
         poll = timedelta(seconds=self.poll_interval)
-        return settle(self.hold(waits.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
+        return settle(self.hold(looks.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
 
     def sources_of(self, udfs: Sequence[str] | None) -> tuple[str, ...] | None:
         """The sources of Python functions: each is given itself, or is in a file beside the DAG. None stays None."""

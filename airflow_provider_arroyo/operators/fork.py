@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, secret_sources
+from airflow_provider_arroyo import calls, copies, secret_sources
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.identity import idempotency_key, spec_digest
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
@@ -87,7 +87,7 @@ class ForkOperator(PipelineOperator):
         wish = UpgradeWish(
             True, tuple(self.keep_state), tuple(self.reset), self.accept_loss or None, tuple(self.hold_back)
         )
-        fork = self.ask(context, calls.fork_savepoint(self.savepoint, self.pipeline, spec, wish, key=key))
+        fork = self.ask(context, copies.fork_savepoint(self.savepoint, self.pipeline, spec, wish, key=key))
         self.note(context, fork.id)
         self.wait(UntilState(fork.id, "running"), resume="execute_complete")
         return self._summary(fork.id)

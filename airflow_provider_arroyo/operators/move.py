@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_arroyo import calls, lineage, moves, secret_sources
-from airflow_provider_arroyo.answers import Arrival, Departure, MoveTask
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.conversations import ask_until_answered
 from airflow_provider_arroyo.errors import (
@@ -22,6 +21,7 @@ from airflow_provider_arroyo.errors import (
     SecretError,
 )
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+from airflow_provider_arroyo.moves import Arrival, Departure, MoveTask
 from airflow_provider_arroyo.operators.base import PipelineOperator, now
 from airflow_provider_arroyo.states import JobState
 

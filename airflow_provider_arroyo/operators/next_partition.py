@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 
-from airflow_provider_arroyo import calls, lineage
-from airflow_provider_arroyo.answers import PartitionConsumer, PartitionDelivery
-from airflow_provider_arroyo.calls import ConsumerSpec, GateTime, LateMode
+from airflow_provider_arroyo import consumers, lineage
+from airflow_provider_arroyo.calls import GateTime, LateMode
+from airflow_provider_arroyo.consumers import ConsumerSpec, PartitionConsumer, PartitionDelivery
 from airflow_provider_arroyo.emissions import Emission, emit, newest_emission
 from airflow_provider_arroyo.errors import ConsumerBehindError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
@@ -100,7 +100,7 @@ class NextPartitionOperator(PipelineOperator):
         return self._hand_on(context, self.deadline() if deadline is None else datetime.fromisoformat(deadline))
 
     def _hand_on(self, context: Context, deadline: datetime | None) -> dict[str, Any]:
-        consumer = self.send(calls.put_consumer(self.consumer, self._spec()))
+        consumer = self.send(consumers.put_consumer(self.consumer, self._spec()))
         self.note(context, consumer.pipeline_id)
         emitted = self._emitted(consumer)
         if emitted is not None and emitted.sequence > consumer.delivered:
@@ -112,7 +112,7 @@ class NextPartitionOperator(PipelineOperator):
                 "restore of the pipeline made void, are for you to read again.",
             )
         if emitted is not None and emitted.sequence > consumer.acked:
-            self.send(calls.acknowledge(consumer, emitted.sequence))
+            self.send(consumers.acknowledge(consumer, emitted.sequence))
         while (delivery := self._next(consumer)) is None:
             until = UntilPartition(consumer.pipeline_id, consumer.name)
             kept = {} if deadline is None else {"deadline": deadline.isoformat()}
@@ -139,12 +139,12 @@ class NextPartitionOperator(PipelineOperator):
 
     def _next(self, consumer: PartitionConsumer) -> PartitionDelivery | None:
         """What is to be handed on next. That a bucket is void is only logged: its event follows when it is complete."""
-        while given := self.send(calls.next_deliveries(consumer.name, _AT_ONCE)).data:
+        while given := self.send(consumers.next_deliveries(consumer.name, _AT_ONCE)).data:
             for delivery in given:
                 if delivery.kind != "voided":
                     return delivery
                 self.log.warning("The bucket that begins at %s was complete, and is void", delivery.start.isoformat())
-                self.send(calls.acknowledge(consumer, delivery.sequence))
+                self.send(consumers.acknowledge(consumer, delivery.sequence))
         return None
 
     def _spec(self) -> ConsumerSpec:

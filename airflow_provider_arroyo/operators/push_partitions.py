@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, conf
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.calls import ConsumerSpec, GateTime, LateMode, PushSpec
+from airflow_provider_arroyo import consumers
+from airflow_provider_arroyo.calls import GateTime, LateMode
+from airflow_provider_arroyo.consumers import ConsumerSpec, PushSpec
 from airflow_provider_arroyo.operators.base import PipelineOperator
 from airflow_provider_arroyo.partitions import to_edge, to_length
 from airflow_provider_arroyo.secret_sources import NAME
@@ -109,7 +110,7 @@ class PushPartitionsOperator(PipelineOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask for it."""
         push = self._push() if self.push else None
-        consumer = self.send(calls.put_pushed_consumer(self.consumer, self._spec(), push))
+        consumer = self.send(consumers.put_pushed_consumer(self.consumer, self._spec(), push))
         self.note(context, consumer.pipeline_id)
         where = f"are pushed to {self.partitions.uri} at {push.url}" if push else "are pulled"
         self.log.info("The deliveries of consumer %s %s", consumer.name, where)

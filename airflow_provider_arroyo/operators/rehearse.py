@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Rehearsal
+from airflow_provider_arroyo import rehearsals
 from airflow_provider_arroyo.calls import Json
 from airflow_provider_arroyo.deployments import find
 from airflow_provider_arroyo.errors import RefusedError, RehearsalError, RehearsalRefusedError, RowsDifferError
 from airflow_provider_arroyo.identity import CountBefore, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.rehearsals import Rehearsal
 from airflow_provider_arroyo.waits import UntilRehearsed
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class RehearseOperator(PipelineOperator):
         wish = self._wish()
         key = idempotency_key(context, f"rehearse {pipeline.id} {sorted(wish.items())} {_failures(context)}")
         try:
-            rehearsal = self.send(calls.rehearse(pipeline.id, wish, key=key))
+            rehearsal = self.send(rehearsals.rehearse(pipeline.id, wish, key=key))
         except RefusedError as error:
             if error.code in _LATER:
                 raise RehearsalError(error.message, code=error.code, hint=error.hint) from error
@@ -127,7 +127,7 @@ class RehearseOperator(PipelineOperator):
 
     def _outcome(self, context: Context, pipeline: str, rehearsal_id: str) -> dict[str, Any]:
         """What was found; an error where nothing was, or where rows differ and may not."""
-        rehearsal = self.send(calls.get_rehearsal(pipeline, rehearsal_id))
+        rehearsal = self.send(rehearsals.get_rehearsal(pipeline, rehearsal_id))
         if rehearsal.report is None:
             remember(context, MEMORY, CountBefore(_failures(context) + 1))
             raise _error_of(rehearsal)

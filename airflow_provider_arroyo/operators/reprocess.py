@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, secret_sources
+from airflow_provider_arroyo import calls, copies, secret_sources
 from airflow_provider_arroyo.calls import Json
 from airflow_provider_arroyo.identity import idempotency_key
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
@@ -76,12 +76,12 @@ class ReprocessOperator(PipelineOperator):
         key = idempotency_key(context, f"reprocess {self.pipeline} {sorted(wish.items())}")
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         body = wish if secrets is None else {**wish, "secrets": dict(secrets)}
-        made = self.ask(context, calls.reprocess(self.pipeline, body, key=key))
+        made = self.ask(context, copies.reprocess(self.pipeline, body, key=key))
         for line in made.reprocesses.get("writes", ()):
             self.log.info("It writes %s", line)
         self.note(context, made.id)
         # asked for by an attempt before this one, it may have stopped for it
-        if not self.hand_over or self.send(calls.get_hand_over(made.id)).step == "apart":
+        if not self.hand_over or self.send(copies.get_hand_over(made.id)).step == "apart":
             self.wait(UntilState(made.id, "running"), resume="execute_running")
         return self._go_on(context, made.id)
 
@@ -95,7 +95,7 @@ class ReprocessOperator(PipelineOperator):
 
     def _go_on(self, context: Context, copy: str) -> dict[str, Any]:
         if self.hand_over:
-            self.ask(context, calls.hand_over(copy, accept_other_values=self.accept_other_values))
+            self.ask(context, copies.hand_over(copy, accept_other_values=self.accept_other_values))
             self.wait(UntilHandedOver(copy), resume="execute_complete")
         return self._summary(copy)
 
@@ -104,5 +104,5 @@ class ReprocessOperator(PipelineOperator):
         summary = {"pipeline_id": made.id, "name": made.name, "state": str(made.state)}
         if not self.hand_over:
             return summary
-        handed_over = self.send(calls.get_hand_over(copy))
+        handed_over = self.send(copies.get_hand_over(copy))
         return {**summary, "handed_over_to": handed_over.pipeline, "version": handed_over.version}

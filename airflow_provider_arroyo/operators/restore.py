@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import calls, savepoints
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
@@ -57,7 +57,7 @@ class RestoreOperator(PipelineOperator):
             run = self.hold(newest_run(pipeline.id, now))
             earlier = AskedChange(pipeline.id, action, run, str(pipeline.state), key)
             remember(context, MEMORY, earlier)
-        request = calls.restore_savepoint(
+        request = savepoints.restore_savepoint(
             pipeline.id, self.savepoint, allow_replay=self.allow_replay, with_version=self.with_version, key=key
         )
         if self.ask(context, request).stop == "none":

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import calls, savepoints
 from airflow_provider_arroyo.errors import JobEndedError
 from airflow_provider_arroyo.identity import CountBefore, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
@@ -45,7 +45,7 @@ class SavepointOperator(PipelineOperator):
         pipeline = self.send(calls.get_pipeline(self.pipeline)).id
         self.note(context, pipeline)
         key = idempotency_key(context, f"savepoint {self.savepoint_label} {_failures(context)}")
-        savepoint = self.send(calls.take_savepoint(pipeline, label=self.savepoint_label, key=key))
+        savepoint = self.send(savepoints.take_savepoint(pipeline, label=self.savepoint_label, key=key))
         context["ti"].xcom_push(key="savepoint_id", value=savepoint.id)
         if savepoint.state != "completed":
             with _counting_failures(context):
@@ -75,7 +75,7 @@ class SavepointOperator(PipelineOperator):
         return self._publish(context, pipeline, savepoint_id)
 
     def _publish(self, context: Context, pipeline: str, savepoint_id: str) -> dict[str, Any]:
-        savepoint = self.send(calls.get_savepoint(pipeline, savepoint_id))
+        savepoint = self.send(savepoints.get_savepoint(pipeline, savepoint_id))
         context["ti"].xcom_push(key="savepoint_path", value=savepoint.path)
         proof = {"proven_at": savepoint.proven_at.isoformat()} if self.drill and savepoint.proven_at else {}
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from airflow_provider_arroyo import calls, waits
+from airflow_provider_arroyo import calls, job_ends, watermarks
 from airflow_provider_arroyo.answers import Pipeline
 from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
@@ -60,7 +60,7 @@ class StopStreamingJobOperator(PipelineOperator):
 
     def _summary(self, pipeline_id: str) -> dict[str, Any]:
         pipeline = self.send(calls.get_pipeline(pipeline_id))
-        progress = self.send(calls.get_watermark(pipeline.id))
+        progress = self.send(watermarks.get_watermark(pipeline.id))
         return {
             "pipeline_id": pipeline.id,
             "state": str(progress.state),
@@ -73,7 +73,7 @@ class StopStreamingJobOperator(PipelineOperator):
         """Why the pipeline has failed, when it has."""
         if pipeline.state is not JobState.FAILED:
             return None
-        end = self.hold(waits.end_of(pipeline))
+        end = self.hold(job_ends.end_of(pipeline))
         failure = f"{end.code}: {end.message}"
         self.log.warning("Pipeline %s is at rest because it has failed: %s", pipeline.id, failure)
         return failure

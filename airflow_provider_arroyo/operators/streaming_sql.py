@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, assert_never, get_args
 import jinja2
 from airflow.sdk import AssetAlias
 
-from airflow_provider_arroyo import approval, calls, conversations, lineage, secret_sources, templates
-from airflow_provider_arroyo.answers import UpgradePlan
+from airflow_provider_arroyo import approval, calls, conversations, lineage, secret_sources, templates, watermarks
 from airflow_provider_arroyo.assets import active_asset, assets_of
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
@@ -24,6 +23,7 @@ from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recal
 from airflow_provider_arroyo.on_kill import CHOICES, OnKill, carry_out
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
 from airflow_provider_arroyo.spark_connection import spark_place
+from airflow_provider_arroyo.upgrades import UpgradePlan
 from airflow_provider_arroyo.waits import UntilState, UntilWatermark
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ class StreamingSqlOperator(PipelineOperator):
             "name": pipeline.name,
             "state": str(pipeline.state),
             "version": pipeline.version,
-            "lineage": self.send(calls.get_watermark(pipeline_id)).lineage,
+            "lineage": self.send(watermarks.get_watermark(pipeline_id)).lineage,
             "plan": pipeline.plan,
         }
         certificate = None if outcome is None else outcome.certificate

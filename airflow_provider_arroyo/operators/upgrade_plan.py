@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import approval
-from airflow_provider_arroyo.answers import UpgradePlan
 from airflow_provider_arroyo.calls import UpgradeWish
 from airflow_provider_arroyo.deployments import shown_plan
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, now
+from airflow_provider_arroyo.upgrades import UpgradePlan
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

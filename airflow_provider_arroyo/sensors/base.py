@@ -93,8 +93,10 @@ class PipelineSensor(BaseSensorOperator):
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""
+        from airflow_provider_arroyo import looks  # noqa: PLC0415 - no DAG file looks, and it brings most requests
+
         try:
-            event = self.hook.run(waits.look(self.wait(context)))
+            event = self.hook.run(looks.look(self.wait(context)))
         except ArroyoError as error:
             if not error.retryable:
                 raise

@@ -17,10 +17,10 @@ from typing import Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Deliveries, PartitionConsumer, PartitionDelivery
-from airflow_provider_arroyo.calls import ConsumerSpec, GateTime, LateMode
+from airflow_provider_arroyo import consumers
+from airflow_provider_arroyo.calls import GateTime, LateMode
 from airflow_provider_arroyo.change_stream import Limits, SharedConnection
+from airflow_provider_arroyo.consumers import ConsumerSpec, Deliveries, PartitionConsumer, PartitionDelivery
 from airflow_provider_arroyo.conversations import Backoff, ask_until_answered, utc_now
 from airflow_provider_arroyo.errors import ArroyoError, NotHandedOnError
 from airflow_provider_arroyo.hooks.arroyo import HOLD, ArroyoHook
@@ -155,7 +155,7 @@ class DeliveryProducer(SharedStreamProducer):
             while True:
                 try:
                     if not is_there:
-                        await connection.send(calls.put_consumer(self._name, self._spec))
+                        await connection.send(consumers.put_consumer(self._name, self._spec))
                     given, is_there, failures = await self._take(connection), True, 0
                 except ArroyoError as error:
                     failures, is_there = failures + 1, False
@@ -185,13 +185,13 @@ class DeliveryProducer(SharedStreamProducer):
     async def acknowledge(self, handed: Handed) -> None:
         """Be done with all up to this one."""
         sequence = handed.delivery.sequence
-        await self._hook.arun(ask_until_answered(calls.acknowledge(handed.consumer, sequence), utc_now))
+        await self._hook.arun(ask_until_answered(consumers.acknowledge(handed.consumer, sequence), utc_now))
         self._acked = sequence
         self._moved.set()
 
     async def _take(self, connection: SharedConnection) -> Deliveries:
         hold = timedelta(0) if await connection.has_stream() else HOLD
-        return await connection.send(calls.next_deliveries(self._name, AT_ONCE, hold))
+        return await connection.send(consumers.next_deliveries(self._name, AT_ONCE, hold))
 
     async def _until_acked(self, sequence: int) -> None:
         while self._acked < sequence:

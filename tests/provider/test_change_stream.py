@@ -17,8 +17,9 @@ from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.conversations import arun
 from airflow_provider_arroyo.errors import RefusedError
 from airflow_provider_arroyo.events import Broken, Event, Reached
+from airflow_provider_arroyo.looks import watch
 from airflow_provider_arroyo.relevance import may_end
-from airflow_provider_arroyo.waits import UntilFresh, UntilState, UntilWatermark, Wait, watch
+from airflow_provider_arroyo.waits import UntilFresh, UntilState, UntilWatermark, Wait
 
 FIVE = datetime(2026, 1, 31, 5, tzinfo=UTC)
 

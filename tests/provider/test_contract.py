@@ -17,7 +17,18 @@ import engine.api.rehearsal_answers as rehearsal_answers
 import engine.api.reprocessing as reprocessing
 import engine.api.savepoint_rules as savepoint_rules
 import engine.jobs.states as engine_states
-from airflow_provider_arroyo import answers, calls, moves
+from airflow_provider_arroyo import (
+    answers,
+    calls,
+    consumers,
+    copies,
+    moves,
+    rehearsals,
+    retention,
+    savepoints,
+    upgrades,
+    watermarks,
+)
 from airflow_provider_arroyo.calls import ApiCall, Json, PipelineSpec
 from airflow_provider_arroyo.states import JobState
 
@@ -27,25 +38,25 @@ KINDS = (
     answers.Pipeline,
     answers.Job,
     answers.Checkpoint,
-    answers.Savepoint,
-    answers.SavepointTask,
-    answers.SavepointFate,
-    answers.PruneAnswer,
-    answers.Watermark,
-    answers.UpgradePlan,
-    answers.RolledBackPipeline,
-    answers.ForkedPipeline,
-    answers.ReprocessedPipeline,
-    answers.HandOver,
-    answers.Rehearsal,
-    answers.RehearsalFailure,
+    savepoints.Savepoint,
+    savepoints.SavepointTask,
+    retention.SavepointFate,
+    retention.PruneAnswer,
+    watermarks.Watermark,
+    upgrades.UpgradePlan,
+    upgrades.RolledBackPipeline,
+    copies.ForkedPipeline,
+    copies.ReprocessedPipeline,
+    copies.HandOver,
+    rehearsals.Rehearsal,
+    rehearsals.RehearsalFailure,
     answers.PipelineEvent,
-    answers.PartitionConsumer,
-    answers.PartitionDelivery,
-    answers.Deliveries,
-    answers.Departure,
-    answers.Arrival,
-    answers.Welcome,
+    consumers.PartitionConsumer,
+    consumers.PartitionDelivery,
+    consumers.Deliveries,
+    moves.Departure,
+    moves.Arrival,
+    moves.Welcome,
 )
 COMES: dict[str, Json] = {"passport": {}, "place": "s3://a/b", "origin": "http://here", "secrets": {}}
 CALLS: list[ApiCall[Any]] = [
@@ -57,7 +68,7 @@ CALLS: list[ApiCall[Any]] = [
         force=True,
     ),
     calls.deploy("clicks", PipelineSpec("SELECT 1"), key="k", upgrade=calls.UpgradeWish(False, ("a",), ("b",), "3f0c")),
-    calls.plan_upgrade("clicks", "SELECT 1", ("def f(): ...",), calls.UpgradeWish(True, ("a",), ("b",))),
+    upgrades.plan_upgrade("clicks", "SELECT 1", ("def f(): ...",), calls.UpgradeWish(True, ("a",), ("b",))),
     calls.list_pipelines(),
     calls.list_pipelines("pl_1"),
     calls.get_pipeline("clicks"),
@@ -65,19 +76,19 @@ CALLS: list[ApiCall[Any]] = [
     calls.delete_pipeline("clicks", with_savepoints=True),
     calls.rescale_pipeline("clicks", 2),
     calls.restart_pipeline("clicks", key="k"),
-    calls.roll_back_pipeline("clicks", 2, key="k"),
-    calls.restore_savepoint("clicks", "sp", allow_replay=True, with_version=True, key="k"),
-    calls.fork_savepoint(
+    upgrades.roll_back_pipeline("clicks", 2, key="k"),
+    savepoints.restore_savepoint("clicks", "sp", allow_replay=True, with_version=True, key="k"),
+    copies.fork_savepoint(
         "sp",
         "clicks-2",
         PipelineSpec("SELECT 1", None, {"a": "b"}, ("def f(): ...",), None, {"KAFKA": "x"}),
         calls.UpgradeWish(True, ("a",), ("b",), "3f0c"),
         key="k",
     ),
-    calls.reprocess("clicks", {"into": "again", "since": "2026-01-01", "partial_windows": True}, key="k"),
-    calls.hand_over("clicks-again"),
-    calls.get_hand_over("clicks-again"),
-    calls.rehearse(
+    copies.reprocess("clicks", {"into": "again", "since": "2026-01-01", "partial_windows": True}, key="k"),
+    copies.hand_over("clicks-again"),
+    copies.get_hand_over("clicks-again"),
+    rehearsals.rehearse(
         "clicks",
         {
             "query": "SELECT 1",
@@ -91,19 +102,23 @@ CALLS: list[ApiCall[Any]] = [
         },
         key="k",
     ),
-    calls.get_rehearsal("clicks", "reh_1"),
+    rehearsals.get_rehearsal("clicks", "reh_1"),
     calls.list_jobs("clicks"),
     calls.list_checkpoints("clicks", "job"),
     calls.list_events("clicks", since=NOON, severity="warn"),
-    calls.take_savepoint("clicks", label="x", key="k"),
-    calls.get_savepoint("clicks", "sp"),
-    calls.drill_savepoint("clicks", "sp"),
-    calls.set_retention("clicks", calls.RetentionRules(1, 2, 3, timedelta(days=4), timedelta(days=5), "Asia/Tokyo")),
-    calls.prune_savepoints("clicks", calls.RetentionRules(1), dry_run=True),
-    calls.prune_savepoints("clicks"),
-    calls.put_consumer("hours", calls.ConsumerSpec("clicks", "1 day", "t", "output", "UTC", "1 hour", "2026", "2027")),
-    calls.next_deliveries("hours", 50, timedelta(seconds=30)),
-    calls.acknowledge(answers.PartitionConsumer("part_1", "hours", "pl_1", "clicks", 3, 1), 2),
+    savepoints.take_savepoint("clicks", label="x", key="k"),
+    savepoints.get_savepoint("clicks", "sp"),
+    savepoints.drill_savepoint("clicks", "sp"),
+    retention.set_retention(
+        "clicks", retention.RetentionRules(1, 2, 3, timedelta(days=4), timedelta(days=5), "Asia/Tokyo")
+    ),
+    retention.prune_savepoints("clicks", retention.RetentionRules(1), dry_run=True),
+    retention.prune_savepoints("clicks"),
+    consumers.put_consumer(
+        "hours", consumers.ConsumerSpec("clicks", "1 day", "t", "output", "UTC", "1 hour", "2026", "2027")
+    ),
+    consumers.next_deliveries("hours", 50, timedelta(seconds=30)),
+    consumers.acknowledge(consumers.PartitionConsumer("part_1", "hours", "pl_1", "clicks", 3, 1), 2),
     moves.list_departures("clicks"),
     moves.begin_departure("clicks", "http://there", "s3://a/b", dry_run=True),
     moves.go_on("clicks", "export"),
@@ -115,7 +130,9 @@ CALLS: list[ApiCall[Any]] = [
     moves.get_arrival("pl_1"),
     moves.start_arrived("pl_1", "k"),
     moves.send_back("pl_1"),
-    calls.get_watermark("clicks", calls.Gate(NOON, "counts", "output", "a_dag", "a_run"), timedelta(seconds=30)),
+    watermarks.get_watermark(
+        "clicks", watermarks.Gate(NOON, "counts", "output", "a_dag", "a_run"), timedelta(seconds=30)
+    ),
 ]
 
 

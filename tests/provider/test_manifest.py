@@ -104,6 +104,26 @@ print(*(set(sys.modules) - before))
     assert ours >= imported > {"airflow_provider_arroyo.views"}
 
 
+def test_deployments_and_sensors_do_not_bring_what_only_other_tasks_or_waits_need() -> None:
+    code = """
+import importlib, sys
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+print(*sys.modules)
+"""
+    common = [*modules("sensors"), "airflow_provider_arroyo.operators.streaming_sql"]
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *common], cwd=HERE.parent, capture_output=True, text=True, check=True
+    )
+
+    imported = set(ran.stdout.splitlines()[-1].split())
+    others = "change_stream consumers copies lineage_facets looks moves plan_lineage rehearsals retention script_places"
+    assert imported > set(common)
+    for name in others.split():
+        assert (HERE / f"{name}.py").exists()
+        assert f"airflow_provider_arroyo.{name}" not in imported
+
+
 def tasks_and_triggers() -> list[type]:
     classes = {
         value

@@ -1,0 +1,131 @@
+"""Consumers of partitions: the requests about them, and their answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from airflow_provider_arroyo.answers import Instant, read
+from airflow_provider_arroyo.calls import ApiCall, GateTime, Json, LateMode, segment
+from airflow_provider_arroyo.watermarks import Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSpec:
+    """Which buckets of event time of a pipeline a consumer of partitions is told of."""
+
+    pipeline: str
+    every: str
+    table: str | None = None
+    by: GateTime = "input"
+    time_zone: str = "UTC"
+    offset: str | None = None
+    start: str | None = None
+    until: str | None = None
+    late: LateMode | None = None
+    """None leaves a consumer that is there as it is."""
+
+    def to_json(self) -> dict[str, Json]:
+        """The body that makes it; nothing where all is as by default."""
+        parts: dict[str, Json] = {
+            "pipeline": self.pipeline,
+            "every": self.every,
+            "table": self.table,
+            "by": self.by,
+            "time_zone": self.time_zone,
+            "offset": self.offset,
+            "start": self.start,
+            "until": self.until,
+            "late": self.late,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class PushSpec:
+    """An asset of an Airflow that gets an event for each delivery, and the names of the secrets to log in with."""
+
+    url: str
+    asset: str
+    with_keys: bool = True
+    username: str | None = None
+    password_secret: str | None = None
+    token_secret: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The part of a consumer that says it."""
+        parts: dict[str, Json] = {
+            "url": self.url,
+            "asset": self.asset,
+            "with_keys": self.with_keys,
+            "username": self.username,
+            "password": _secret(self.password_secret),
+            "token": _secret(self.token_secret),
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionConsumer:
+    """Who is told of the buckets of a pipeline as they become complete, and how far it is."""
+
+    id: str
+    name: str
+    pipeline_id: str
+    pipeline: str
+    delivered: int
+    acked: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDelivery:
+    """What a consumer is told of a bucket of event time: that it is complete (`closed`), or that what it was told is
+    void (`voided`). A control plane of a later version may tell other things."""
+
+    id: str
+    sequence: int
+    kind: str
+    key: str
+    start: Instant
+    end: Instant
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """What a consumer was told and has not acknowledged, oldest first."""
+
+    consumer: PartitionConsumer
+    data: tuple[PartitionDelivery, ...]
+
+
+def put_consumer(name: str, spec: ConsumerSpec) -> ApiCall[PartitionConsumer]:
+    """Let there be a consumer of partitions; one that is there already goes on from where it is."""
+    return ApiCall("PUT", _consumer(name), partial(read, PartitionConsumer), body=spec.to_json())
+
+
+def put_pushed_consumer(name: str, spec: ConsumerSpec, push: PushSpec | None) -> ApiCall[PartitionConsumer]:
+    """The same, and have its deliveries pushed there, or pulled."""
+    body = {**spec.to_json(), "push": None if push is None else push.to_json()}
+    return ApiCall("PUT", _consumer(name), partial(read, PartitionConsumer), body=body)
+
+
+def next_deliveries(name: str, limit: int, hold: timedelta = timedelta(0)) -> ApiCall[Deliveries]:
+    """What a consumer was not told yet, or has not acknowledged; kept back until there is something, or for `hold`."""
+    query: dict[str, str | int] = {"limit": limit, "timeout_seconds": int(hold.total_seconds())}
+    return ApiCall("GET", f"{_consumer(name)}/next", partial(read, Deliveries), query=query, hold=hold)
+
+
+def acknowledge(consumer: PartitionConsumer, up_to: int) -> ApiCall[PartitionConsumer]:
+    """Be done with all deliveries of this consumer, and of no other of its name, up to a number."""
+    body: dict[str, Json] = {"up_to": up_to, "id": consumer.id}
+    return ApiCall("POST", f"{_consumer(consumer.name)}/ack", partial(read, PartitionConsumer), body=body)
+
+
+def _secret(name: str | None) -> str | None:
+    return None if name is None else f"{{{{ secret:{name} }}}}"
+
+
+def _consumer(name: str) -> str:
+    return f"/partitions/{segment(name)}"

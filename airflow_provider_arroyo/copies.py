@@ -1,0 +1,62 @@
+"""Pipelines that begin as copies of others, and take their place: the requests, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from airflow_provider_arroyo.answers import Pipeline, read
+from airflow_provider_arroyo.calls import ApiCall, Json, PipelineSpec, UpgradeWish, path_of, segment
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedPipeline(Pipeline):
+    """A new pipeline that goes on from a savepoint of another one."""
+
+    forked_from: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReprocessedPipeline(Pipeline):
+    """A new pipeline that reads the input of another one again."""
+
+    reprocesses: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """How far a pipeline that reads the input of another one again is in taking its place."""
+
+    pipeline: str
+    copy_name: str
+    step: str
+    waits_for: str | None = None
+    version: int | None = None
+
+
+def fork_savepoint(
+    savepoint: str, name: str, spec: PipelineSpec, wish: UpgradeWish, *, key: str
+) -> ApiCall[ForkedPipeline]:
+    """Make a new pipeline that goes on from a savepoint of another one."""
+    parts = {part: value for part, value in spec.to_json().items() if part in ("query", "settings", "udfs")}
+    secrets: dict[str, Json] = {} if spec.secrets is None else {"secrets": dict(spec.secrets)}
+    body = {"name": name, **parts, **secrets, **wish.to_json()}
+    return ApiCall("POST", f"/savepoints/{segment(savepoint)}/fork", partial(read, ForkedPipeline), body=body, key=key)
+
+
+def reprocess(pipeline: str, wish: Mapping[str, Json], *, key: str) -> ApiCall[ReprocessedPipeline]:
+    """Make a pipeline beside this one that reads its input again and writes elsewhere."""
+    return ApiCall("POST", f"{path_of(pipeline)}/reprocess", partial(read, ReprocessedPipeline), body=wish, key=key)
+
+
+def hand_over(copy: str, *, accept_other_values: bool = False) -> ApiCall[HandOver]:
+    """Have a pipeline that reads another one's input again take its place; asked twice, it is done once."""
+    query: dict[str, str | int] = {"accept_other_values": "true"} if accept_other_values else {}
+    return ApiCall("POST", f"{path_of(copy)}/hand-over", partial(read, HandOver), query=query)
+
+
+def get_hand_over(copy: str) -> ApiCall[HandOver]:
+    """How far it has come."""
+    return ApiCall("GET", f"{path_of(copy)}/hand-over", partial(read, HandOver))

@@ -1,0 +1,256 @@
+"""How one sees that what a task waits for is there. The same for workers and triggers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, assert_never
+
+from airflow_provider_arroyo import calls, consumers, copies, rehearsals, savepoints, watermarks
+from airflow_provider_arroyo.answers import Checkpoint
+from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask, utc_now
+from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken, summary
+from airflow_provider_arroyo.job_ends import end_of, newest_job
+from airflow_provider_arroyo.lag import MOST_EPOCHS
+from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.waits import (
+    UntilCheckpoint,
+    UntilFresh,
+    UntilHandedOver,
+    UntilLag,
+    UntilPartition,
+    UntilProven,
+    UntilRehearsed,
+    UntilSavepoint,
+    UntilState,
+    UntilWatermark,
+    UntilWatermarks,
+    Wait,
+    describe,
+)
+
+NO_HOLD = timedelta(0)
+
+
+def watch(
+    wait: Wait,
+    *,
+    now: Clock,
+    deadline: datetime | None = None,
+    poll: timedelta = timedelta(seconds=5),
+    hold: timedelta = timedelta(0),
+    backoff: Backoff = Backoff(),  # noqa: B008 - it is frozen
+) -> Conversation[Event]:
+    """Look until there is something to tell. Failures to connect are waited out; a wait never raises them."""
+    failures = 0
+    answered = now()
+    while True:
+        try:
+            event = yield from look(wait, _until(hold, deadline, now), now)
+        except ArroyoError as error:
+            event = None
+            failures += 1
+            if now() - answered >= error.patience:
+                return broken(wait.pipeline, error)
+        else:
+            failures = 0
+            answered = now()
+        if event is not None:
+            return event
+        if deadline is not None and now() >= deadline:
+            return TimedOut(wait.pipeline, deadline, f"waited until {deadline.isoformat()} for {describe(wait)}")
+        pause = backoff.pause(failures) if failures else Pause(poll)
+        yield Pause(_until(pause.length, deadline, now))
+
+
+def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Conversation[Event | None]:
+    """Look once: an event when there is something to tell, None when not yet."""
+    match wait:
+        case UntilState():
+            return (yield from _look_at_state(wait))
+        case UntilWatermark():
+            return (yield from _look_at_watermark(wait, hold))
+        case UntilWatermarks():
+            return (yield from _look_at_watermarks(wait, hold))
+        case UntilCheckpoint():
+            return (yield from _look_at_checkpoints(wait))
+        case UntilFresh():
+            gate = UntilWatermark(wait.pipeline, now() - wait.at_most, wait.table, wait.by)
+            return (yield from _look_at_watermark(gate, timedelta(0)))
+        case UntilLag():
+            return (yield from _look_at_lag(wait, now))
+        case UntilSavepoint():
+            return (yield from _look_at_savepoint(wait))
+        case UntilProven():
+            return (yield from _look_at_drill(wait))
+        case UntilHandedOver():
+            return (yield from _look_at_hand_over(wait))
+        case UntilPartition():
+            return (yield from _look_at_partitions(wait, hold))
+        case UntilRehearsed():
+            return (yield from _look_at_rehearsal(wait))
+        case never:
+            assert_never(never)
+
+
+def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    if wait.after_run is not None and (pipeline.state is wait.before or not pipeline.state.is_terminal):
+        job = yield from newest_job(pipeline)
+        if job is None or job.run_id <= wait.after_run:
+            return None
+    match wait.goal, pipeline.state:
+        case ("running", JobState.RUNNING) | ("running" | "finished" | "stopped", JobState.FINISHED):
+            return Reached(wait.pipeline, pipeline.state)
+        case "failed", JobState.FAILED if pipeline.is_at_rest:
+            return Reached(wait.pipeline, pipeline.state)
+        case "stopped", JobState.STOPPED if pipeline.is_at_rest:
+            return Reached(wait.pipeline, pipeline.state)
+        case _:
+            return (yield from end_of(pipeline)) if pipeline.is_at_rest else None
+
+
+def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Event | None]:
+    gate = watermarks.Gate(wait.past, wait.table, wait.by, wait.dag_id, wait.run_id)
+    progress = yield from ask(watermarks.get_watermark(wait.pipeline, gate, hold))
+    if progress.passed:
+        given = progress.certificate
+        certificate = None if given is None else given.summary()
+        if certificate is not None and given is not None and given.openlineage is not None:
+            certificate["openlineage"] = given.openlineage
+        return Reached(wait.pipeline, progress.state, progress.epoch, progress.watermark, certificate)
+    return (yield from _ended_if_terminal(wait.pipeline, progress.state))
+
+
+def _look_at_watermarks(wait: UntilWatermarks, hold: timedelta) -> Conversation[Event | None]:
+    """Look at each gate without a certificate first: while another one is still shut, nobody relies on it yet."""
+    passed: dict[UntilWatermark, Reached] = {}
+    ended: list[Event] = []
+    for gate in wait.gates:
+        may_hold = wait.need == "all" and len(passed) == wait.gates.index(gate)
+        event = yield from _look_at_watermark(replace(gate, dag_id=None, run_id=None), hold if may_hold else NO_HOLD)
+        match event:
+            case Reached():
+                passed[gate] = event
+            case None:
+                pass
+            case _:
+                ended.append(event)
+    if ended and (wait.need == "all" or len(ended) == len(wait.gates)):
+        return ended[0]
+    if not passed or (wait.need == "all" and len(passed) < len(wait.gates)):
+        return None
+    return (yield from _certify(wait, passed))
+
+
+def _certify(wait: UntilWatermarks, passed: dict[UntilWatermark, Reached]) -> Conversation[Event | None]:
+    """Pass the gates in the name of the run; None when one has been shut meanwhile, by a restore for example."""
+    parts: dict[str, dict[str, Any]] = {}
+    for gate, event in passed.items():
+        certified = event if gate.run_id is None else (yield from _look_at_watermark(gate, NO_HOLD))
+        if isinstance(certified, Reached):
+            parts[gate.name] = summary(certified)
+    if not parts or (wait.need == "all" and len(parts) < len(passed)):
+        return None
+    return Reached(wait.pipeline, event.state, parts=parts)
+
+
+def _look_at_checkpoints(wait: UntilCheckpoint) -> Conversation[Event | None]:
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    checkpoints: tuple[Checkpoint, ...] = ()
+    if pipeline.job_id is not None:
+        checkpoints = yield from ask(calls.list_checkpoints(wait.pipeline, pipeline.job_id))
+    fitting = [checkpoint for checkpoint in checkpoints if _fits(wait, checkpoint)]
+    if fitting:
+        newest = max(fitting, key=lambda checkpoint: checkpoint.epoch)
+        return Reached(wait.pipeline, pipeline.state, newest.epoch, newest.watermark)
+    return (yield from _ended_if_terminal(wait.pipeline, pipeline.state))
+
+
+def _look_at_lag(wait: UntilLag, now: Clock) -> Conversation[Event | None]:
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    checkpoints: tuple[Checkpoint, ...] = ()
+    if pipeline.job_id is not None:
+        checkpoints = yield from ask(calls.list_checkpoints(wait.pipeline, pipeline.job_id, limit=MOST_EPOCHS))
+    if wait.bounds.hold(checkpoints, now()):
+        newest = max(checkpoints, key=lambda checkpoint: checkpoint.epoch)
+        return Reached(wait.pipeline, pipeline.state, newest.epoch, newest.watermark)
+    return (yield from _ended_if_terminal(wait.pipeline, pipeline.state))
+
+
+def _look_at_savepoint(wait: UntilSavepoint) -> Conversation[Event | None]:
+    savepoint = yield from ask(savepoints.get_savepoint(wait.pipeline, wait.savepoint))
+    if savepoint.state == "pending":
+        return None
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    if savepoint.state == "completed":
+        return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
+    text = savepoint.failure_message or f"savepoint {savepoint.id} failed"
+    return Ended(wait.pipeline, pipeline.state, "savepoint.failed", text)
+
+
+def _look_at_drill(wait: UntilProven) -> Conversation[Event | None]:
+    savepoint = yield from ask(savepoints.get_savepoint(wait.pipeline, wait.savepoint))
+    task = savepoint.task
+    if savepoint.proven_at is None and (task is None or (task.kind != "drill" and task.state != "running")):
+        # not asked for yet, or the control plane has ended meanwhile, and its drill with it
+        savepoint = yield from ask(savepoints.drill_savepoint(wait.pipeline, wait.savepoint))
+        task = savepoint.task
+    is_over = task is not None and task.kind == "drill" and task.state == "failed"
+    if savepoint.proven_at is None and not is_over:
+        return None
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    if task is not None and is_over:
+        text = f"savepoint {savepoint.id} is not proven to be restorable: {task.message}"
+        code = "savepoint.damaged" if savepoint.damage else "savepoint.error"
+        return Ended(wait.pipeline, pipeline.state, code, text)
+    return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
+
+
+def _look_at_hand_over(wait: UntilHandedOver) -> Conversation[Event | None]:
+    hand_over = yield from ask(copies.get_hand_over(wait.pipeline))
+    if hand_over.step not in ("over", "given_up", "apart"):
+        return None
+    pipeline = yield from ask(calls.get_pipeline(hand_over.pipeline))
+    if hand_over.step == "over":
+        return Reached(wait.pipeline, pipeline.state)
+    why = hand_over.waits_for or "it was taken back"
+    text = f"{hand_over.copy_name} does not take over from {hand_over.pipeline}: {why}"
+    return Ended(wait.pipeline, pipeline.state, "pipeline.hand_over", text)
+
+
+def _look_at_partitions(wait: UntilPartition, hold: timedelta) -> Conversation[Event | None]:
+    deliveries = yield from ask(consumers.next_deliveries(wait.consumer, 1, hold))
+    if not deliveries.data:
+        return None
+    pipeline = yield from ask(calls.get_pipeline(deliveries.consumer.pipeline_id))
+    return Reached(pipeline.id, pipeline.state)
+
+
+def _look_at_rehearsal(wait: UntilRehearsed) -> Conversation[Event | None]:
+    rehearsal = yield from ask(rehearsals.get_rehearsal(wait.pipeline, wait.rehearsal))
+    if not rehearsal.is_over:
+        return None
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    return Reached(wait.pipeline, pipeline.state)
+
+
+def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:
+    if checkpoint.finish_time is None:
+        return False
+    late_enough = wait.epoch is None or checkpoint.epoch >= wait.epoch
+    return late_enough and (wait.newer_than is None or checkpoint.finish_time > wait.newer_than)
+
+
+def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]:
+    """The end of a job, as its pipeline tells it now; None when it is on its way to another state."""
+    if not state.is_terminal:
+        return None
+    pipeline = yield from ask(calls.get_pipeline(name))
+    return (yield from end_of(pipeline)) if pipeline.is_at_rest else None
+
+
+def _until(length: timedelta, deadline: datetime | None, now: Clock) -> timedelta:
+    """The length, cut off at the deadline."""
+    return length if deadline is None else max(timedelta(0), min(length, deadline - now()))

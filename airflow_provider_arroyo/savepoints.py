@@ -1,0 +1,70 @@
+"""Savepoints: the requests about them, and their answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from airflow_provider_arroyo.answers import Instant, Pipeline, read
+from airflow_provider_arroyo.calls import ApiCall, Json, path_of, segment
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointTask:
+    """The newest thing that was to be done with a savepoint, since the control plane was started."""
+
+    kind: str
+    state: Literal["running", "done", "failed"]
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A copy of a checkpoint that is kept."""
+
+    id: str
+    state: Literal["pending", "completed", "failed"]
+    label: str | None = None
+    epoch: int | None = None
+    watermark: Instant | None = None
+    path: str | None = None
+    bytes: int | None = None
+    failure_message: str | None = None
+    proven_at: Instant | None = None
+    damage: str | None = None
+    task: SavepointTask | None = None
+
+
+def take_savepoint(pipeline: str, *, label: str | None, key: str) -> ApiCall[Savepoint]:
+    """Ask for a savepoint; the answer may come before it is complete."""
+    return ApiCall("POST", f"{path_of(pipeline)}/savepoints", partial(read, Savepoint), body={"label": label}, key=key)
+
+
+def stop_with_savepoint(pipeline: str, *, label: str, key: str) -> ApiCall[Savepoint]:
+    """Ask a pipeline to stop, and for a savepoint of its last epoch."""
+    body = {"label": label, "stop": "checkpoint"}
+    return ApiCall("POST", f"{path_of(pipeline)}/savepoints", partial(read, Savepoint), body=body, key=key)
+
+
+def get_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
+    """A savepoint, by id."""
+    return ApiCall("GET", f"{path_of(pipeline)}/savepoints/{segment(savepoint)}", partial(read, Savepoint))
+
+
+def drill_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
+    """Have a savepoint restored into a scratch directory and read; the answer may come before that is over."""
+    path = f"{path_of(pipeline)}/savepoints/{segment(savepoint)}/verify"
+    return ApiCall("POST", path, partial(read, Savepoint), query={"drill": "true"})
+
+
+def restore_savepoint(
+    pipeline: str, savepoint: str, *, allow_replay: bool, with_version: bool, key: str
+) -> ApiCall[Pipeline]:
+    """Take a pipeline back to a savepoint; the answer comes before it is done."""
+    body: dict[str, Json] = {
+        "savepoint_id": savepoint,
+        "allow_replay": allow_replay,
+        "with_version": with_version,
+    }
+    return ApiCall("POST", f"{path_of(pipeline)}/restore", partial(read, Pipeline), body=body, key=key)
