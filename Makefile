@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-page bench-latency \
+.PHONY: help setup check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-sensors bench-page bench-latency \
 	bench-startup bench-state bench-scale bench-shared format constraints clean
 
 help: ## What can be made
@@ -102,6 +102,9 @@ bench-nexmark: $(READY) ## Nexmark through the engine and its peers: QUERIES=q0,
 
 bench-api: $(READY) ## The control plane under load: 1,000 pipelines, 20 drivers, 500 held requests: SECONDS=60
 	$(BIN)/python -m benchmarks.api $(or $(SECONDS),60)
+
+bench-sensors: $(READY) ## 500 gates in a real triggerer over 20 pipelines: memory, connections, delay: SENSORS=500
+	$(BIN)/python -m benchmarks.sensors $(or $(SENSORS),500)
 
 bench-page: $(READY) ## The page over 1,000 pipelines and 60 changes a second: paint, main thread, memory: SECONDS=300
 	$(BIN)/python -m benchmarks.page $(or $(SECONDS),300)

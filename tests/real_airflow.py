@@ -120,17 +120,17 @@ class RealAirflow:
     def dag(self, dag_id: str, source: str) -> None:
         """Let there be a DAG, and wait until the scheduler knows it."""
         (self.home / "dags" / f"{dag_id}.py").write_text(source)
-        until(lambda: self._ask("GET", f"dags/{dag_id}").status_code, lambda status: status == 200, 600)
+        until(lambda: self.ask("GET", f"dags/{dag_id}").status_code, lambda status: status == 200, 600)
 
     def run(self, dag_id: str, **params: str) -> str:
         """Begin a run."""
-        answer = self._ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
+        answer = self.ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["dag_run_id"])
 
     def task(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any]:
         """What Airflow says of a task."""
-        answer = self._ask("GET", f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}")
+        answer = self.ask("GET", f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}")
         assert answer.status_code == 200, answer.text
         said: dict[str, Any] = answer.json()
         return said
@@ -142,21 +142,21 @@ class RealAirflow:
     def result(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:
         """What a task has returned, or left under another key."""
         path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}?stringify=false"
-        return self._ask("GET", path).json()["value"]
+        return self.ask("GET", path).json()["value"]
 
     def events(self, asset: str) -> list[dict[str, Any]]:
         """The events of an asset, oldest first."""
-        like = self._ask("GET", f"assets?name_pattern={asset}").json()["assets"]
+        like = self.ask("GET", f"assets?name_pattern={asset}").json()["assets"]
         ids = [each["id"] for each in like if each["name"] == asset]
         if not ids:
             return []
         path = f"assets/events?asset_id={ids[0]}&limit=100"
-        found: list[dict[str, Any]] = self._ask("GET", path).json()["asset_events"]
+        found: list[dict[str, Any]] = self.ask("GET", path).json()["asset_events"]
         return sorted(found, key=lambda event: int(event["id"]))
 
     def ended(self, dag_id: str) -> list[dict[str, Any]]:
         """The runs of a DAG that have ended well."""
-        found: list[dict[str, Any]] = self._ask("GET", f"dags/{dag_id}/dagRuns?state=success&limit=100").json()[
+        found: list[dict[str, Any]] = self.ask("GET", f"dags/{dag_id}/dagRuns?state=success&limit=100").json()[
             "dag_runs"
         ]
         return found
@@ -164,7 +164,7 @@ class RealAirflow:
     def waiting(self, dag_id: str) -> bool:
         """Whether a task of the DAG is deferred."""
         path = f"dags/{dag_id}/dagRuns/~/taskInstances?state=deferred"
-        return bool(self._ask("GET", path).json()["task_instances"])
+        return bool(self.ask("GET", path).json()["task_instances"])
 
     def kill(self, name: str) -> None:
         """Kill one of its processes, and what it has started."""
@@ -232,7 +232,7 @@ class RealAirflow:
             self._token = answer.json()["access_token"]
         return answer.is_success
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         """What it answers. A look that fails in the server, as over SQLite it does now and then, is repeated, and one
         that a busy machine does not come to."""
         url, headers = f"http://127.0.0.1:{self._port}/api/v2/{path}", {"Authorization": f"Bearer {self._token}"}

@@ -70,8 +70,13 @@ class SensorTrigger(BaseTrigger):
         except (ValueError, NoDataIntervalError):
             yield TriggerEvent(ON_WORKER)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
             return
-        event = await self._watch(wait)
-        if isinstance(event, Reached) and self.ends_here and await self._can_end(event):
+        links = asyncio.create_task(self._note_links())
+        try:
+            event = await self._watch(wait)
+            has_links = await links
+        finally:
+            links.cancel()
+        if isinstance(event, Reached) and self.ends_here and await self._can_end(event, has_links):
             yield TaskSuccessEvent()
         else:
             yield TriggerEvent(events.to_json(event))  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
@@ -83,24 +88,36 @@ class SensorTrigger(BaseTrigger):
         except ArroyoError as error:
             return broken(wait.pipeline, error)
 
-    async def _can_end(self, reached: Reached) -> bool:
+    async def _note_links(self) -> bool:
+        """Push where the pipeline is to be seen, while waiting, so that the link works meanwhile; whether that is done.
+        Then one result is left to be stored when the gate opens, which a triggerer does one after the other; and what
+        stores results is loaded, which takes a triggerer seconds once."""
+        try:
+            for key, value in (await self._links()).items():
+                await _push(self.task_instance, key, value)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again with the result
+            self.log.info("The link to the pipeline cannot be stored yet: %s", error)
+            return False
+        return True
+
+    async def _can_end(self, reached: Reached, has_links: bool) -> bool:
         """Push what the worker would have pushed; False where a worker has to, and to end the task."""
         task: Any = self.task_instance
         if await asyncio.to_thread(_somebody_listens):
             return False
+        result = {"return_value": events.summary(reached)} if self.pushes else {}
         try:
-            for key, value in (await self._xcoms(reached)).items():
+            for key, value in (result if has_links else await self._links() | result).items():
                 await _push(task, key, value)
         except Exception as error:  # noqa: BLE001 - whatever it is, a worker says so if it meets it too
             self.log.warning("A worker has to end %s, since its result could not be stored: %s", task.task_id, error)
             return False
         return True
 
-    async def _xcoms(self, reached: Reached) -> dict[str, Any]:
-        """What the worker would have pushed."""
+    async def _links(self) -> dict[str, str]:
+        """Where the pipeline is to be seen."""
         url = (await self._hook.aget_conn()).url
-        links = link_of(url, str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
-        return {**links, "return_value": events.summary(reached)} if self.pushes else dict(links)
+        return link_of(url, str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
 
     @property
     def _hook(self) -> ArroyoHook:

@@ -17,6 +17,7 @@ from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
 
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import JobEndedError, NoDataIntervalError
+from airflow_provider_arroyo.events import Event
 from airflow_provider_arroyo.links import LINK_KEY, URL_KEY
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.sensors.base import PipelineSensor
@@ -28,6 +29,7 @@ from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 from airflow_provider_arroyo.triggers import sensor as sensor_trigger
 from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
+from airflow_provider_arroyo.waits import Wait
 
 from .tasks import Run
 
@@ -101,6 +103,46 @@ def test_a_gate_opens_without_a_worker_and_leaves_what_a_worker_would_have_left(
     asked = plane.matching_requests("GET", "/watermark$")
     assert {(request.query["dag_id"], request.query["run_id"]) for request in asked} == {("a_dag", "a_run")}
     json.dumps(triggerer.pushed)
+
+
+def test_the_link_works_while_the_gate_waits(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]))
+    seen: list[set[str]] = []
+    watch = SensorTrigger._watch
+
+    async def look_later(trigger: SensorTrigger, wait: Wait) -> Event:
+        async with asyncio.timeout(60):
+            while not {URL_KEY, LINK_KEY} <= set(triggerer.pushed):
+                await asyncio.sleep(0)
+        seen.append(set(triggerer.pushed))
+        return await watch(trigger, wait)
+
+    monkeypatch.setattr(SensorTrigger, "_watch", look_later)
+
+    triggerer.run(watermark())
+
+    assert seen == [{URL_KEY, LINK_KEY}]
+    assert list(triggerer.pushed) == [URL_KEY, LINK_KEY, "return_value"]
+
+
+def test_a_link_that_cannot_be_stored_at_first_is_stored_with_the_result(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]))
+    triggerer.can_push = False
+    watch = SensorTrigger._watch
+
+    async def recover(trigger: SensorTrigger, wait: Wait) -> Event:
+        event = await watch(trigger, wait)
+        triggerer.can_push = True
+        return event
+
+    monkeypatch.setattr(SensorTrigger, "_watch", recover)
+
+    assert isinstance(triggerer.run(watermark()), TaskSuccessEvent)
+    assert list(triggerer.pushed) == [URL_KEY, LINK_KEY, "return_value"]
 
 
 @pytest.mark.parametrize("past", ["{{ data_interval_end }}", "{{ data_interval_start + macros }}", None])

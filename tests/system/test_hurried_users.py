@@ -96,20 +96,20 @@ class Both:
 
     def until_run(self, dag_id: str, run_id: str, state: str) -> None:
         def look() -> Any:
-            return self.airflow._ask("GET", f"dags/{dag_id}/dagRuns/{run_id}").json()["state"]
+            return self.airflow.ask("GET", f"dags/{dag_id}/dagRuns/{run_id}").json()["state"]
 
         seen = until(look, lambda seen: seen in ("success", "failed"), 400)
         assert seen == state
 
     def mapped(self, run_id: str) -> list[str]:
         """The states of the mapped tasks of a run, once there are any."""
-        listed = self.airflow._ask("GET", f"dags/mapped/dagRuns/{run_id}/taskInstances").json()["task_instances"]
+        listed = self.airflow.ask("GET", f"dags/mapped/dagRuns/{run_id}/taskInstances").json()["task_instances"]
         of_deploy = [task for task in listed if task["task_id"] == "deploy" and task["map_index"] >= 0]
         return [task["state"] for task in sorted(of_deploy, key=lambda task: task["map_index"])]
 
     def clear(self, dag_id: str, run_id: str, *tasks: Any) -> None:
         body = {"dry_run": False, "dag_run_id": run_id, "task_ids": list(tasks), "only_failed": False}
-        answer = self.airflow._ask("POST", f"dags/{dag_id}/clearTaskInstances", body)
+        answer = self.airflow.ask("POST", f"dags/{dag_id}/clearTaskInstances", body)
         assert answer.status_code == 200, answer.text
 
     def ran_once(self, name: str) -> None:

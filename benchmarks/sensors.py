@@ -1,0 +1,222 @@
+"""500 sensors in the triggerer of a real Airflow, over a control plane with 20 stand-in drivers that commit twice a
+second: memory and connections of the triggerer, the server's share of a core, and from a commit to the end of its task.
+
+`python -m benchmarks.sensors [SENSORS]` waits until the gates of 20 DAGs wait, and then lets epochs be committed,
+of which one passes a gate of each pipeline every ten seconds. The end of a task is what Airflow says of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.api import BEGIN, CPU_GOAL, DRIVERS, Load, cpu_seconds, fill
+from engine.jobs.data_directory import DataDirectory
+from tests.real_airflow import RealAirflow, until
+
+SENSORS = 500
+EPOCHS_TO_A_GATE = 20
+MEMORY_GOAL = 300
+"""MiB of the triggerer."""
+DELAY_GOAL = 3.0
+_PATIENCE = 1200.0
+_DAG = """
+from airflow.sdk import DAG
+
+from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
+
+with DAG({name!r}, schedule=None):
+    for number, past in enumerate({pasts!r}):
+        WatermarkSensor(task_id=f"gate_{{number}}", pipeline={name!r}, past=past, deferrable=True)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Of the triggerer: MiB, those of the process that waits alone, and connections to the control plane."""
+
+    all: float
+    waiting: float
+    connections: int
+
+
+def passing_epoch(number: int) -> int:
+    """The epoch whose commit passes a gate."""
+    return EPOCHS_TO_A_GATE * (number + 1)
+
+
+def family(root: int) -> set[int]:
+    """A process and all below it."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def weigh(root: int, port: int) -> Weight:
+    """What a triggerer takes: pages that processes share are counted once."""
+    pids = family(root)
+    sizes = [_mebibytes(pid) for pid in pids]
+    return Weight(sum(sizes), max(sizes), len(_sockets(pids) & _established(port)))
+
+
+def _mebibytes(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def _sockets(pids: Iterable[int]) -> set[str]:
+    found = set()
+    for pid in pids:
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
+    return found
+
+
+def _established(port: int) -> set[str]:
+    """The sockets of this machine that are connected to a port."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {row[9] for row in rows if row[3] == "01" and int(row[2].rpartition(":")[2], 16) == port}
+
+
+async def _call_home(load: Load) -> None:
+    await asyncio.gather(*(load.beat(driver) for driver in load.drivers))
+
+
+@contextmanager
+def calling_home(load: Load) -> Iterator[None]:
+    """All drivers say that they are there, and commit nothing yet."""
+    load.commits = False
+    with ThreadPoolExecutor(1) as pool:
+        calls = pool.submit(asyncio.run, _call_home(load))
+        try:
+            yield
+        finally:
+            load.is_over = True
+    calls.result()
+
+
+def commit(load: Load, epochs: int) -> None:
+    """Let each driver commit so many epochs."""
+    load.commits = True
+    until(lambda: min(load.epochs[driver.job_id] for driver in load.drivers), lambda least: least > epochs, _PATIENCE)
+    load.commits = False
+
+
+def _is_known(airflow: RealAirflow, name: str) -> bool:
+    return airflow.ask("GET", f"dags/{name}").status_code == 200
+
+
+def tasks(airflow: RealAirflow, state: str) -> list[dict[str, Any]]:
+    """The tasks of all DAGs in a state."""
+    found: list[dict[str, Any]] = []
+    while True:
+        path = f"dags/~/dagRuns/~/taskInstances?state={state}&order_by=id&limit=100&offset={len(found)}"
+        page = airflow.ask("GET", path).json()["task_instances"]
+        found += page
+        if not page:
+            return found
+
+
+def links(airflow: RealAirflow) -> int:
+    """How many tasks have a link to their pipeline, as all that wait have."""
+    path = "dags/~/dagRuns/~/taskInstances/~/xcomEntries?xcom_key=pipeline_url&limit=1"
+    return int(airflow.ask("GET", path).json()["total_entries"])
+
+
+def measure(airflow: RealAirflow, load: Load, sensors: int, server: int) -> int:
+    """Print what came of it; the exit code says whether all is within the goals."""
+    each = sensors // DRIVERS
+    before = weigh(airflow.processes["triggerer"].pid, load.port)
+    for name in load.names[:DRIVERS]:
+        pasts = [(BEGIN + timedelta(minutes=passing_epoch(number))).isoformat() for number in range(each)]
+        (airflow.home / "dags" / f"{name}.py").write_text(_DAG.format(name=name, pasts=pasts))
+    for name in load.names[:DRIVERS]:
+        until(partial(_is_known, airflow, name), bool, _PATIENCE)
+        airflow.run(name)
+    held = until(lambda: len(tasks(airflow, "deferred")), lambda count: count == each * DRIVERS, _PATIENCE)
+    until(lambda: links(airflow), lambda count: count == each * DRIVERS, _PATIENCE)
+    print(f"{held} gates wait", flush=True)
+    used, begin = cpu_seconds(server), time.monotonic()
+    waiting = weigh(airflow.processes["triggerer"].pid, load.port)
+    commit(load, passing_epoch(each))
+    share = (cpu_seconds(server) - used) / (time.monotonic() - begin)
+    after = weigh(airflow.processes["triggerer"].pid, load.port)
+    ended = until(lambda: tasks(airflow, "success"), lambda found: len(found) == each * DRIVERS, 300)
+    return show(delays(ended, load), before, (waiting, after), share)
+
+
+def delays(ended: Sequence[dict[str, Any]], load: Load) -> list[float]:
+    """From the commit that passed a gate to the end of its task."""
+    jobs = {name: driver.job_id for name, driver in zip(load.names, load.drivers, strict=False)}
+    return sorted(
+        datetime.fromisoformat(task["end_date"]).timestamp()
+        - load.told[jobs[task["dag_id"]], passing_epoch(int(task["task_id"].removeprefix("gate_")))]
+        for task in ended
+    )
+
+
+def show(spans: Sequence[float], before: Weight, loaded: Sequence[Weight], share: float) -> int:
+    """Print the figures; the exit code says whether all are within their goals."""
+    print(f"{'triggerer':24}{'MiB':>8}{'of the process that waits':>28}{'connections':>14}")
+    for name, weight in zip(("without a gate", "all wait", "at the end"), (before, *loaded), strict=True):
+        print(f"{name:24}{weight.all:8.0f}{weight.waiting:28.0f}{weight.connections:14}")
+    late = sum(span > DELAY_GOAL for span in spans)
+    print(
+        f"from a commit to the end of its task: p50 {statistics.median(spans):.2f} s, p99 "
+        f"{spans[int(len(spans) * 0.99)]:.2f} s, longest {spans[-1]:.2f} s; {late} of {len(spans)} over {DELAY_GOAL}"
+    )
+    print(f"the server used {share:.2f} of a core; load {os.getloadavg()[0]:.1f}")
+    heaviest = max(weight.waiting for weight in loaded)
+    return 1 if late or share > CPU_GOAL or heaviest > MEMORY_GOAL else 0
+
+
+def main() -> int:
+    """Serve, wait, commit, and print what came of it."""
+    sensors = int(sys.argv[1]) if len(sys.argv) > 1 else SENSORS
+    with tempfile.TemporaryDirectory(prefix="bench-sensors-") as folder:
+        directory = DataDirectory(Path(folder) / "data")
+        directory.root.mkdir()
+        drivers, names = fill(directory)
+        environment = {**os.environ, "ARROYO_HOME": str(directory.root), "ARROYO__API__PORT": "0"}
+        server = subprocess.Popen([sys.executable, "-m", "engine", "serve"], env=environment)
+        try:
+            while not directory.server.exists():
+                time.sleep(0.1)
+            url, token = json.loads(directory.server.read_text())["url"], directory.token.read_text().strip()
+            load = Load(int(url.rpartition(":")[2]), token, drivers, names)
+            connection = {"conn_type": "arroyo", "host": url, "password": token}
+            home = Path(folder) / "airflow"
+            home.mkdir()
+            with calling_home(load), RealAirflow(home, json.dumps(connection)) as airflow:
+                return measure(airflow, load, sensors, server.pid)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait()
+            for driver in drivers:
+                driver.process.kill()
+                driver.process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
