@@ -66,6 +66,10 @@ def connect(args: Namespace) -> Client:
     address = args.url or url or written or DEFAULT_URL
     if chosen := args.token or token:
         return Client(address, chosen)
+    if not (args.url or url or written) and _stored_token(directory.token):
+        raise UnreachableError(
+            f"no control plane works in {directory.root}", hint="`arroyo serve` starts one; or name another with --url"
+        )
     return _connect_with_stored_token(directory, address, written)
 
 

@@ -308,6 +308,20 @@ def test_the_token_of_a_data_directory_is_sent_to_no_other_control_plane(
     assert "--token" in complaint
 
 
+def test_a_data_directory_in_which_nothing_works_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ARROYO_HOME", str(tmp_path))
+    monkeypatch.delenv("ARROYO_URL", raising=False)
+    (tmp_path / "token").write_text("of one that was stopped")
+
+    code, complaint = answer_of(capsys, "list")
+
+    assert code == 3
+    assert complaint.startswith(f"server.unreachable: no control plane works in {tmp_path}")
+    assert "arroyo serve" in complaint
+
+
 def test_the_token_of_a_data_directory_goes_to_the_address_that_is_written_there(
     server: StandInServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
