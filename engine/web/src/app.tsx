@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Refused, ask, signedOut } from "./api/client";
+import { Refused, Unreachable, ask, signedOut } from "./api/client";
+import { rest } from "./api/polled";
 import type { Session, Visitor } from "./api/types";
 import { later } from "./parts/later";
 import { forgetAll, openFor } from "./editor/draft";
@@ -21,6 +22,11 @@ function nameOf({ through, who }: Session): string {
   return JSON.stringify([through ?? null, who]);
 }
 
+/** What may pass by itself: nobody answers, or nobody does to whom the question was passed on. */
+function mayPass(error: Error): boolean {
+  return error instanceof Unreachable || (error instanceof Refused && error.status >= 500);
+}
+
 type Entry = "asking" | "outside" | Session | Error;
 
 export function App() {
@@ -28,6 +34,9 @@ export function App() {
   const [code, setCode] = useState(route.page === "login" ? route.code : null);
   const [entry, setEntry] = useState<Entry>(code === null ? "asking" : "outside");
   const isPassed = useRef(false);
+  const isLeaving = useRef(false);
+  const failures = useRef(0);
+  const goesOn = entry instanceof Error && mayPass(entry) && !isLeaving.current;
 
   useEffect(() => {
     const left = () => setEntry(isPassed.current ? "asking" : "outside"); // who passes it on says what to do
@@ -43,12 +52,10 @@ export function App() {
   }, [route]);
 
   useEffect(() => {
-    if (entry !== "asking") return;
-    ask<Visitor>("GET", "/session").then(({ session }) => {
-      isPassed.current = Boolean(session?.through);
-      if (session) enter(session);
-      else setEntry("outside");
-    }, setEntry);
+    if (entry === "asking") lookIn();
+    if (!goesOn) return;
+    const timer = window.setTimeout(lookIn, rest(1_000, 0, failures.current++));
+    return () => clearTimeout(timer);
   }, [entry]);
 
   useEffect(() => {
@@ -63,7 +70,17 @@ export function App() {
     return () => removeEventListener("focus", look);
   }, [entry]);
 
+  function lookIn(): void {
+    ask<Visitor>("GET", "/session").then(({ session }) => {
+      isPassed.current = Boolean(session?.through);
+      if (session) enter(session);
+      else setEntry("outside");
+    }, setEntry);
+  }
+
   function enter(session: Session): void {
+    isLeaving.current = false;
+    failures.current = 0;
     openFor(nameOf(session));
     setCode(null);
     setEntry(session);
@@ -75,11 +92,13 @@ export function App() {
     return (
       <main class="login">
         <ProblemBox error={entry} />
+        {goesOn && <p class="hint">The page goes on asking.</p>}
         <button onClick={() => setEntry("asking")}>Try again</button>
       </main>
     );
 
   async function leave(): Promise<void> {
+    isLeaving.current = true;
     try {
       await ask("DELETE", "/session");
     } catch (problem) {

@@ -77,11 +77,46 @@ test("nobody has left before the control plane says so", async () => {
   expect(place.querySelector("#token")).toBe(null);
 
   state.isThere = true;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(place.textContent).toContain("The control plane does not answer."); // it is still to be read that nobody has left
   [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Try again")!.click();
   await vi.advanceTimersByTimeAsync(500);
   leave();
   await vi.advanceTimersByTimeAsync(500);
   expect(place.querySelector("#token")).not.toBe(null);
+});
+
+test.each([undefined, Response.json({ code: "http.unreachable", detail: "does not answer" }, { status: 502 })])(
+  "a page that is opened while the control plane is away goes on asking until it is there",
+  async (nobody) => {
+    const state = { isThere: false, asked: 0 };
+    answering(() => {
+      state.asked += 1;
+      return state.isThere ? { session: { who: "ann", version: "1" }, data: [], has_more: false } : nobody?.clone();
+    });
+    expect(await shown(<App />)).toContain("The page goes on asking.");
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(place.textContent).toContain("does not answer");
+    expect(state.asked).toBeLessThan(12); // more and more rarely
+
+    state.isThere = true;
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(place.querySelector(".who")!.textContent).toBe("ann");
+  },
+);
+
+test("a page that may not be shown says why, and asks no more", async () => {
+  const state = { asked: 0 };
+  answering(() => {
+    state.asked += 1;
+    return Response.json({ code: "auth.forbidden", detail: "not for you" }, { status: 403 });
+  });
+
+  expect(await shown(<App />)).toContain("not for you");
+  await vi.advanceTimersByTimeAsync(120_000);
+
+  expect(place.textContent).not.toContain("goes on asking");
+  expect(state.asked).toBe(1);
 });
 
 test("who leaves is forgotten, also when the session was over before", async () => {
