@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 _TOKEN = re.compile(
-    r"""--[^\n]* | /\*.*?\*/ | \{\#.*?\#\}          # comments
-    | (?P<template>\{\{.*?\}\})
-    | '(?P<text>(?:''|\{\{.*?\}\}|[^'])*+)'   # possessive: one that is not closed is not tried in 2^n other ways
-    | "(?P<quoted>(?:""|[^"])*)"
+    r"""--[^\n]* | /\*.*?(?:\*/|\Z) | \{\#.*?(?:\#\}|\Z)   # comments; what is not closed is all the rest, once
+    | (?P<template>\{\{.*?(?:\}\}|\Z))
+    | '(?P<text>(?:''|\{\{.*?(?:\}\}|\Z)|[^'])*+)(?:'|\Z)   # possessive: not tried in 2^n other ways
+    | "(?P<quoted>(?:""|[^"])*+)(?:"|\Z)
     | (?P<word>[^\W\d][\w$]*)
     | (?P<sign>\S)""",
     re.VERBOSE | re.DOTALL,

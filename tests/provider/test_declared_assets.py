@@ -13,6 +13,7 @@ from airflow.sdk import DAG, Asset, AssetAlias
 from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_provider_arroyo import script_places
 from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.script_places import Places, places_of
@@ -347,3 +348,13 @@ def test_a_place_that_the_control_plane_does_not_confirm_gets_no_event(
     airflow_run.execute(task)
 
     assert task.outlets == []
+
+
+@pytest.mark.parametrize("opening", ["/*", "{{", "{#", "'", '"'])
+def test_what_is_not_closed_is_the_rest_and_is_not_looked_through_again(opening: str) -> None:
+    script = "INSERT INTO written SELECT a FROM " + opening + "/* {{ {# " * 500
+
+    *_, last = script_places._TOKEN.finditer(script)
+
+    assert script[last.start() : last.end()] == opening + "/* {{ {# " * 500
+    assert places_of(script) == Places()
