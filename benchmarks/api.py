@@ -169,12 +169,14 @@ def minute(epoch: int) -> int:
     return to_micros(BEGIN + timedelta(minutes=epoch))
 
 
-def fill(directory: DataDirectory, running: int = DRIVERS) -> tuple[list[Driver], list[str]]:
-    """Write a thousand pipelines down, some of which run."""
+def fill(
+    directory: DataDirectory, running: int = DRIVERS, pipelines_in_all: int = PIPELINES
+) -> tuple[list[Driver], list[str]]:
+    """Write a thousand pipelines down, or as many as are asked for, some of which run."""
     database = open_database(directory)
     drivers, names = [], []
     with database.writing() as connection:
-        for number in range(PIPELINES):
+        for number in range(pipelines_in_all):
             at = now() - timedelta(days=1) + timedelta(seconds=number)
             has_run = number < running
             pipeline = Pipeline(

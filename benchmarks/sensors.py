@@ -197,7 +197,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bench-sensors-") as folder:
         directory = DataDirectory(Path(folder) / "data")
         directory.root.mkdir()
-        drivers, names = fill(directory)
+        drivers, names = fill(directory, pipelines_in_all=DRIVERS)
         environment = {**os.environ, "ARROYO_HOME": str(directory.root), "ARROYO__API__PORT": "0"}
         server = subprocess.Popen([sys.executable, "-m", "engine", "serve"], env=environment)
         try:

@@ -20,7 +20,8 @@ from typing import Any
 
 import psycopg2
 
-from tests.real_airflow import free_port, until
+from tests.ports import free_port
+from tests.real_airflow import until
 
 USER, DATABASE = "airflow", "postgres"
 _UNPRIVILEGED = "postgres"

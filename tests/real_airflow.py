@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -26,6 +25,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
+
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 PROCESSES = {
@@ -261,11 +262,3 @@ def until(look: Callable[[], Any], holds: Callable[[Any], bool], within: float) 
         assert time.monotonic() < end, f"it still is {seen!r}"
         pause.wait(0.2)
     return seen
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-    return port

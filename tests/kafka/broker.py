@@ -6,7 +6,6 @@ import itertools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -20,6 +19,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 
 from tests.kafka.certificates import authority
 from tests.kafka.jars import BROKER, jars, java
+from tests.ports import free_ports
 
 USER, PASSWORD = "reader", "reader's secret"
 SECONDS = 120.0
@@ -280,23 +280,6 @@ def running(folder: Path, nodes: int = 1, settings: Mapping[str, object] | None 
 def _nodes(folder: Path, count: int) -> list[Node]:
     ports = iter(free_ports(count * 7))
     return [Node(n + 1, folder / f"node-{n + 1}", *islice(ports, 7)) for n in range(count)]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, below those that the system gives to callers, so that they stay free while a node
-    is dead."""
-    first, ports = os.getpid() * 61, list[int]()
-    with ExitStack() as stack:
-        for number in range(9000):
-            probe = stack.enter_context(closing(socket.socket()))
-            try:
-                probe.bind(("127.0.0.1", 22_500 + (first + number) % 9000))
-            except OSError:
-                continue
-            ports.append(probe.getsockname()[1])
-            if len(ports) == count:
-                return ports
-    raise AssertionError
 
 
 def _format(node: Node, nodes: Sequence[Node], more: Mapping[str, object]) -> None:

@@ -25,9 +25,10 @@ from engine.errors import (
 )
 from engine.schema import Field, Schema
 from tests.connectors.tables import between, rows, table
-from tests.kafka.broker import PASSWORD, USER, Broker, free_ports
+from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.proxy import LIST_OFFSETS, METADATA, OFFSET_FETCH, Wire, proxied
 from tests.kafka.tables import VALUE, begin, kafka_source, kafka_table, offsets, place, values
+from tests.ports import free_ports
 
 
 def test_every_record_is_read_from_the_first_one_on(broker: Broker) -> None:

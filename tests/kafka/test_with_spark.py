@@ -15,7 +15,8 @@ from engine.epoch_report import EpochReport
 from engine.errors import RecordsLostError, SourceUnavailableError, TopicRecreatedError
 from engine.spark.run import RunSpec, run_in
 from engine.spark.stop_control import Control
-from tests.kafka.broker import Broker, free_ports
+from tests.kafka.broker import Broker
+from tests.ports import free_ports
 from tests.streams.play import kill_in_epoch, read_rows
 
 if TYPE_CHECKING:

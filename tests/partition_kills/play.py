@@ -27,7 +27,7 @@ from engine.errors import UnreachableError
 from tests.partition_kills.driver import LAST_EPOCH, READERS
 from tests.partition_kills.judge import Outcome, judge
 from tests.partition_kills.readers import BUCKETS
-from tests.real_airflow import free_port
+from tests.ports import free_port
 from tests.system.conftest import Served, until
 
 QUERY = """
