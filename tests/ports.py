@@ -1,7 +1,7 @@
 """Ports for servers that tests start.
 
-A port that the system gives is given to the next caller as well once it is let go, and Airflow takes ten seconds to come
-to its own: so these lie below those, and none is given twice by one process before all the others were.
+A port that the system gives is given to the next caller as well once it is let go, and Airflow takes ten seconds to
+come to its own: so these lie below those, and none is given twice by one process before all the others were.
 """
 
 from __future__ import annotations
