@@ -60,6 +60,7 @@ test("what is allowed by a field of a form is advised in its words, and else as 
   expect(place.textContent).not.toContain("--with");
   expect(draw(<ProblemBox error={kept} fields={[{ name: "other", label: "Other" }]} />).textContent).toContain("say --with-savepoints");
   expect(draw(<ProblemBox error={new Refused(404, "pipeline.not_found", "there is no pipeline 'x'", "`arroyo list`", [])} />).textContent).toContain("Jobs shows the pipelines that there are.");
+  expect(draw(<ProblemBox error={new Refused(404, "request.not_found", "Not Found", null, [])} />).textContent).toContain("one has no slash");
 });
 
 test("a name in an error turns nothing round, and hides nothing", () => {

@@ -3,6 +3,7 @@ import type { Refused } from "../api/client";
 
 const OF_CODES: Readonly<Record<string, string>> = {
   "pipeline.not_found": "Jobs shows the pipelines that there are.",
+  "request.not_found": "Nothing can have this name: one has no slash, and is not made of dots. Jobs shows the pipelines that there are.",
   "savepoint.not_found": "The history of the pipeline shows those that there are.",
   "stored.not_found": "Connections shows those that there are.",
   "token.not_found": "Settings shows the tokens that there are.",
