@@ -365,7 +365,7 @@ def test_a_reader_that_takes_nothing_leaves_no_connection(
 
 
 def soon(is_so: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not is_so() and time.monotonic() < end:
         time.sleep(0.01)
     return is_so()

@@ -55,4 +55,4 @@ def test_it_is_loaded_when_the_address_is_written_down(tmp_path: Path, monkeypat
     monkeypatch.setattr(server, "load_compiler", load)
     listener = Listener(uvicorn.Config("nobody:app"), context, Address(directory, "http://127.0.0.1:1"))
     asyncio.run(listener.startup())
-    assert is_loaded.wait(10)
+    assert is_loaded.wait(60)

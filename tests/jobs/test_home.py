@@ -246,7 +246,7 @@ def test_a_superseded_driver_ends_at_once(control_plane: FakeControlPlane) -> No
 
     driver.home.open()
 
-    assert driver.ended.wait(5)
+    assert driver.ended.wait(60)
     driver.home.close(Goodbye("stopped"))
 
 

@@ -106,7 +106,7 @@ def test_one_that_is_too_slow_is_not_left_behind(data_dir: Path) -> None:
 
     with pytest.raises(EmbeddedError, match="did not answer within"):
         start_or_adopt(data_dir, command=slow, within=timedelta(seconds=0.2))
-    assert embedded._started[-1].wait(5) == -signal.SIGTERM
+    assert embedded._started[-1].wait(60) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"url": "http://x"}', '{"url": 1, "pid": "x", "instance": 2}'])
@@ -125,4 +125,4 @@ def _kill(pid: int) -> None:
     for child in embedded._started:
         if child.pid == pid and child.poll() is None:
             os.kill(pid, signal.SIGKILL)
-            child.wait(5)
+            child.wait(60)

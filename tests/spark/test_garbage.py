@@ -20,7 +20,7 @@ class SlowJava:
             return
         if target_id == "slow":
             self.was_reached.set()
-            assert self.may_go_on.wait(10)
+            assert self.may_go_on.wait(60)
         self.told.append(target_id)
 
 
@@ -48,13 +48,13 @@ def test_the_end_waits_for_the_message_that_is_on_its_way() -> None:
         told_at_the_end.append(list(java.told))
 
     sender.start()
-    assert java.was_reached.wait(10)
+    assert java.was_reached.wait(60)
     ender = Thread(target=end)
     ender.start()
     java.garbage_collect_object("freed meanwhile")  # needs no turn
     java.may_go_on.set()
-    ender.join(10)
-    sender.join(10)
+    ender.join(60)
+    sender.join(60)
 
     assert told_at_the_end == [["slow"]]
     assert java.queued == ["freed meanwhile"]
