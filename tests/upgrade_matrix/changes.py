@@ -40,6 +40,10 @@ def _other(what: Literal["another branch", "another sink"]) -> Callable[[Script]
     return lambda script: replace(script, others=script.others | {what})
 
 
+def _parted(form: Callable[[Form], Form]) -> Callable[[Script], Script]:
+    return lambda script: replace(script, parted=form)
+
+
 def _widen(form: Form) -> Form:
     return replace(form, width=20, limit=3)
 
@@ -51,6 +55,22 @@ CHANGES = (
     ScriptChange("another projection behind the state", lambda form: replace(form, adds=1)),
     ScriptChange("a new stateless column, in a sink of JSON", lambda form: replace(form, extra_column=True)),
     ScriptChange("another sink for the same rows", script=_other("another sink")),
+    ScriptChange(
+        "another projection for one of two sinks",
+        script=_parted(lambda form: replace(form, adds=1)),
+        base_script=_other("another sink"),
+    ),
+    ScriptChange(
+        "a new aggregate for one of two sinks",
+        script=_parted(lambda form: replace(form, kept=("n", "s", "hi"))),
+        base_script=_other("another sink"),
+        shapes=ALL - OF_ROWS,
+    ),
+    ScriptChange(
+        "a filter in front for one of two sinks",
+        script=_parted(lambda form: replace(form, front=True)),
+        base_script=_other("another sink"),
+    ),
     ScriptChange("another branch beside it", script=_other("another branch")),
     ScriptChange(
         "code of a function behind the state",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,13 +22,14 @@ _TABLES = {
 @dataclass(frozen=True, slots=True)
 class Script:
     """Branches by their shapes. `style` is how it is written; `others` says what it does besides: whether there is
-    `another branch`, and whether the results of each go into `another sink` as well."""
+    `another branch`, and whether the results of each go into `another sink` as well, whose query is `parted`."""
 
     forms: Mapping[Shape, Form]
     style: int = 0
     ttl: int = 24
     number: str = "BIGINT"
     others: frozenset[Literal["another branch", "another sink"]] = frozenset()
+    parted: Callable[[Form], Form] = lambda form: form
     broker: str = ""
     """Where it is read from Kafka, of which nothing is read: the address."""
     sinks: Literal["json", "parquet"] = "json"
@@ -39,9 +40,8 @@ class Script:
         parts += [self._source(name, columns, folder) for name, columns in _TABLES.items() if self._reads(name)]
         shapes = sorted(self.forms, reverse=self.style % 2 == 1)
         for shape in shapes:
-            columns, query = branch(shape, self.forms[shape])
-            names = [table_of(shape)] + [f"{table_of(shape)}_2"] * ("another sink" in self.others)
-            for name in names:
+            for name, form in self.tables(shape).items():
+                columns, query = branch(shape, form)
                 parts.append(self._sink(name, columns, folder, is_updating=shape in UPDATING))
                 parts.append(f"INSERT INTO {name} {query};")
         if "another branch" in self.others:
@@ -50,6 +50,17 @@ class Script:
             parts.insert(-3, f"CREATE VIEW all_of_them AS {query};")
             parts.append("INSERT INTO beside SELECT w.start, n FROM all_of_them;")
         return "\n-- as it was said in the meeting\n\n".join(parts) if self.style else "\n".join(parts)
+
+    def tables(self, shape: Shape) -> Mapping[str, Form]:
+        """The sinks of a branch, each with the form of its query."""
+        form, name = self.forms[shape], table_of(shape)
+        return {name: form} | ({f"{name}_2": self.parted(form)} if "another sink" in self.others else {})
+
+    def written(self) -> Iterator[tuple[Shape, str, Form]]:
+        """All sinks of branches, each with the shape and the form of its query."""
+        for shape in self.forms:
+            for table, form in self.tables(shape).items():
+                yield shape, table, form
 
     def compiled(self, folder: Path) -> Program:
         """What it says."""

@@ -27,7 +27,7 @@ from engine.spark.run_spec import RunSpec, StateUpgrade
 from tests.streams.play import START, Step, StepByStep, at, write_script
 from tests.upgrade_matrix.changes import CHANGES, ScriptChange
 from tests.upgrade_matrix.scripts import Script
-from tests.upgrade_matrix.shapes import SHAPES, UPDATING, Form, Shape, table_of
+from tests.upgrade_matrix.shapes import SHAPES, UPDATING, Form, Shape
 from tests.upgrade_matrix.table import cell, said
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Pipeline:
         control = StepByStep()
 
         def note(report: EpochReport) -> None:
-            self.marks[report.epoch] = {table_of(shape): len(self.lines(shape)) for shape in script.forms}
+            self.marks[report.epoch] = {table: len(self.lines(table)) for _, table, _ in script.written()}
             if until is not None and report.epoch >= until:
                 control.stop("checkpoint")
             control.reported.set()
@@ -95,15 +95,15 @@ class Pipeline:
         spec = RunSpec("job", script.sql(self.folder), self.state, udfs=script.udfs, upgrade=wish)
         assert run_in(self.spark, spec, control, note) == ("finished" if until is None else "stopped")
 
-    def lines(self, shape: Shape) -> list[dict[str, Any]]:
-        """What a branch has written."""
-        file = self.folder / table_of(shape)
+    def lines(self, table: str) -> list[dict[str, Any]]:
+        """What was written into a sink."""
+        file = self.folder / table
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
-    def after_the_change(self, shape: Shape) -> Counter[tuple[tuple[str, object], ...]]:
-        """The rows that it has given out since; of changes, what came in the place of what."""
-        lines = self.lines(shape)[self.marks[LAST_OLD][table_of(shape)] :]
-        rows = [line["after"] for line in lines if line["after"]] if shape in UPDATING else lines
+    def after_the_change(self, table: str, *, is_updating: bool) -> Counter[tuple[tuple[str, object], ...]]:
+        """The rows that it has given a sink since; of changes, what came in the place of what."""
+        lines = self.lines(table)[self.marks[LAST_OLD][table] :]
+        rows = [line["after"] for line in lines if line["after"]] if is_updating else lines
         return Counter(tuple(sorted(row.items())) for row in rows)
 
 
@@ -121,9 +121,11 @@ class Bundle:
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The branches: where another script is begun with, those alone of which the plan refuses none of it."""
+        """The branches: where another script is begun with, those alone of which all of it can be said, and the plan
+        refuses none of it."""
         others = [change for change in self.changes if change.base_script(Script({})) != Script({})]
-        return tuple(shape for shape in SHAPES if not any(cell(change, shape) == "refused" for change in others))
+        left_out = ("", "refused")
+        return tuple(shape for shape in SHAPES if not any(cell(change, shape) in left_out for change in others))
 
     @property
     def base(self) -> Form:
@@ -169,21 +171,22 @@ def play(spark: SparkSession, folder: Path, bundle: Bundle) -> None:
     changed.run(after, wish(changed.folder, bundle))
     uninterrupted.run(after)
 
-    for shape in bundle.shapes:
-        new = set(after.forms[shape].kept) - set(bundle.base.kept)
-        expected = _with_unknown(uninterrupted.after_the_change(shape), new)
-        rows = changed.after_the_change(shape)
+    for shape, table, form in after.written():
+        new, is_updating = set(form.kept) - set(bundle.base.kept), shape in UPDATING
+        expected = _with_unknown(uninterrupted.after_the_change(table, is_updating=is_updating), new)
+        rows = changed.after_the_change(table, is_updating=is_updating)
         if bundle.consent:
             expected = _without_rows_before(expected)
             names = set(map(_name, expected))
             rows = Counter({row: count for row, count in rows.items() if _name(row) in names})
-        assert expected, f"{shape} is not compared"
-        assert rows == expected, f"{shape}: too much {rows - expected}, too little {expected - rows}"
+        assert expected, f"{table} is not compared"
+        assert rows == expected, f"{table}: too much {rows - expected}, too little {expected - rows}"
 
 
 def wish(folder: Path, bundle: Bundle) -> StateUpgrade:
     """What is agreed to, of a plan that says of each branch in the company of the others what it says of it alone."""
-    old, new = bundle.before().compiled(folder), bundle.after().compiled(folder)
+    after = bundle.after()
+    old, new = bundle.before().compiled(folder), after.compiled(folder)
     names = {operator.id for operator in old.operators}
     keep_state, reset = ((names if bundle.consent == verb else set[str]()) for verb in ("keep_state", "reset"))
     plan = compare(old, new, keep_state=keep_state, reset=reset)
@@ -192,13 +195,14 @@ def wish(folder: Path, bundle: Bundle) -> StateUpgrade:
         claims = bundle.claims(shape)
         # what is the same alone is kept where others change
         alone = next((word for word in ("dropped", "migrated") if word in claims), "kept")
-        together = said(plan, _operators(old, shape) | _operators(new, shape))
+        tables = frozenset(after.tables(shape))
+        together = said(plan, _operators(old, tables) | _operators(new, tables))
         assert together == alone, f"{shape}: {together}, not {alone}"
     return StateUpgrade(tuple(keep_state), tuple(reset), None if plan.loses_nothing else plan.id)
 
 
-def _operators(program: Program, shape: Shape) -> set[str]:
-    return {operator.id for operator in program.operators if table_of(shape) in operator.sinks}
+def _operators(program: Program, tables: frozenset[str]) -> set[str]:
+    return {operator.id for operator in program.operators if not tables.isdisjoint(operator.sinks)}
 
 
 Row = tuple[tuple[str, object], ...]

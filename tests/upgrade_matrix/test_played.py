@@ -1,4 +1,4 @@
-"""What plans say of rows of the matrix comes to be. `MATRIX=all`, as `make test-all` has it, plays six changes,
+"""What plans say of rows of the matrix comes to be. `MATRIX=all`, as `make test-all` has it, plays eight changes,
 otherwise the first one is played."""
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ BUNDLES = (
         ),
     ),
     Bundle("more aggregates", ("a new aggregate",)),
+    Bundle("sinks that part", ("another projection for one of two sinks",)),
+    Bundle("an aggregate more for one of two sinks", ("a new aggregate for one of two sinks",)),
     Bundle("wider types", ("a type of a source widened",)),
     Bundle("a filter in front", ("a filter in front, with --keep-state",)),
     Bundle("other keys", ("other keys, with --reset",)),
