@@ -58,8 +58,17 @@ class Branch:
         }
         return names[self.kind]
 
-    def sql(self, events: str) -> tuple[str, str]:
-        """Its sink, without what says where that is, and its INSERT; `events` is what the events are called there."""
+    @property
+    def operator(self) -> tuple[object, ...]:
+        """What it has in common with another branch if one operator keeps the state of both. A window is kept once,
+        whatever is behind it; of what gives changes that is shared which is the same up to the sink."""
+        kept = (self.kind, self.aggregates, self.front, self.size)
+        return kept if self.kind in ("tumble", "hop", "ranked", "session") else (*kept, self.behind, self.adds)
+
+    def sql(self, events: str, *, is_named: bool = False) -> tuple[str, str]:
+        """Its sink, without what says where that is, and its INSERT; `events` is what the events are called there. What
+        keeps its state may have a name of its own."""
+        select = f"SELECT /*+ id(kept_{self.kind}) */" if is_named else "SELECT"
         where = f" WHERE {self.front}" if self.front else ""
         calls = ", ".join(f"{CALLS[name][0]} AS {name}" for name in self.aggregates)
         values = ", ".join(f"{name} + {self.adds} AS {name}" if self.adds else name for name in self.aggregates)
@@ -72,24 +81,24 @@ class Branch:
                     "hop": f"hop(INTERVAL '{self.size // 2} minutes', INTERVAL '{self.size} minutes')",
                     "session": f"session(INTERVAL '{self.size} minutes')",
                 }[self.kind]
-                below = f"SELECT {window} AS w, key, {calls} FROM {events}{where} GROUP BY w, key"
+                below = f"{select} {window} AS w, key, {calls} FROM {events}{where} GROUP BY w, key"
                 return f"start TIMESTAMP, key TEXT, {typed}", f"SELECT w.start, key, {values} FROM ({below}){behind}"
             case "ranked":
                 window = f"tumble(INTERVAL '{self.size} minutes')"
-                below = f"SELECT {window} AS w, number % 4 AS g, {calls} FROM {events}{where} GROUP BY w, g"
+                below = f"{select} {window} AS w, number % 4 AS g, {calls} FROM {events}{where} GROUP BY w, g"
                 place = "row_number() OVER (PARTITION BY w ORDER BY n DESC, g) AS place"
                 chosen = f"SELECT w.start, g, {values} FROM (SELECT *, {place} FROM ({below}))"
                 return f"start TIMESTAMP, g BIGINT, {typed}", f"{chosen} WHERE place <= {self.limit}"
             case "totals":
-                below = f"SELECT number % {self.size} AS g, {calls} FROM {events}{where} GROUP BY g"
+                below = f"{select} number % {self.size} AS g, {calls} FROM {events}{where} GROUP BY g"
                 return f"g BIGINT, {typed}", f"SELECT g, {values} FROM ({below}){behind}"
             case "joined":
                 rows = f"(SELECT * FROM {events}{where}) e JOIN sizes o ON e.number % {self.size} = o.size"
-                return "number BIGINT, size BIGINT", f"SELECT e.number + {self.adds}, o.size FROM {rows}"
+                return "number BIGINT, size BIGINT", f"{select} e.number + {self.adds}, o.size FROM {rows}"
             case "first":
                 group = f"number % {self.size}"
                 place = f"row_number() OVER (PARTITION BY {group} ORDER BY ts) AS place"
-                ranks = f"SELECT *, {group} AS g, {place} FROM {events}{where}"
+                ranks = f"{select} *, {group} AS g, {place} FROM {events}{where}"
                 chosen = f"SELECT g, key, number + {self.adds} FROM ({ranks}) WHERE place = 1"
                 return "g BIGINT, key TEXT, number BIGINT", chosen
             case "plain":
@@ -170,6 +179,16 @@ EDITORS: Mapping[Kind, Sequence[Editor]] = {
 def edited(branch: Branch, dice: random.Random) -> Edit:
     """A branch after one random edit."""
     return dice.choice(EDITORS[branch.kind])(branch, dice)
+
+
+def twin_of(branch: Branch) -> Branch:
+    """A branch that has the same rows in a sink of its own: one operator keeps the state of both, until they part."""
+    return replace(branch, table=f"{branch.table}b")
+
+
+def is_twin(branch: Branch) -> bool:
+    """Whether a branch began as the twin of another one."""
+    return branch.table.endswith("b")
 
 
 def new_branch(kind: Kind, number: int, dice: random.Random) -> Branch:

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.changes.compare import compare
+from engine.changes.operators import Pair, pairs_of
 from engine.changes.show import show
 from engine.changes.verdict import Change, UpgradePlan
+from engine.changes.widening import as_the_new_has_them
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.running_query import query_of_state
@@ -94,8 +96,12 @@ class Story:
         before, after = self._compiled(script), self._compiled(change.script)
         plan = compare(before, after)
         self.told.append(show(plan))
-        told = _told_of_tables(plan, before, after)
-        for table, claims in told.items():
+        if change.meet:
+            _must(plan.is_refused, "two operators are to be one")
+            self._must_be_refused(change.script, StateUpgrade())
+            self._run(script, None, last)
+            return script
+        for table, claims in _told_of_tables(plan, before, after).items():
             allowed = change.allows.get(table, frozenset({Change.SAME, Change.STATE_KEPT}))
             _must(Change.REFUSED in claims if allowed == {Change.REFUSED} else claims <= allowed, f"{table}: {claims}")
         if set(change.names) <= {"style", "order"}:
@@ -104,7 +110,7 @@ class Story:
         if not plan.loses_nothing:
             self._must_be_refused(change.script, StateUpgrade())
             wish, plan = self._consent(before, after, plan)
-        elif (names := _shows_null(plan, before)) and self.dice.random() < 0.4:
+        elif (names := _shows_null(plan, before, after)) and self.dice.random() < 0.4:
             plan = compare(before, after, hold_back=names)
             self.told.append(f"hold back {sorted(names)}\n{show(plan)}")
             _must(not plan.is_refused and not plan.loses_nothing, "what is held back is no loss")
@@ -232,20 +238,29 @@ class Story:
 
 
 def _told_of_tables(plan: UpgradePlan, before: Program, after: Program) -> Mapping[str, set[Change]]:
-    """By table what a plan says of the operators of its branch, in either script."""
-    names: dict[str, set[str]] = {}
-    for program in (before, after):
-        for operator in program.operators:
-            for table in operator.sinks:
-                names.setdefault(table, set()).add(operator.id)
+    """By table what a plan says of the operators of its branch, or of those that it had where there is none by now."""
     claims = {v.name: v.change for v in plan.verdicts if v.subject == "operator"}
-    return {table: {claims[name] for name in ids if name in claims} for table, ids in names.items()}
+    told: dict[str, set[Change]] = {table: set() for program in (before, after) for table in _written(program)}
+    gone = _written(before) - _written(after)
+    for pair in _pairs(before, after):
+        old, new = (set(operator.sinks) if operator else set[str]() for operator in (pair.old, pair.new))
+        for table in (new | old & gone) if pair.new else old:
+            told[table].add(claims[pair.name])
+    return told
 
 
-def _shows_null(plan: UpgradePlan, before: Program) -> list[str]:
-    """The windows of the old script that would show NULL when they are open at the change."""
-    moves = [move for move in plan.migrated.values() if None in move.aggregates]
-    return [before.operators[move.operator].id for move in moves]
+def _written(program: Program) -> set[str]:
+    return {write.table for write in program.writes}
+
+
+def _pairs(before: Program, after: Program) -> list[Pair]:
+    return pairs_of(as_the_new_has_them(before, after), after.operators)
+
+
+def _shows_null(plan: UpgradePlan, before: Program, after: Program) -> list[str]:
+    """The windows that would show NULL when they are open at the change."""
+    unknown = {number for number, move in plan.migrated.items() if None in move.aggregates}
+    return [pair.name for pair in _pairs(before, after) if pair.new is not None and pair.new.number in unknown]
 
 
 def _plain(value: object) -> object:
