@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEEDS = (32, 67)
-"""Their stories hold 22 edits, of every kind of branch; sinks of a hop part, sinks of totals part and would meet again."""
+"""Their stories hold 22 edits, of every kind of branch; sinks of a hop part, and sinks of totals, which would meet."""
 
 
 @pytest.mark.spark
