@@ -542,6 +542,18 @@ test("while the control plane is away, a pipeline is running only as far as was 
   expect(place.textContent).not.toContain("may not hold any more");
 });
 
+test("pipelines are counted once it is known which there are", async () => {
+  const state = { isThere: false };
+  answering(() => (state.isThere ? { data: [], has_more: false } : undefined));
+  const chips = () => [...place.querySelectorAll(".chip .number")].map(({ textContent }) => textContent);
+  await shown(<Jobs />);
+  expect(chips()).toEqual(["–", "–", "–", "–", "–"]);
+
+  state.isThere = true;
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(chips()).toEqual(["0", "0", "0", "0", "0"]);
+});
+
 test("a part of a pipeline that there is not is its overview", async () => {
   const running = { ...ORDERS, state: "Stopped", version: 1, parallelism: 1, checkpoint_interval_micros: null, complete_until: null, query: "SELECT 1" };
   answering((_, { pathname }) => (pathname.endsWith("/jobs") || pathname.endsWith("/savepoints") ? { data: [] } : running));

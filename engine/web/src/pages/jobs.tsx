@@ -46,7 +46,7 @@ export function Jobs() {
   const { data, error } = usePolled(allPipelines, PACE, []);
   const rates = useRates(data);
   const rows = useMemo(() => (data === null ? [] : shownRows(data, filter, order)), [data, filter, order]);
-  const counts = useMemo(() => countTones(data ?? []), [data]);
+  const counts = useMemo(() => data && countTones(data), [data]);
   const search = useRef<HTMLInputElement>(null);
   useSlash(search);
 
@@ -57,7 +57,7 @@ export function Jobs() {
         <div class="chips" role="group" aria-label="Show by state">
           {CHIPS.map(([tone, text]) => (
             <button key={text} class="chip" aria-pressed={filter.tone === tone} onClick={() => setFilter({ ...filter, tone })}>
-              {text} <span class="number">{tone === null ? (data?.length ?? 0) : counts[tone]}</span>
+              {text} <span class="number">{(tone === null ? data?.length : counts?.[tone]) ?? "–"}</span>
             </button>
           ))}
         </div>

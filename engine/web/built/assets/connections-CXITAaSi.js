@@ -1,4 +1,4 @@
-import{F as e,H as t,I as n,N as r,R as i,U as a,V as o,_ as s,b as c,j as l,n as u,t as d,v as f,y as p}from"./index-DxY3S5OV.js";import{n as m}from"./sure-button-DnQqmhuy.js";var h=400,g=`from engine.udf import udf
+import{F as e,H as t,I as n,N as r,R as i,U as a,V as o,_ as s,b as c,j as l,n as u,t as d,v as f,y as p}from"./index-BXdPgBnJ.js";import{n as m}from"./sure-button-Y9andw1G.js";var h=400,g=`from engine.udf import udf
 
 
 @udf
