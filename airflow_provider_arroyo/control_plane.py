@@ -73,8 +73,13 @@ def answer(call: ApiCall[T], response: httpx.Response) -> T:
 
 
 def unreachable(call: ApiCall[Any], error: httpx.TransportError) -> UnreachableError:
-    """The error for a request that has got no answer."""
-    return UnreachableError(f"{call.method} {call.path}: {type(error).__name__}: {error}")
+    """The error for a request that was sent and has got no answer."""
+    url = error.request.url  # its `netloc` is without a user and a password
+    return UnreachableError(
+        f"no control plane answers at {url.scheme}://{url.netloc.decode()}: {call.method} {call.path}: "
+        f"{type(error).__name__}: {error}",
+        hint="See that it runs, and that the host of the connection is its URL.",
+    )
 
 
 class ControlPlaneConnection:

@@ -89,8 +89,19 @@ def test_testing_a_connection_to_nobody_says_so(plane: FakeControlPlane) -> None
     ok, why = ArroyoHook().test_connection()
 
     assert not ok
-    assert "http.unreachable" in why
+    assert why.startswith(f"http.unreachable: no control plane answers at {plane.url}: GET /ping: ")
+    assert "\n  hint: " in why
     assert TOKEN not in why
+
+
+def test_a_password_in_the_address_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = {"conn_type": "arroyo", "host": "http://me:hunter2@127.0.0.1:9"}
+    monkeypatch.setenv("AIRFLOW_CONN_ARROYO_DEFAULT", json.dumps(connection))
+
+    ok, why = ArroyoHook().test_connection()
+
+    assert not ok
+    assert "hunter2" not in why
 
 
 @pytest.mark.parametrize("body", [{"id": 1}, [], None, {"data": 3}])
