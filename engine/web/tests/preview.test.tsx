@@ -130,6 +130,21 @@ test("rows are shown as they come, table by table, and it stops after a minute",
   expect(plane.asked).toHaveLength(2);
 });
 
+test("while the control plane is away, a preview is running only as far as was seen", async () => {
+  const plane = new Plane();
+  plane.state = "Running";
+  await begin(plane);
+  expect(place.querySelector(".state")!.textContent).toBe("Running");
+
+  vi.stubGlobal("fetch", () => Promise.reject(new TypeError("nobody is there")));
+  await pass(5_000);
+  expect(place.querySelector(".state")!.textContent).toBe("Running when last seen");
+
+  vi.stubGlobal("fetch", plane.answer);
+  await pass(5_000);
+  expect(place.querySelector(".state")!.textContent).toBe("Running");
+});
+
 test("somebody stops it, and whoever leaves before it is there ends it", async () => {
   const plane = new Plane();
   await begin(plane);

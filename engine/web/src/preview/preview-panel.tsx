@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../api/types";
 import { apart } from "../format";
 import { ProblemBox } from "../parts/problem";
-import { Sentence } from "../parts/sentence";
 import { RowTable } from "../parts/row-table";
+import { Sentence } from "../parts/sentence";
 import { StateMark } from "../parts/state";
 import { Tabs } from "../parts/tabs";
 import { BEGINNING, type Limit, PreviewRun, isAtRest } from "./preview-run";
@@ -58,7 +58,7 @@ export function PreviewPanel({ query, refused, again, close }: Props) {
     <section class="panel preview" aria-label="Preview">
       <div class="row">
         <h2>Preview</h2>
-        {job && <StateMark state={job.state} />}
+        {job && <StateMark state={job.state} isOld={view.error !== null && !isOver} />}
         <span class="hint" role="status">
           {stands(job, view.isStopping, isOver)}
         </span>

@@ -1,4 +1,4 @@
-import{F as e,H as t,I as n,N as r,R as i,U as a,V as o,_ as s,b as c,j as l,n as u,t as d,v as f,y as p}from"./index-BXdPgBnJ.js";import{n as m}from"./sure-button-Y9andw1G.js";var h=400,g=`from engine.udf import udf
+import{F as e,H as t,I as n,N as r,R as i,U as a,V as o,_ as s,b as c,j as l,n as u,t as d,v as f,y as p}from"./index-COSd4yqG.js";import{n as m}from"./sure-button-Dwqw7xcf.js";var h=400,g=`from engine.udf import udf
 
 
 @udf
