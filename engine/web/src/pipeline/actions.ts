@@ -93,7 +93,7 @@ export function actionsOf(pipeline: Pipeline, savepoints: readonly Savepoint[]):
             fields: [
               { name: "savepoint_id", label: "Savepoint", kind: "choice", choices: back.map(({ id, label, epoch }) => [id, `${apart(label ?? id)}, epoch ${epoch ?? "–"}`]), value: back[0]?.id ?? "" },
               { name: "allow_replay", label: "Output may be written again", kind: "check", value: "" },
-              { name: "with_version", label: "The query that the savepoint was taken of comes back, too", kind: "check", value: "" },
+              { name: "with_version", label: "The query of that time comes back, too", kind: "check", value: "" },
             ],
             send: ({ savepoint_id, allow_replay, with_version }, isDryRun) =>
               post("restore", { savepoint_id, allow_replay: allow_replay === "yes", with_version: with_version === "yes" }, isDryRun),

@@ -1,4 +1,4 @@
-import{F as e,H as t,I as n,N as r,R as i,U as a,V as o,_ as s,b as c,j as l,n as u,t as d,v as f,y as p}from"./index-COSd4yqG.js";import{n as m}from"./sure-button-Dwqw7xcf.js";var h=400,g=`from engine.udf import udf
+import{F as e,H as t,I as n,N as r,R as i,U as a,V as o,_ as s,b as c,j as l,n as u,t as d,v as f,y as p}from"./index-Bw7-u5ls.js";import{n as m}from"./sure-button-CXl--cX5.js";var h=400,g=`from engine.udf import udf
 
 
 @udf
