@@ -12,17 +12,19 @@ import asyncio
 import json
 import os
 import random
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from benchmarks.served import ended_by_signals
 from engine.instants import now, to_micros
 from engine.jobs import ids, processes
 from engine.jobs.controller import hash_key
@@ -234,26 +236,42 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@contextmanager
+def control_plane(
+    folder: Path, running: int = DRIVERS, pipelines_in_all: int = PIPELINES
+) -> Iterator[tuple[Load, str, int]]:
+    """A control plane over stand-in drivers, its URL and its process. In the end all of it is gone, also where a signal
+    ends it. It keeps no spares: a Java that starts would be measured, too."""
+    directory = DataDirectory(folder)
+    settings = {"ARROYO_HOME": str(folder), "ARROYO__API__PORT": "0", "ARROYO__PIPELINE__SPARE_DRIVERS": "0"}
+    with ended_by_signals(), ExitStack() as stack:
+        drivers, names = fill(directory, running, pipelines_in_all)
+        for driver in drivers:
+            stack.callback(driver.process.wait)
+            stack.callback(driver.process.kill)
+        server = subprocess.Popen([sys.executable, "-m", "engine", "serve"], env={**os.environ, **settings})
+        stack.callback(server.wait)
+        stack.callback(server.terminate)
+        while not directory.server.exists():
+            if server.poll() is not None:
+                raise SystemExit("the control plane has ended")
+            time.sleep(0.1)
+        url = str(json.loads(directory.server.read_text())["url"])
+        load = Load(int(url.rpartition(":")[2]), directory.token.read_text().strip(), drivers, names)
+        try:
+            yield load, url, server.pid
+        finally:
+            load.is_over = True
+
+
 def main() -> int:
     """Serve, ask, and print what came of it."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    with tempfile.TemporaryDirectory(prefix="bench-api-") as folder:
-        directory = DataDirectory(Path(folder))
-        drivers, names = fill(directory)
-        environment = {**os.environ, "ARROYO_HOME": folder, "ARROYO__API__PORT": "0"}
-        server = subprocess.Popen([sys.executable, "-m", "engine", "serve"], env=environment)
-        try:
-            while not directory.server.exists():
-                time.sleep(0.1)
-            port = int(json.loads(directory.server.read_text())["url"].rpartition(":")[2])
-            load = Load(port, directory.token.read_text().strip(), drivers, names)
-            share = asyncio.run(play(load, seconds, server.pid))
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait()
-            for driver in drivers:
-                driver.process.kill()
-                driver.process.wait()
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-api-") as folder,
+        control_plane(Path(folder)) as (load, _, server),
+    ):
+        share = asyncio.run(play(load, seconds, server))
     return show(load, share, seconds)
 
 

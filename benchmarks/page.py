@@ -8,12 +8,9 @@ control plane and its stand-in drivers are those of `benchmarks/api.py`, the bro
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -23,9 +20,8 @@ from typing import Any
 
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
-from benchmarks.api import HEARTBEAT, PIPELINES, Load, fill
+from benchmarks.api import HEARTBEAT, PIPELINES, Load, control_plane
 from engine.commands.client import Client
-from engine.jobs.data_directory import DataDirectory
 
 DRIVERS = 30
 PAINT_GOAL, USABLE_GOAL = 1.0, 2.0
@@ -118,40 +114,19 @@ def main() -> int:
     """Serve, look, and print what was seen; the exit code says whether all is within its goal."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 300.0
     path = shutil.which("chromium") or shutil.which("google-chrome")
-    with tempfile.TemporaryDirectory(prefix="bench-page-") as folder:
-        directory = DataDirectory(Path(folder))
-        drivers, names = fill(directory, DRIVERS)
-        # without spares: a Java that starts beside the page would be measured, too
-        environment = {
-            **os.environ,
-            "ARROYO_HOME": folder,
-            "ARROYO__API__PORT": "0",
-            "ARROYO__PIPELINE__SPARE_DRIVERS": "0",
-        }
-        server = subprocess.Popen([sys.executable, "-m", "engine", "serve"], env=environment)
-        try:
-            while not directory.server.exists():
-                time.sleep(0.1)
-            url = json.loads(directory.server.read_text())["url"]
-            client = Client(url, directory.token.read_text().strip())
-            load = Load(int(url.rpartition(":")[2]), client.token, drivers, names)
-            beating = threading.Thread(target=asyncio.run, args=(beat(load),))
-            beating.start()
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(
-                    executable_path=path, args=["--no-sandbox", "--enable-precise-memory-info"]
-                )
-                page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-                figures = measure(page, client, seconds)
-                browser.close()
-            load.is_over = True
-            beating.join()
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait()
-            for driver in drivers:
-                driver.process.kill()
-                driver.process.wait()
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-page-") as folder,
+        control_plane(Path(folder), DRIVERS) as (load, url, _),
+        sync_playwright() as playwright,
+    ):
+        beating = threading.Thread(target=asyncio.run, args=(beat(load),))
+        beating.start()
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--enable-precise-memory-info"]
+        )
+        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+        figures = measure(page, Client(url, load.token), seconds)
+        browser.close()
     return show(figures, seconds)
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,8 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.api import BEGIN, CPU_GOAL, DRIVERS, Load, cpu_seconds, fill
-from engine.jobs.data_directory import DataDirectory
+from benchmarks.api import BEGIN, CPU_GOAL, DRIVERS, Load, control_plane, cpu_seconds
 from tests.real_airflow import RealAirflow, until
 
 SENSORS = 500
@@ -194,28 +191,15 @@ def show(spans: Sequence[float], before: Weight, loaded: Sequence[Weight], share
 def main() -> int:
     """Serve, wait, commit, and print what came of it."""
     sensors = int(sys.argv[1]) if len(sys.argv) > 1 else SENSORS
-    with tempfile.TemporaryDirectory(prefix="bench-sensors-") as folder:
-        directory = DataDirectory(Path(folder) / "data")
-        directory.root.mkdir()
-        drivers, names = fill(directory, pipelines_in_all=DRIVERS)
-        environment = {**os.environ, "ARROYO_HOME": str(directory.root), "ARROYO__API__PORT": "0"}
-        server = subprocess.Popen([sys.executable, "-m", "engine", "serve"], env=environment)
-        try:
-            while not directory.server.exists():
-                time.sleep(0.1)
-            url, token = json.loads(directory.server.read_text())["url"], directory.token.read_text().strip()
-            load = Load(int(url.rpartition(":")[2]), token, drivers, names)
-            connection = {"conn_type": "arroyo", "host": url, "password": token}
-            home = Path(folder) / "airflow"
-            home.mkdir()
-            with calling_home(load), RealAirflow(home, json.dumps(connection)) as airflow:
-                return measure(airflow, load, sensors, server.pid)
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait()
-            for driver in drivers:
-                driver.process.kill()
-                driver.process.wait()
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-sensors-") as folder,
+        control_plane(Path(folder) / "data", pipelines_in_all=DRIVERS) as (load, url, server),
+    ):
+        connection = {"conn_type": "arroyo", "host": url, "password": load.token}
+        home = Path(folder) / "airflow"
+        home.mkdir()
+        with calling_home(load), RealAirflow(home, json.dumps(connection)) as airflow:
+            return measure(airflow, load, sensors, server)
 
 
 if __name__ == "__main__":
