@@ -74,6 +74,7 @@ async def ping(context: ContextDep) -> Ping:
 
 ROUTERS = (
     _PING,
+    runs.ROUTER,  # most requests are of drivers, and routes are tried one after the other
     connectors.ROUTER,
     completions.ROUTER,
     connection_profiles.ROUTER,
@@ -118,7 +119,6 @@ ROUTERS = (
     session.ROUTER,
     storage.ROUTER,
     sweep.ROUTER,
-    runs.ROUTER,
     description.ROUTER,
 )
 

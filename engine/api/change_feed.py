@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from starlette.concurrency import run_in_threadpool
 
 LOG = logging.getLogger(__name__)
+_REST_SECONDS = 0.1
+"""How long nobody looks after a look: what changes meanwhile is read together, and what changes later at once."""
 _LOOK_SECONDS = 2.0
 """How long a change that nobody has rung for is not seen at most."""
 
@@ -145,6 +147,7 @@ class ChangeFeed:
             except Exception:
                 LOG.exception("changes cannot be read now; they are looked for again")
                 await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_REST_SECONDS)
 
     def _forget(self) -> None:
         if self._tending is not None:

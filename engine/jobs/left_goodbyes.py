@@ -27,7 +27,7 @@ def left_goodbye(lock: Path, generation: int) -> object | None:
         content: object = json.loads(_path(lock, generation).read_text())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         LOG.warning("the last word of run %s cannot be read: %s", generation, error)
         return None
     return content

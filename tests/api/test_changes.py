@@ -284,6 +284,22 @@ def test_many_readers_cost_one_look_and_a_slow_one_catches_up() -> None:
     assert play(story) == (2, [[2]], [1, 9])
 
 
+def test_after_a_look_changes_are_left_to_gather(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_feed, "_REST_SECONDS", 3600)
+
+    async def story(feed: ChangeFeed, store: Store) -> tuple[bool, bool]:
+        with feed.reading():
+            await feed.look()
+            seen = []
+            for number in (2, 3):
+                store.write(number, "clicks")
+                feed.ring()
+                seen.append(await feed.wait(number - 1, 30 if number == 2 else 0.1))
+            return seen[0], seen[1]
+
+    assert play(story) == (True, False)
+
+
 def test_a_change_that_nobody_rings_for_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_feed, "_LOOK_SECONDS", 0.01)
 

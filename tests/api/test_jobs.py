@@ -386,7 +386,7 @@ def test_a_failure_that_was_left_behind_has_its_words_and_its_cause(plane: Plane
     assert (job["state"], job["failure_code"], job["failure_message"]) == ("Failed", "sql.broken", "no")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"outcome": "lost"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"outcome": "lost"}'])
 def test_a_last_word_that_says_nothing_is_none(plane: Plane, text: str) -> None:
     plane.run()
     run = plane.runner.launched[-1]
