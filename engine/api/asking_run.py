@@ -31,7 +31,7 @@ def read_run(text: str, header: str) -> ParentRun:
     )
 
 
-def _asking_run(
+async def _asking_run(
     parent: Annotated[
         str | None,
         Header(

@@ -254,7 +254,7 @@ class Context:
         self.changes.notify(pipeline_id)
 
 
-def _context(request: Request) -> Context:
+async def _context(request: Request) -> Context:
     context: Context = request.app.state.context
     return context
 

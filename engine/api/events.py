@@ -20,7 +20,7 @@ _MOST = 2**62
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
-def _query(
+async def _query(
     severity: Annotated[Severity, Query(description="Events that are at least that bad.")] = "info",
     since: Annotated[
         str | None, Query(description="Events from then on: microseconds since 1970, or an ISO 8601 instant.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-def _who(request: Request) -> str:
+async def _who(request: Request) -> str:
     return who_asks(request) or ADMIN
 
 

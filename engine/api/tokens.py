@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/tokens", tags=["tokens"])
 
 
-def _admin(request: Request) -> str:
+async def _admin(request: Request) -> str:
     who = who_asks(request)
     if who != ADMIN:
         raise AdminOnlyError(

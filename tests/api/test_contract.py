@@ -8,10 +8,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from inspect import iscoroutinefunction
 from typing import Any
 
 import pytest
 import schemathesis
+from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
@@ -244,6 +246,18 @@ def test_every_route_names_its_refusals_and_who_is_let_in(plane: Plane) -> None:
 
 def _is_problem(answer: dict[str, Any]) -> bool:
     return answer.get("content") == {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+def test_what_handlers_depend_on_takes_no_thread_of_its_own(plane: Plane) -> None:
+    app: Any = plane.http.app
+    waiting = [route.dependant for route in app.routes if isinstance(route, APIRoute)]
+    taking = set()
+    while waiting:
+        some = waiting.pop().dependencies
+        waiting.extend(some)
+        taking |= {str(each.call) for each in some if not iscoroutinefunction(each.call)}
+
+    assert taking == set()
 
 
 def test_who_is_no_driver_is_refused(plane: Plane) -> None:
