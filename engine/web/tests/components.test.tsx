@@ -53,6 +53,14 @@ test("why an upgrade could not go back is told with its failure", () => {
   expect(draw(<Failure job={job} notUndone={null} />).textContent).not.toContain("by itself");
 });
 
+test("a state that cannot be read is advised of in the words of the page, and other failures as the run has said it", () => {
+  const advised = (failure_code: string) => draw(<Failure job={{ state: "Failed", failure_code, failure_message: "x", failure_hint: "start with --force" } as unknown as Job} notUndone={null} />).textContent;
+
+  expect(advised("state.unreadable")).toContain("Restore puts a savepoint back");
+  expect(advised("state.unreadable")).not.toContain("--force");
+  expect(advised("sql.broken")).toContain("start with --force");
+});
+
 test("what is allowed by a field of a form is advised in its words, and else as the control plane has said it", () => {
   const kept = new Refused(409, "savepoint.kept", "it has 2 savepoints", "say --with-savepoints", [], null, "with_savepoints");
 

@@ -345,6 +345,20 @@ test("what is being done is not left before it is known whether it was done", as
   expect(place.textContent).toContain("it was not done");
 });
 
+test("a dialog is left by going back, but for one in which something is being done", async () => {
+  const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise(() => undefined));
+  const close = vi.fn();
+  const stop = { name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send };
+  await shown(<ActionDialog action={stop} close={close} done={close} />);
+  dispatchEvent(new Event("hashchange"));
+  expect(close).toHaveBeenCalledTimes(1);
+
+  place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
+  await vi.advanceTimersByTimeAsync(500);
+  dispatchEvent(new Event("hashchange"));
+  expect(close).toHaveBeenCalledTimes(1);
+});
+
 test("what nobody has answered may have been done, and what it would do is asked again until the control plane is back", async () => {
   const state = { isThere: false };
   const nothing = { lost: [], kept: [], voided: [], repeated: [] };

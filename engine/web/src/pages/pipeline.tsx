@@ -3,6 +3,7 @@ import { ask, part } from "../api/client";
 import { usePolled } from "../api/polled";
 import type { Job, Pipeline as Found, Savepoint } from "../api/types";
 import { duration, instant } from "../format";
+import { adviceOfFailure } from "../parts/advice";
 import { BEFORE, ProblemBox } from "../parts/problem";
 import { Sentence } from "../parts/sentence";
 import { StateMark } from "../parts/state";
@@ -159,15 +160,16 @@ function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
 /** Why the job failed last, whether that is over, and why an upgrade that it failed in stays as it is. */
 export function Failure({ job, notUndone }: { job: Job; notUndone: string | null }) {
   const isOver = job.state !== "Failed" && job.state !== "Recovering";
+  const advice = adviceOfFailure(job.failure_code, job.failure_hint);
   return (
     <div class={isOver ? "problem past" : "problem"} role={isOver ? undefined : "alert"}>
       <p>
         {isOver && "Failed before: "}
         <code>{job.failure_code}</code> <Sentence text={job.failure_message} />
       </p>
-      {job.failure_hint && (
+      {advice && (
         <p class="hint">
-          <Sentence text={job.failure_hint} />
+          <Sentence text={advice} />
         </p>
       )}
       {notUndone !== null && (

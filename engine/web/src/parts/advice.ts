@@ -9,6 +9,12 @@ const OF_CODES: Readonly<Record<string, string>> = {
   "token.not_found": "Settings shows the tokens that there are.",
 };
 
+/** What runs advise of their own state is said to those who gave them the directory. */
+const OF_FAILURES: Readonly<Record<string, string>> = {
+  "state.other_format": "Go on with the version of the engine that has written the state, or deploy the query under another name.",
+  "state.unreadable": "Restore puts a savepoint back; History shows those that there are. Without one, deploy the query under another name.",
+};
+
 interface Labelled {
   name: string;
   label: string;
@@ -19,4 +25,9 @@ export function adviceOf({ code, hint, allowedBy }: Pick<Refused, "code" | "hint
   const field = fields.find(({ name }) => name === allowedBy);
   if (field) return `Choose “${field.label}” above if it is to be done all the same.`;
   return OF_CODES[code] ?? hint;
+}
+
+/** What to do about the failure of a job. */
+export function adviceOfFailure(code: string | null, hint: string | null): string | null {
+  return OF_FAILURES[code ?? ""] ?? hint;
 }

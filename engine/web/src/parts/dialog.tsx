@@ -16,6 +16,12 @@ export function Dialog({ title, isBusy, isWide = false, close, submit, children 
   const name = useId();
 
   useEffect(() => {
+    if (isBusy) return;
+    addEventListener("hashchange", close);
+    return () => removeEventListener("hashchange", close);
+  }, [isBusy, close]);
+
+  useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => {
