@@ -70,7 +70,8 @@ def measure(page: Page, client: Client, seconds: float) -> dict[str, float]:
       window.changed = 0;
       window.long = [];
       const stream = new EventSource("api/v1/changes/stream");
-      stream.addEventListener("ready", () => stream.addEventListener("change", () => { window.changed += 1; }));
+      const count = () => { window.changed += 1; };
+      stream.addEventListener("ready", () => stream.addEventListener("change", count));
       const note = (list) => window.long.push(...list.getEntries().map((each) => each.duration));
       new PerformanceObserver(note).observe({type: "longtask"});
     }""")

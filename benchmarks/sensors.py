@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -163,18 +164,20 @@ def measure(airflow: RealAirflow, load: Load, sensors: int, server: int) -> int:
     return show(delays(ended, load), before, (waiting, after), share)
 
 
-def delays(ended: Sequence[dict[str, Any]], load: Load) -> list[float]:
-    """From the commit that passed a gate to the end of its task."""
+def delays(ended: Sequence[dict[str, Any]], load: Load) -> list[tuple[float, int]]:
+    """From the commit that passed a gate to the end of its task, with the number of the gate, from the shortest on."""
     jobs = {name: driver.job_id for name, driver in zip(load.names, load.drivers, strict=False)}
-    return sorted(
-        datetime.fromisoformat(task["end_date"]).timestamp()
-        - load.told[jobs[task["dag_id"]], passing_epoch(int(task["task_id"].removeprefix("gate_")))]
-        for task in ended
-    )
+    found = []
+    for task in ended:
+        number = int(task["task_id"].removeprefix("gate_"))
+        told = load.told[jobs[task["dag_id"]], passing_epoch(number)]
+        found.append((datetime.fromisoformat(task["end_date"]).timestamp() - told, number))
+    return sorted(found)
 
 
-def show(spans: Sequence[float], before: Weight, loaded: Sequence[Weight], share: float) -> int:
+def show(gates: Sequence[tuple[float, int]], before: Weight, loaded: Sequence[Weight], share: float) -> int:
     """Print the figures; the exit code says whether all are within their goals."""
+    spans = [span for span, _ in gates]
     print(f"{'triggerer':24}{'MiB':>8}{'of the process that waits':>28}{'connections':>14}")
     for name, weight in zip(("without a gate", "all wait", "at the end"), (before, *loaded), strict=True):
         print(f"{name:24}{weight.all:8.0f}{weight.waiting:28.0f}{weight.connections:14}")
@@ -183,6 +186,8 @@ def show(spans: Sequence[float], before: Weight, loaded: Sequence[Weight], share
         f"from a commit to the end of its task: p50 {statistics.median(spans):.2f} s, p99 "
         f"{spans[int(len(spans) * 0.99)]:.2f} s, longest {spans[-1]:.2f} s; {late} of {len(spans)} over {DELAY_GOAL}"
     )
+    overdue = Counter(number for span, number in gates if span > DELAY_GOAL)
+    print(f"of these, by the number of the gate: {', '.join(f'{n} of {at}' for at, n in overdue.items()) or 'none'}")
     print(f"the server used {share:.2f} of a core; load {os.getloadavg()[0]:.1f}")
     heaviest = max(weight.waiting for weight in loaded)
     return 1 if late or share > CPU_GOAL or heaviest > MEMORY_GOAL else 0
