@@ -27,7 +27,7 @@ _SHARE_OF_MACHINE = 0.25
 """What the fixed parts of all pipelines on a machine may take of it."""
 _SILENT_LOOKS = 40
 """So many looks without an epoch in between, some ten seconds, are a silence."""
-_SILENT_INTERVAL = timedelta(seconds=1)
+_SILENT_INTERVAL = timedelta(seconds=1.5)
 """From one look to the next in a silence: each costs some milliseconds, in Java and in Python."""
 
 

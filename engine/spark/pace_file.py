@@ -26,8 +26,8 @@ from engine.spark.pace import look_after
 _PACE, _FIRST, _WAITED = "pace", "first", "waited"
 _AT_ONCE = b"at once"
 _WIDTH = 24
-_LOOK = 0.05
-"""Seconds between two looks of who waits: a stop should not be kept waiting."""
+_LOOK, _LOOK_IN_SILENCE = 0.05, 0.25
+"""Seconds between two looks of who waits: a stop should not be kept waiting, and looking should cost nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class PlannerPause:
             return
         begin = self.clock()
         while (seconds := self._due(text := self.file.read()) - self.clock()) > 0:
-            self.sleep(min(seconds, _LOOK))
+            self.sleep(min(seconds, _LOOK_IN_SILENCE if text == self._read_before else _LOOK))
         self._idle_looks = self._idle_looks + 1 if text == self._read_before else 0
         self._asked_at, self._read_before = self.clock(), text
         self.file.note_waited(timedelta(seconds=self._asked_at - begin))

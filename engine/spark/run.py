@@ -88,8 +88,8 @@ _LONG_INTERVAL = timedelta(seconds=5)
 """A drain takes some four epochs, and who waits for it has little patience; another query costs some two seconds."""
 POLL_SECONDS = 0.03
 """How often a run looks for Spark's report of an epoch: short beside one, and each look is a call into Java."""
-_CALM_POLL_SECONDS = 0.25
-"""The same while no report is due."""
+_CALM_POLL_SECONDS = 1.0
+"""The same while no report is due; an epoch or a stop does not wait for it."""
 _COUNTS_STATE = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
 """Chosen for each run: a state that was not counted before is counted when Spark loads it."""
 _PARTITIONS = "spark.sql.shuffle.partitions"

@@ -266,6 +266,8 @@ def _options(java: Java, *, master: str, memory: str, quick: bool) -> Sequence[s
         f"-Xmx{memory}",
         # half of a JVM is worse than none: it answers, and its threads are gone
         "-XX:+ExitOnOutOfMemoryError",
+        # figures for tools that nobody looks at here, taken twenty times a second
+        "-XX:-UsePerfData",
         *economy_options(master=master, memory=memory, quick=quick),
     ]  # fmt: skip
 
