@@ -1,5 +1,5 @@
-"""A wire between clients and an HTTP server on which answers can be held: the request has arrived and was carried out,
-and whoever has sent it does not know yet, nor learns it by asking again.
+"""A wire between clients and an HTTP server on which one answer can be held: the request has arrived and was carried
+out, and whoever has sent it does not know yet.
 
     answers.hold(rb"PUT /api/v1/pipelines/by-name/orders ")
     ...                                # the client sends it, the server does it
@@ -17,12 +17,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+_STILL, _STILL_SECONDS = b"HTTP/1.1 102 Processing\r\n\r\n", 5.0
+"""What is sent meanwhile: whoever waits would give up, and ask again, on a machine on which others come up slowly."""
+
 
 @dataclass(slots=True)
 class _Hold:
-    """The answers to requests that fit are held until it is released."""
+    """The answer to the first request that fits is held until it is released."""
 
     request: re.Pattern[bytes]
+    is_met: threading.Event = field(default_factory=threading.Event)
     is_there: threading.Event = field(default_factory=threading.Event)
     is_released: threading.Event = field(default_factory=threading.Event)
 
@@ -39,7 +43,7 @@ class HeldAnswers:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def hold(self, request: bytes) -> None:
-        """Hold the answers to requests whose first line fits."""
+        """Hold the answer to the next request whose first line fits."""
         with self._lock:
             self._holds.append(_Hold(re.compile(request)))
 
@@ -53,14 +57,16 @@ class HeldAnswers:
         with self._lock:
             holds, self._holds = self._holds, []
         for hold in holds:
+            hold.is_met.set()
             hold.is_released.set()
 
     def take(self, request: bytes) -> _Hold | None:
-        """Note a request; the hold that it falls under, if there is one."""
+        """Note a request; the hold that it falls under, if nobody has before it."""
         with self._lock:
             self.asked.append(request.partition(b"\r\n")[0])
             for hold in self._holds:
-                if hold.request.match(request):
+                if not hold.is_met.is_set() and hold.request.match(request):
+                    hold.is_met.set()
                     return hold
         return None
 
@@ -107,6 +113,7 @@ def _answer(server: socket.socket, client: socket.socket, holds: list[_Hold]) ->
         while answered := server.recv(65536):
             for hold in holds:
                 hold.is_there.set()
-                hold.is_released.wait()
+                while not hold.is_released.wait(_STILL_SECONDS):
+                    client.sendall(_STILL)
             client.sendall(answered)
         client.shutdown(socket.SHUT_RDWR)
