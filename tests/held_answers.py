@@ -1,5 +1,5 @@
-"""A wire between clients and an HTTP server on which one answer can be held: the request has arrived and was carried
-out, and whoever has sent it does not know yet.
+"""A wire between clients and an HTTP server on which answers can be held: the request has arrived and was carried out,
+and whoever has sent it does not know yet, nor by asking again.
 
     answers.hold(rb"PUT /api/v1/pipelines/by-name/orders ")
     ...                                # the client sends it, the server does it
@@ -23,10 +23,9 @@ _STILL, _STILL_SECONDS = b"HTTP/1.1 102 Processing\r\n\r\n", 5.0
 
 @dataclass(slots=True)
 class _Hold:
-    """The answer to the first request that fits is held until it is released."""
+    """The answers to requests that fit are held until it is released."""
 
     request: re.Pattern[bytes]
-    is_met: threading.Event = field(default_factory=threading.Event)
     is_there: threading.Event = field(default_factory=threading.Event)
     is_released: threading.Event = field(default_factory=threading.Event)
 
@@ -43,7 +42,7 @@ class HeldAnswers:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def hold(self, request: bytes) -> None:
-        """Hold the answer to the next request whose first line fits."""
+        """Hold the answers to requests whose first line fits."""
         with self._lock:
             self._holds.append(_Hold(re.compile(request)))
 
@@ -57,16 +56,14 @@ class HeldAnswers:
         with self._lock:
             holds, self._holds = self._holds, []
         for hold in holds:
-            hold.is_met.set()
             hold.is_released.set()
 
     def take(self, request: bytes) -> _Hold | None:
-        """Note a request; the hold that it falls under, if nobody has before it."""
+        """Note a request; the hold that it falls under, if there is one."""
         with self._lock:
             self.asked.append(request.partition(b"\r\n")[0])
             for hold in self._holds:
-                if not hold.is_met.is_set() and hold.request.match(request):
-                    hold.is_met.set()
+                if hold.request.match(request):
                     return hold
         return None
 
