@@ -93,7 +93,9 @@ class Story:
     def go_on(self) -> None:
         """Let its output be complete."""
         answer: Any = self.plane.client.get(f"/pipelines/{self.pipeline}")
-        (Path(answer["state_dir"]) / "go").touch()
+        state = Path(answer["state_dir"])
+        state.mkdir(parents=True, exist_ok=True)  # its driver may not be up yet
+        (state / "go").touch()
 
     def id(self) -> str:
         answer: Any = self.plane.client.get(f"/pipelines/{self.pipeline}")
