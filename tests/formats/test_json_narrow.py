@@ -57,6 +57,36 @@ def test_unusual_lines_are_left_to_the_others(line: str) -> None:
     assert decoder.decode(f"{line}\n".encode()) is None
 
 
+@pytest.mark.parametrize(
+    "instant",
+    [
+        "2024-01-01T00:00:00.123Z",
+        "1969-12-31T23:59:59.999999Z",
+        "1969-12-31T23:59:59.9999999Z",
+        "1677-09-21T00:12:43.145224Z",
+        "1677-01-01T00:00:00Z",
+        "2262-04-11T23:47:16.854775807Z",
+        "9999-12-31T23:59:59Z",
+        "0001-01-01T00:00:00Z",
+        "0000-01-01T00:00:00Z",
+        "2024-02-30T00:00:00Z",
+        "2024-01-01T24:00:00Z",
+        "2024-01-01",
+        "2024-01-01T00:00:00",
+        "2024-01-01T00:00:00+0530",
+    ],
+)
+@pytest.mark.parametrize("beside", ["2024-01-01T00:00:00.5Z", "2024-01-01T00:00:00", "1970-01-01T00:00:00.000000001Z"])
+def test_instants_and_whole_numbers_are_those_of_the_slow_way(instant: str, beside: str) -> None:
+    lines = [f'{{"n": 1, "at": "{instant}"}}', f'{{"at": "{beside}"}}', '{"n": 3}']
+
+    fast = JsonDecoder(JsonOptions(format="json"), NARROW).decode_lines("\n".join(lines).encode() + b"\n")
+    slow = decode_rows([line.encode() for line in lines], NARROW, JsonOptions(format="json"))
+
+    assert fast.rows.equals(slow.rows)
+    assert [bad.index for bad in fast.bad] == [bad.index for bad in slow.bad]
+
+
 def test_wide_and_nested_tables_have_none() -> None:
     wide = Schema(tuple(Field(f"c{index}", types.BIGINT) for index in range(MOST_COLUMNS + 1)))
     nested = Schema((Field("s", types.Struct((types.Member("a", types.BIGINT),))),))

@@ -148,7 +148,7 @@ def _timestamps(array: pa.Array, options: JsonOptions) -> pa.TimestampArray:
         case "unix_micros":
             return array.cast(ARROW_TIMESTAMP)
         case "rfc3339":
-            return from_nanos(array)
+            return array if array.type == ARROW_TIMESTAMP else from_nanos(array)
 
 
 def _is_plain(kind: types.Type) -> bool:

@@ -12,15 +12,18 @@ It is strict: whatever is unusual about a block is left to the other ways.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine import types
 from engine.formats.json.options import JsonOptions
+from engine.formats.timestamps import ARROW_TIMESTAMP
 from engine.schema import Schema
 
 MOST_COLUMNS = 7
@@ -30,6 +33,8 @@ _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 """What msgspec takes in no name, since JSON would escape it."""
 _IN_UTC = pa.timestamp("ns", tz="UTC")
 _WITHOUT_ZONE = pa.timestamp("ns")
+_FARTHEST = 2**63 // 1000
+"""Micros from 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,7 @@ class StructDecoder:
         """The columns of a block, or None when anything is unusual."""
         try:
             records = self._decoder.decode_lines(block)
-            columns = [
-                _array(list(map(read, records)), field.type) for read, field in zip(self._read, self._raw, strict=True)
-            ]
+            columns = [_array(read, records, field.type) for read, field in zip(self._read, self._raw, strict=True)]
         except (msgspec.MsgspecError, pa.ArrowException, OverflowError):
             return None
         return RawColumns(columns, len(records))
@@ -89,11 +92,33 @@ def _kind(kind: types.Type, options: JsonOptions) -> type | None:
     return None
 
 
-def _array(values: list[object], kind: pa.DataType) -> pa.Array:
-    if kind != _WITHOUT_ZONE:
-        return pa.array(values, kind)
-    texts = pa.array(values, pa.string())
+def _array(read: Callable[[object], object], records: Sequence[object], kind: pa.DataType) -> pa.Array:
+    if kind == pa.int64():
+        try:
+            return pa.array(np.fromiter(map(read, records), np.int64, len(records)))
+        except TypeError:
+            pass  # a value is missing
+    values = list(map(read, records))
+    return pa.array(values, kind) if kind != _WITHOUT_ZONE else _instants(pa.array(values, pa.string()))
+
+
+def _instants(texts: pa.StringArray) -> pa.TimestampArray:
+    """The instants: in micros as we have them, unless there are digits behind those, or no zone, or years far away."""
+    try:
+        instants = texts.cast(ARROW_TIMESTAMP)
+    except pa.ArrowInvalid:
+        pass
+    else:
+        if _are_near(instants):
+            return instants
     try:
         return texts.cast(_IN_UTC).cast(_WITHOUT_ZONE)
     except pa.ArrowInvalid:
         return texts.cast(_WITHOUT_ZONE)
+
+
+def _are_near(instants: pa.TimestampArray) -> bool:
+    """Whether all are in the years that nanoseconds have room for: Arrow reads others that are no dates."""
+    ends = pc.min_max(instants.cast(pa.int64()))
+    least, greatest = ends["min"].as_py(), ends["max"].as_py()
+    return least is None or (least > -_FARTHEST and greatest < _FARTHEST)
