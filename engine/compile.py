@@ -29,6 +29,7 @@ from engine.plan.check import check
 from engine.plan.column_lineage import ColumnLineage, lineage_of_writes
 from engine.plan.fingerprint import fingerprint
 from engine.plan.fuse import fuse
+from engine.plan.in_one_task import is_for_one_task
 from engine.plan.meaning import Code
 from engine.plan.nodes import Scan, Write, is_updating
 from engine.plan.operators import Operator, keepers_of_objects, operators_of
@@ -83,6 +84,11 @@ class Program:
             return None
         sinks = [self.tables[write.table] for write in self.writes]
         return None if any(connector_of(sink).needs_event_time(sink.options) for sink in sinks) else branch
+
+    @property
+    def is_for_one_task(self) -> bool:
+        """Whether one task does the epoch part, where Spark is on one machine."""
+        return self.is_fused and is_for_one_task(self.parts)
 
     @property
     def column_lineage(self) -> Mapping[str, ColumnLineage]:

@@ -104,6 +104,8 @@ LONG = (
     "streams/test_merged_groups.py",
     "streams/test_merged_rows.py",
     "streams/test_merged_sessions.py",
+    "streams/test_one_task.py::test_one_task_gives_what_spark_gives_also_across_a_kill",
+    "streams/test_one_task.py::test_pairs_that_are_too_many_for_a_task_are_left_to_spark_as_are_some_epochs_after_them",
     "streams/test_panes.py",
     "streams/test_state_rows.py",
     "streams/test_watermarks.py::test_a_kill_in_the_middle_changes_nothing",

@@ -52,7 +52,13 @@ def _run(arguments: Namespace) -> int:
     parts = as_it_begins(program.parts, program.operators) if is_by_pane else program.parts
     program = replace(program, parts=parts, is_fused=arguments.fuse == "on")
     ids = [operator.id for operator in program.operators]
-    shown = explain(program.running_parts, arguments.format, is_whole=program.whole is not None, ids=ids)
+    shown = explain(
+        program.running_parts,
+        arguments.format,
+        is_whole=program.whole is not None,
+        in_one_task=program.is_for_one_task,
+        ids=ids,
+    )
     if arguments.format == "text":
         shown += explain_state(program.parts, ids)
         if program.without_prefix != program.declared:

@@ -49,12 +49,15 @@ from engine.plan.tree import Node, inputs_of
 Format = Literal["text", "json", "dot"]
 
 
-def explain(parts: Parts, form: Format = "text", *, is_whole: bool = False, ids: Sequence[str] = ()) -> str:
-    """The two halves of a plan, the top of each tree first; `is_whole` when the tasks of the source do all of it. `ids`
-    are those of the operators that keep state, in the order of their numbers; without them none are shown."""
+def explain(
+    parts: Parts, form: Format = "text", *, is_whole: bool = False, in_one_task: bool = False, ids: Sequence[str] = ()
+) -> str:
+    """The two halves of a plan, the top of each tree first; `is_whole` when the tasks of the source do all of it,
+    `in_one_task` when one task does the epoch part. `ids` are those of the operators that keep state, in the order of
+    their numbers; without them none are shown."""
     match form:
         case "text":
-            return "".join(f"{line}\n" for line in _text(parts, is_whole=is_whole, ids=ids))
+            return "".join(f"{line}\n" for line in _text(parts, is_whole=is_whole, in_one_task=in_one_task, ids=ids))
         case "json":
             return json.dumps(to_graph(parts, ids), indent=2) + "\n"
         case "dot":
@@ -268,9 +271,10 @@ def _vertices(parts: Parts) -> Iterator[_Vertex]:
             number += 1
 
 
-def _text(parts: Parts, *, is_whole: bool, ids: Sequence[str]) -> Iterator[str]:
+def _text(parts: Parts, *, is_whole: bool, in_one_task: bool, ids: Sequence[str]) -> Iterator[str]:
     names = iter(ids)
-    yield "epoch part, once per epoch over what the stream part released"
+    where = ", in one task where Spark is on one machine" * in_one_task
+    yield f"epoch part, once per epoch over what the stream part released{where}"
     for write in parts.writes:
         yield from _tree(write, 1, names)
     for index, branch in enumerate(parts.branches):

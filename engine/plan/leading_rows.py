@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from engine import types
 from engine.plan.expr import Column, Expr, Literal, Member
-from engine.plan.nodes import Filter, Over, Project
+from engine.plan.nodes import Branch, Filter, Over, Project
 from engine.plan.rules.limit_rankings import bounds_of
-from engine.plan.tree import Node
+from engine.plan.split import Parts
+from engine.plan.tree import Node, walk
 
 MOST_PLACES = 1_000
 """Of each window so many values are remembered in a task."""
@@ -46,6 +47,15 @@ def leading_rows(node: Filter) -> tuple[Over, Leading] | None:
         if over is not None and leading is not None:
             return over, leading
     return None
+
+
+def leading_of_branch(parts: Parts) -> Leading | None:
+    """What the rows of the only branch must have, where nothing but such a ranking reads them."""
+    if len(parts.branches) != 1 or len(parts.writes) != 1:
+        return None
+    nodes = [node for node in walk(parts.writes[0]) if isinstance(node, Filter)]
+    found = [ranked for node in nodes if (ranked := leading_rows(node)) is not None]
+    return next((leading for over, leading in found if isinstance(over.input, Branch)), None)
 
 
 def _ranking(node: Node, name: str) -> Over | None:

@@ -17,17 +17,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from engine.connectors.base import Epoch, HoldsRows, Table
 from engine.plan.hidden import EVENT_TIME
+from engine.plan.leading_rows import leading_of_branch
 from engine.plan.nodes import Branch, is_updating
 from engine.plan.split import Parts
 from engine.plan.tree import walk
 from engine.schema import Field, Schema
 from engine.spark.lower import epoch_lowering
+from engine.spark.lower.over import lower_leading
 from engine.spark.lower.rows import quoted
 from engine.spark.map_in_arrow import map_in_arrow
+from engine.spark.one_task_place import OneTaskPlace, put_aside_in
 from engine.spark.scan_spec import CHANGES
 from engine.spark.tagged_frames import tag, untag, with_numbered_columns
 from engine.spark.targets import Target
@@ -77,8 +80,12 @@ class EpochPart:
     targets: Sequence[Target]
     lookups: Mapping[str, Table]
     dead_letter_targets: Sequence[Target] = ()
+    one_task: OneTaskPlace | None = None
+    """Where one task does it all; None where it is Spark's."""
     _known_read: set[tuple[int, ...]] = field(default_factory=set, init=False, compare=False, repr=False)
     """The sinks for whose rows Spark is known to read what was released."""
+    _left_to_spark: int = field(default=0, init=False, compare=False, repr=False)
+    """For how many more epochs no task is asked, since in one of the last the rows were too many for it."""
 
     @property
     def branch_schemas(self) -> Sequence[Schema]:
@@ -137,23 +144,29 @@ class EpochPart:
         """Write an epoch into all sinks; with `whole`, tasks make the rows themselves of the slices that they get."""
         reads = sum(isinstance(node, Branch) for write in self.parts.writes for node in walk(write))
         goes_nowhere = self._only_writes and all(target.drops_all for target in self.targets)
-        if whole is not None or reads <= 1 or self.is_plain or goes_nowhere:
-            return self._write(frame, epoch, whole)
+        self._left_to_spark = max(self._left_to_spark - 1, 0)
+        place = None if self._left_to_spark else self.one_task
+        if whole is not None or place is not None or reads <= 1 or self.is_plain or goes_nowhere:
+            return self._write(frame, epoch, whole, place)
         # Spark runs what is read twice twice, and with it what keeps state
         frame = frame.persist()
         try:
-            return self._write(frame, epoch, None)
+            return self._write(frame, epoch, None, None)
         finally:
             frame.unpersist()
 
-    def _write(self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None) -> TakenEpoch:
+    def _write(
+        self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None, place: OneTaskPlace | None
+    ) -> TakenEpoch:
         written = [index for index, target in enumerate(self.targets) if not target.drops_all]
         # all tasks have ended and their segments are durable when this returns; until then no sink was touched
-        if whole is None:
-            messages = self._write_segments(frame, epoch, written)
-        else:
+        if whole is not None:
             writer = whole.writer([self.targets[index] for index in written], epoch)
             messages = _messages(map_in_arrow(frame, writer, MESSAGE), written)
+        elif place is not None:
+            messages = self._in_one_task(frame, epoch, written, place)
+        else:
+            messages = self._write_segments(frame, epoch, written)
         begin = time.monotonic()
         held_from = commit_sinks(self.targets, epoch, messages)
         rows_of = Counter({self.targets[index].table.name: 0 for index in written})
@@ -164,6 +177,28 @@ class EpochPart:
             if message.minutes:
                 late_minutes.setdefault(self.targets[message.sink].table.name, set()).update(message.minutes)
         return TakenEpoch(rows_of, held_from, timedelta(seconds=time.monotonic() - begin), late_minutes)
+
+    def _in_one_task(
+        self, released: DataFrame, epoch: Epoch, written: Sequence[int], place: OneTaskPlace
+    ) -> list[SinkMessage]:
+        """What one task has written; where the rows are too many for it, what Spark has, from a file of them."""
+        from engine.spark.one_task import OneTask, RowsPutAside  # noqa: PLC0415 - it needs Arrow
+
+        leading = leading_of_branch(self.parts)
+        rows = with_numbered_columns(released if leading is None else lower_leading(leading, released))
+        gathered = rows.coalesce(1) if place.tasks == 1 else rows.repartition(1)
+        targets = [self.targets[index] for index in written]
+        task = OneTask(self.parts.writes, self.branch_schemas, targets, written, epoch, place)
+        answers = map_in_arrow(gathered, task, MESSAGE).collect()
+        file = put_aside_in(answers)
+        if file is None:
+            return [_message(answer, written) for answer in answers]
+        self._left_to_spark = place.rests_for
+        try:
+            again = map_in_arrow(rows.sparkSession.range(0, 1, 1, 1), RowsPutAside(file), rows.schema)
+            return self._write_segments(again.toDF(*released.columns), epoch, written)
+        finally:
+            file.unlink()
 
     def _write_segments(self, frame: DataFrame, epoch: Epoch, written: Sequence[int]) -> list[SinkMessage]:
         """What tasks have written for the sinks that want rows, by their numbers."""
@@ -221,7 +256,11 @@ def _compute(frame: DataFrame) -> None:
 
 
 def _messages(frame: DataFrame, written: Sequence[int]) -> list[SinkMessage]:
-    return [SinkMessage(written[row.sink], row.rows, bytes(row.message), row.minutes or ()) for row in frame.collect()]
+    return [_message(row, written) for row in frame.collect()]
+
+
+def _message(row: Row, written: Sequence[int]) -> SinkMessage:
+    return SinkMessage(written[row.sink], row.rows, bytes(row.message), row.minutes or ())
 
 
 def commit_sinks(

@@ -59,6 +59,7 @@ from engine.spark.histories import histories_of, unsaid_starts
 from engine.spark.history import History
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
 from engine.spark.offset_log import planned_for, read_ends
+from engine.spark.one_task_place import OneTaskPlace
 from engine.spark.pace import LONGEST_STRETCH
 from engine.spark.pacing import Pacing, leaves_work, pacing_of
 from engine.spark.pane_choice import begins_by_pane
@@ -68,7 +69,7 @@ from engine.spark.pulses import Pulses
 from engine.spark.reports import Reporter
 from engine.spark.run_spec import RunSpec
 from engine.spark.scan_spec import format_name
-from engine.spark.session import close_session, death_explained, leave_state, open_session
+from engine.spark.session import close_session, death_explained, leave_state, open_session, scratch_on_this_machine
 from engine.spark.starts import begun_tables, counting_starts, with_starts
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
@@ -389,7 +390,9 @@ class _Running:
             for name, senders in program.dead_letter_tables.items()
         ]
         dead_letter_targets = [table.target for table in dead_letter_tables]
-        epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets)
+        scratch = scratch_on_this_machine(spark) if program.is_for_one_task else None
+        place = None if scratch is None else OneTaskPlace(scratch, spec.parallelism)
+        epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets, place)
         limits = EpochLimits(
             spec.parallelism,
             spec.max_epoch_rows,

@@ -131,6 +131,13 @@ def close_session(spark: SparkSession) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def scratch_on_this_machine(spark: SparkSession) -> Path | None:
+    """The directory for files that last no longer than the session, if all tasks see it."""
+    settings = spark.sparkContext.getConf()
+    scratch = settings.get("spark.local.dir") if (settings.get("spark.master") or "").startswith("local[") else None
+    return None if scratch is None else Path(scratch)
+
+
 @contextmanager
 def closing_session(spark: SparkSession) -> Iterator[None]:
     """Close the session in the end."""

@@ -28,7 +28,7 @@ from engine.spark.reading import SliceReading
 from engine.spark.scan_spec import ScanSpec
 from engine.spark.source import Reader, Task, source_class, streamed
 from engine.spark.targets import Target
-from engine.spark.write_segments import write_task
+from engine.spark.write_segments import rows_by_sink, write_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,8 @@ class WholeTasks:
             context = TaskContext.get()
             rows = self.rows(batches)
             if targets:
-                yield from write_task(targets, epoch, rows, context.partitionId() if context is not None else 0)
+                number = context.partitionId() if context is not None else 0
+                yield from write_task(targets, epoch, rows_by_sink(targets, rows), number)
             for _ in rows:
                 pass
 

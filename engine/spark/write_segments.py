@@ -9,7 +9,7 @@ The messages go to the driver, which hands them to the sinks' commits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
@@ -44,47 +44,57 @@ def segment_writer(targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterato
 
     def write(batches: Iterator[object]) -> Iterator[object]:
         context = TaskContext.get()
-        return write_task(targets, epoch, batches, context.partitionId() if context is not None else 0)
+        return write_task(
+            targets, epoch, rows_by_sink(targets, batches), context.partitionId() if context is not None else 0
+        )
 
     return write
 
 
-def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object], task: int) -> Iterator[object]:
-    """Write a task's rows into the segments of each sink, and answer with a message for each that got any."""
-    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
-
+def write_task(
+    targets: Sequence[Target], epoch: Epoch, results: Iterable[tuple[int, pa.RecordBatch]], task: int
+) -> Iterator[pa.RecordBatch]:
+    """Write a task's rows, which come with the number of their sink, into the segments of each, and answer with a
+    message for each that got any."""
     writers: dict[int, SegmentWriter] = {}
     counts: dict[int, int] = {}
     minutes: dict[int, set[int]] = {}
-    schemas = [arrow_schema(target.schema) for target in targets]
-    for batch in batches:
-        assert isinstance(batch, pa.RecordBatch), type(batch)
-        for number, rows in _rows_by_sink(batch, schemas):
-            # a sink whose first rows come here is opened here: a task without rows for it leaves no empty segment
-            if number not in writers:
-                writer = targets[number].open().open(epoch, task)
-                writers[number] = WholeChanges(writer) if targets[number].is_updating else writer
-            _refuse_nulls(targets[number].table, rows)
-            counts[number] = counts.get(number, 0) + rows.num_rows
-            if targets[number].takes_late_rows:
-                minutes.setdefault(number, set()).update(_minutes(rows))
-            writers[number].write(_for_writer(targets[number], rows))
+    for number, rows in results:
+        # a sink whose first rows come here is opened here: a task without rows for it leaves no empty segment
+        if number not in writers:
+            writer = targets[number].open().open(epoch, task)
+            writers[number] = WholeChanges(writer) if targets[number].is_updating else writer
+        _refuse_nulls(targets[number].table, rows)
+        counts[number] = counts.get(number, 0) + rows.num_rows
+        if targets[number].takes_late_rows:
+            minutes.setdefault(number, set()).update(_minutes(rows))
+        writers[number].write(_for_writer(targets[number], rows))
     for number, writer in writers.items():
         message = writer.close()
         reach(Point.WHILE_STAGING, epoch.number)
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array([number], pa.int32()),
-                pa.array([counts[number]]),
-                pa.array([message], pa.binary()),
-                pa.array([sorted(minutes.get(number, ()))], pa.list_(pa.int64())),
-            ],
-            names=MESSAGE.names,
-        )
+        yield message_of(number, counts[number], message, sorted(minutes.get(number, ())))
+
+
+def message_of(sink: int, rows: int, content: bytes, minutes: Sequence[int] = ()) -> pa.RecordBatch:
+    """A message as it goes to the driver."""
+    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+
+    kinds = (pa.int32(), pa.int64(), pa.binary(), pa.list_(pa.int64()))
+    columns = [pa.array([value], kind) for value, kind in zip((sink, rows, content, minutes), kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=MESSAGE.names)
+
+
+def rows_by_sink(targets: Sequence[Target], batches: Iterator[object]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of batches for each sink that has any, under the names of its columns."""
+    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+
+    schemas = [arrow_schema(target.schema) for target in targets]
+    for batch in batches:
+        assert isinstance(batch, pa.RecordBatch), type(batch)
+        yield from _rows_by_sink(batch, schemas)
 
 
 def _rows_by_sink(batch: pa.RecordBatch, schemas: Sequence[pa.Schema]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows for each sink that has any, under the names of its columns."""
     import pyarrow as pa  # noqa: PLC0415 - only tasks need it
     import pyarrow.compute as pc  # noqa: PLC0415
 

@@ -104,7 +104,7 @@ def _take(spec: Spec, targets: tuple[Target, ...], number: int, first: int, gene
         rows = make_events(first, end, task)
         timed = rows.append_column("_timestamp", rows.column("n").cast(pa.timestamp("us")))
         for sink, target in enumerate(targets):
-            for answer in write_task([target], epoch, iter([timed if target.needs_event_time else rows]), task):
+            for answer in write_task([target], epoch, [(0, timed if target.needs_event_time else rows)], task):
                 assert isinstance(answer, pa.RecordBatch)
                 messages += [SinkMessage(sink, row["rows"], row["message"]) for row in answer.to_pylist()]
     commit_sinks(targets, epoch, messages)

@@ -240,7 +240,7 @@ class Writing:
 
 def written(sink: int, target: Target, epoch: Epoch, rows: pa.RecordBatch, task: int = 0) -> Iterator[SinkMessage]:
     """Write a task's rows for a sink; what its commit has to know of them."""
-    for answer in write_task([target], epoch, iter([rows]), task):
+    for answer in write_task([target], epoch, [(0, rows)], task):
         assert isinstance(answer, pa.RecordBatch)
         for row in answer.to_pylist():
             yield SinkMessage(sink, row["rows"], row["message"])
