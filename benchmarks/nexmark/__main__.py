@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import cast
 
 from benchmarks.nexmark.answers import fault, small_events
+from benchmarks.nexmark.archives import archives
 from benchmarks.nexmark.environment import flink_python
-from benchmarks.nexmark.events import Events, Layout
+from benchmarks.nexmark.events import HALVES, Events, Layout
 from benchmarks.nexmark.measured import OURS, PEERS, Play, Result, describe_machine, geometric_mean
 from benchmarks.nexmark.queries import NINE, QUERIES, queries_of
 from benchmarks.nexmark.queries.base import Dialect, Query
-from benchmarks.nexmark.topics import archives, fill
+from benchmarks.nexmark.topics import fill
 from benchmarks.nexmark.turns import JARS, Played, Topics, Turn
 from benchmarks.process_tree import ProcessTree
 from benchmarks.sides import Side
@@ -46,10 +47,10 @@ class Peer:
     tree: ProcessTree
 
     @staticmethod
-    def start(name: str, log: Path, *, reads_topics: bool = False) -> Peer:
-        """The peer's process. One that cannot run ends the benchmark, loudly."""
+    def start(name: str, log: Path, source: str) -> Peer:
+        """The peer's process, which is to read such input. One that cannot run ends the benchmark, loudly."""
         python = flink_python(CACHE) if name == "flink" else None
-        environment = {JARS: archives(name)} if reads_topics else None
+        environment = {JARS: ",".join(map(str, archives(name, source)))}
         side = Side.start("benchmarks.nexmark.peers", name, python=python, log=log, environment=environment)
         return Peer(side, ProcessTree(side.process.pid))
 
@@ -122,7 +123,7 @@ class Benchmark:
         return play
 
     def _turn(self, events: Events, query: Query, name: str, *, shows: bool = False) -> Turn:
-        layout: Layout = "halves" if name == "flink" and self.broker is None else self.layout
+        layout = HALVES[self.layout] if name == "flink" and self.broker is None else self.layout
         topics = None if name == "duckdb" else self._topics_of(events)
         return events.turn(query.name, query.tables, layout=layout, topics=topics, shows=shows, fuse=name == "fused")
 
@@ -149,7 +150,7 @@ def main(arguments: Sequence[str]) -> int:
             broker = opened.enter_context(running(Path(opened.enter_context(tempfile.TemporaryDirectory()))))
         peers: dict[str, Peer] = {}
         for module in dict.fromkeys(map(_module, [*names, "duckdb"])):
-            peers[module] = Peer.start(module, logs / f"{module}.log", reads_topics=broker is not None)
+            peers[module] = Peer.start(module, logs / f"{module}.log", options.input)
             opened.callback(peers[module].side.end)
         layout: Layout = "parquet" if options.input == "parquet" else "json"
         benchmark = Benchmark(names, peers, events, layout, options.rounds, broker)
@@ -179,8 +180,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--peers", type=_peers, default=["spark"], help="of spark, flink and duckdb, with commas")
     parser.add_argument("--fuse", choices=("on", "off", "both"), default="both", help="how ours runs")
     options = parser.parse_args(arguments)
-    if options.input == "parquet" and "flink" in options.peers:
-        parser.error("Flink reads JSON only: its jar for Parquet is not in the package")
     options.peers += {"on": ["fused"], "off": ["ours"], "both": OURS}[options.fuse]
     return options
 

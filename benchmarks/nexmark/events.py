@@ -6,6 +6,7 @@
                       parquet/...                       the same rows
                       halves/bid/0.json, 1.json         the same rows dealt in turn, for Flink: its two readers take
                                                         files in no order, which makes rows of a third file late
+                      parquet-halves/bid/0.parquet ...
 
 Each table has a folder of its own, so that a query reads what it needs. Ten thousand events are a second.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,8 +30,11 @@ from benchmarks.nexmark.tables import COLUMNS, PER_FIFTY
 from benchmarks.nexmark.turns import Topics, Turn
 from engine.connectors.nexmark.events import EventMaker
 
-Layout = Literal["json", "parquet", "halves"]
+Layout = Literal["json", "parquet", "halves", "parquet-halves"]
 """As what they lie in files."""
+HALVES: Mapping[Layout, Layout] = {"json": "halves", "parquet": "parquet-halves"}
+"""The layout for two readers that take files in no order."""
+_OPTIONS = {"json": "FORMAT json", "parquet": "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880"}
 _START = int(datetime(2024, 1, 1, 7, 59, 30, tzinfo=UTC).timestamp()) * 1_000_000
 SIDE = tuple((key, f"name {key}") for key in range(0, 1000, 3))
 """The rows of the table `side`, which lies beside the others."""
@@ -64,8 +68,7 @@ class Events:
     ) -> Turn:
         """A play of a query that reads these tables. An epoch has as many rows as a file of the largest of them."""
         rows = max(self.per_epoch // 50 * PER_FIFTY.get(table, 0) for table in tables)
-        kind = "parquet" if layout == "parquet" else "json"
-        return Turn(query, str(self.made(layout)), rows, kind, topics=topics, **also)
+        return Turn(query, str(self.made(layout)), rows, _kind(layout), topics=topics, **also)
 
     def made(self, layout: Layout) -> Path:
         """The folder of a layout, made if it is not there."""
@@ -75,6 +78,11 @@ class Events:
             _write(self, target, layout)
             (target / "_done").touch()
         return target
+
+
+def _kind(layout: Layout) -> str:
+    """The format of its files."""
+    return "parquet" if layout.startswith("parquet") else "json"
 
 
 def _write(events: Events, target: Path, layout: Layout) -> None:
@@ -93,8 +101,8 @@ def _write(events: Events, target: Path, layout: Layout) -> None:
         for table in COLUMNS:
             structs = batch.column(batch.schema.get_field_index(table)).drop_null()
             _write_file(database, table, pa.Table.from_struct_array(structs), target, epoch, layout)
-    if layout == "halves":
-        _join_parts(target)
+    if layout in HALVES.values():
+        _join_parts(database, target, _kind(layout))
     database.close()
 
 
@@ -103,25 +111,30 @@ def _write_file(
 ) -> None:
     database.register("rows", rows)
     instants = [name for name, kind in COLUMNS[table].items() if kind == "ts"]
-    form = "strftime({0}, '%Y-%m-%dT%H:%M:%S.%gZ')" if layout != "parquet" else "date_trunc('milliseconds', {0})"
+    kind = _kind(layout)
+    form = "strftime({0}, '%Y-%m-%dT%H:%M:%S.%gZ')" if kind == "json" else "date_trunc('milliseconds', {0})"
     columns = ", ".join(f"{form.format(name)} AS {name}" for name in instants)
     query = f"SELECT * REPLACE ({columns}) FROM rows"
-    if layout == "halves":
+    if layout in HALVES.values():
         for half in (0, 1):
             path = target / table / f"{half}.{epoch:02}"
             dealt = f"SELECT * EXCLUDE place FROM (SELECT *, row_number() OVER () AS place FROM ({query}))"
-            database.execute(f"COPY ({dealt} WHERE place % 2 = {half} ORDER BY place) TO '{path}' (FORMAT json)")
+            database.execute(f"COPY ({dealt} WHERE place % 2 = {half} ORDER BY place) TO '{path}' ({_OPTIONS[kind]})")
         return
-    path = target / table / f"{epoch:02}.{layout}"
-    options = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880" if layout == "parquet" else "FORMAT json"
-    database.execute(f"COPY ({query}) TO '{path}' ({options})")
+    path = target / table / f"{epoch:02}.{kind}"
+    database.execute(f"COPY ({query}) TO '{path}' ({_OPTIONS[kind]})")
     os.utime(path, (1_700_000_000 + epoch,) * 2)  # sources take files in the order in which they were changed
 
 
-def _join_parts(target: Path) -> None:
+def _join_parts(database: duckdb.DuckDBPyConnection, target: Path, kind: str) -> None:
     for table in COLUMNS:
         for half in (0, 1):
-            with (target / table / f"{half}.json").open("wb") as file:
-                for part in sorted((target / table).glob(f"{half}.[0-9]*")):
-                    file.write(part.read_bytes())
-                    part.unlink()
+            parts = sorted((target / table).glob(f"{half}.[0-9]*"))
+            whole = target / table / f"{half}.{kind}"
+            if kind == "parquet":
+                names = [str(part) for part in parts]
+                database.execute(f"COPY (SELECT * FROM read_parquet({names})) TO '{whole}' ({_OPTIONS[kind]})")
+            else:
+                whole.write_bytes(b"".join(part.read_bytes() for part in parts))
+            for part in parts:
+                part.unlink()

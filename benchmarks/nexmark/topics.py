@@ -11,10 +11,6 @@ from confluent_kafka import Producer
 from benchmarks.nexmark.tables import COLUMNS
 from benchmarks.nexmark.turns import PARALLELISM, Topics
 from tests.kafka.broker import Broker
-from tests.kafka.jars import jars, spark_kafka
-
-FLINK_KAFKA = "org.apache.flink flink-sql-connector-kafka 5.0.0-2.2"
-"""The newest there is; it is made for Flink 2.2."""
 
 
 def fill(broker: Broker, folder: Path) -> Topics:
@@ -23,16 +19,6 @@ def fill(broker: Broker, folder: Path) -> Topics:
     for table in COLUMNS:
         _fill(broker, broker.create_topic(f"{prefix}{table}", PARALLELISM, retention_ms=-1), (folder / table).iterdir())
     return Topics(broker.address, prefix)
-
-
-def archives(peer: str) -> str:
-    """The jars that a peer needs to read topics, with commas."""
-    match peer:
-        case "spark":
-            return ",".join(map(str, spark_kafka()))
-        case "flink":
-            return ",".join(str(path) for path in sorted(jars(FLINK_KAFKA, alone=True).glob("*.jar")))
-    return ""
 
 
 def _fill(broker: Broker, topic: str, files: Iterable[Path]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 PARALLELISM = 2
 JARS = "NEXMARK_JARS"
-"""The environment variable with what a peer's Java needs to read topics."""
+"""The environment variable with what a peer's Java needs to read its input, with commas."""
 
 
 @dataclass(frozen=True, slots=True)

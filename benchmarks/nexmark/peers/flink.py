@@ -23,6 +23,7 @@ _SETTINGS = {
     "table.local-time-zone": "UTC",
     "state.backend.type": "hashmap",
     "execution.checkpointing.interval": "5 s",
+    "restart-strategy.type": "none",
     "taskmanager.numberOfTaskSlots": str(PARALLELISM),
 }
 
@@ -59,15 +60,20 @@ def open_peer(scratch: Path) -> Play:
 
 
 def _table(table: str, query: Query, turn: Turn) -> str:
-    options = f"'connector' = 'filesystem', 'format' = 'json', 'path' = 'file://{turn.folder}/{table}'"
     if table == "side":
-        options = options.replace(f"/{table}'", "/side.json'")
-        return f"CREATE TEMPORARY TABLE side (`key` BIGINT, name STRING) WITH ({options})"
+        return f"CREATE TEMPORARY TABLE side (`key` BIGINT, name STRING) WITH ({_files('json', turn, 'side.json')})"
     columns = declared(table, _TYPES, "`") + (_WATERMARK if query.is_windowed else "")
-    if turn.topics is not None:
-        options = _topic(turn.topics, table)
-    options += ", 'json.timestamp-format.standard' = 'ISO-8601'"
+    options = _files(turn.kind, turn, table) if turn.topics is None else _topic(turn.topics, table)
+    options += (
+        ", 'parquet.utc-timezone' = 'true'"
+        if turn.kind == "parquet"
+        else ", 'json.timestamp-format.standard' = 'ISO-8601'"
+    )
     return f"CREATE TEMPORARY TABLE {table} ({columns}) WITH ({options})"
+
+
+def _files(kind: str, turn: Turn, name: str) -> str:
+    return f"'connector' = 'filesystem', 'format' = '{kind}', 'path' = 'file://{turn.folder}/{name}'"
 
 
 def _topic(topics: Topics, table: str) -> str:
