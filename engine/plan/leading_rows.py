@@ -50,11 +50,12 @@ def leading_rows(node: Filter) -> tuple[Over, Leading] | None:
 
 
 def leading_of_branch(parts: Parts) -> Leading | None:
-    """What the rows of the only branch must have, where nothing but such a ranking reads them."""
-    if len(parts.branches) != 1 or len(parts.writes) != 1:
+    """What the rows of the only branch must have, where nothing but such a ranking reads them, and that once."""
+    nodes = [node for write in parts.writes for node in walk(write)]
+    if sum(isinstance(node, Branch) for node in nodes) != 1:
         return None
-    nodes = [node for node in walk(parts.writes[0]) if isinstance(node, Filter)]
-    found = [ranked for node in nodes if (ranked := leading_rows(node)) is not None]
+    filters = [node for node in nodes if isinstance(node, Filter)]
+    found = [ranked for node in filters if (ranked := leading_rows(node)) is not None]
     return next((leading for over, leading in found if isinstance(over.input, Branch)), None)
 
 

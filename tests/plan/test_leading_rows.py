@@ -6,7 +6,7 @@ import pytest
 
 from engine.compile import compile_script
 from engine.plan.expr import Column
-from engine.plan.leading_rows import Leading, leading_rows
+from engine.plan.leading_rows import Leading, leading_of_branch, leading_rows
 from engine.plan.nodes import Filter
 from engine.plan.tree import walk
 
@@ -77,3 +77,26 @@ def test_all_rows_are_needed_where_something_is_computed_that_could_fail(then: s
     ranking = f"row_number() OVER (PARTITION BY w ORDER BY n DESC, {then}) AS place"
 
     assert leading(ranking, "place = 1", columns=columns) is None
+
+
+RANKED = f"SELECT w, auction, n, row_number() OVER (PARTITION BY w ORDER BY n DESC, auction) AS place FROM {COUNTED}"
+
+
+def test_rows_that_only_a_ranking_reads_need_not_be_gathered() -> None:
+    program = compile_script(f"{TABLES} INSERT INTO best SELECT n FROM ({RANKED}) WHERE place = 1;")
+
+    assert leading_of_branch(program.parts) is not None
+
+
+def test_rows_that_something_else_reads_as_well_are_all_gathered() -> None:
+    both = f"(SELECT w, auction, n FROM {COUNTED} UNION ALL SELECT w, auction, n + 1 FROM {COUNTED})"
+    best, worst = (
+        "SELECT w, n FROM (SELECT w, n, row_number() OVER "
+        f"(PARTITION BY w ORDER BY n {order}, auction) AS place FROM {both}) WHERE place = 1"
+        for order in ("DESC", "ASC")
+    )
+    query = f"SELECT n FROM ({best} UNION ALL {worst})"
+    program = compile_script(f"{TABLES} INSERT INTO best {query};")
+
+    assert len(program.parts.branches) == 1
+    assert leading_of_branch(program.parts) is None
