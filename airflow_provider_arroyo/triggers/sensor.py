@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.listeners.listener import get_listener_manager
 from airflow.sdk.execution_time.xcom import XCom
@@ -17,6 +17,10 @@ from airflow_provider_arroyo.events import Event, Reached, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import link_of
 from airflow_provider_arroyo.waits import Wait
+
+if TYPE_CHECKING:
+    from airflow.sdk.definitions.context import Context
+    from jinja2 import Environment
 
 ON_WORKER = {"kind": "on_worker"}
 """Says that the sensor is to begin on a worker: it knows what is wrong with its arguments."""
@@ -61,6 +65,14 @@ class SensorTrigger(BaseTrigger):
             "ends_here": self.ends_here,
             **self.arguments,
         }
+
+    def render_template_fields(self, context: Context, jinja_env: Environment | None = None) -> None:
+        """Render the arguments, and let go of the DAG: Airflow decodes one for each trigger, and keeps it with the
+        context for as long as that waits. Of 500 gates they are most of what a triggerer holds."""
+        super().render_template_fields(context, jinja_env)
+        context.clear()  # type: ignore[attr-defined]  # Airflow types it as if its keys were all there for ever
+        task_instance: Any = self.task_instance
+        task_instance.task = None
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """One event, whatever happens."""

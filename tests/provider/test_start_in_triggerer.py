@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from collections import deque
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
+from airflow.executors.workloads.task import TaskInstanceDTO
+from airflow.jobs.triggerer_job_runner import TriggerRunner
 from airflow.sdk import DAG, Asset, BaseOperator
 from airflow.serialization.decoders import smart_decode_trigger_kwargs
 from airflow.serialization.serialized_objects import DagSerialization
@@ -41,6 +46,12 @@ def watermark(**changes: Any) -> WatermarkSensor:
     return WatermarkSensor(task_id="gate", **{"pipeline": "clicks", "past": FIVE, "deferrable": True, **changes})
 
 
+def decoded(stored: Any) -> dict[str, Any]:
+    """What Airflow makes the trigger of a stored task with."""
+    arguments = smart_decode_trigger_kwargs(stored.start_trigger_args.trigger_kwargs)
+    return {name: smart_decode_trigger_kwargs(value) for name, value in arguments.items()}
+
+
 class Triggerer:
     """Makes triggers of tasks as Airflow does: out of the DAG as it is stored, and with its fields rendered."""
 
@@ -63,15 +74,11 @@ class Triggerer:
         dag.add_task(sensor)
         stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag)))).get_task("gate")
         assert stored.start_from_trigger
-        arguments = cast("Any", stored.start_trigger_args).trigger_kwargs
-        decoded = {
-            name: smart_decode_trigger_kwargs(value) for name, value in smart_decode_trigger_kwargs(arguments).items()
-        }
-        trigger = SensorTrigger(**decoded)
+        trigger = SensorTrigger(**decoded(stored))
         trigger.task_instance = cast(
             "Any", SimpleNamespace(dag_id="a_dag", run_id="a_run", task_id="gate", task=stored)
         )
-        trigger.render_template_fields(context=cast("Any", self.context))
+        trigger.render_template_fields(context=cast("Any", dict(self.context)))
         assert SensorTrigger(**json.loads(json.dumps(trigger.serialize()[1]))).serialize() == trigger.serialize()
 
         async def first() -> TriggerEvent:
@@ -103,6 +110,37 @@ def test_a_gate_opens_without_a_worker_and_leaves_what_a_worker_would_have_left(
     asked = plane.matching_requests("GET", "/watermark$")
     assert {(request.query["dag_id"], request.query["run_id"]) for request in asked} == {("a_dag", "a_run")}
     json.dumps(triggerer.pushed)
+
+
+def test_a_gate_that_waits_keeps_no_dag(plane: FakeControlPlane) -> None:
+    dag = DAG("a_dag", schedule=None)
+    dag.add_task(watermark(past="{{ run_id }}"))
+    instance = TaskInstanceDTO(
+        id=uuid4(),
+        dag_version_id=uuid4(),
+        task_id="gate",
+        dag_id="a_dag",
+        run_id="a_run",
+        try_number=1,
+        pool_slots=1,
+        queue="default",
+        priority_weight=1,
+    )
+    instants = dict.fromkeys(("logical_date", "run_after", "start_date"), FIVE)
+    nothing = dict.fromkeys(("data_interval_start", "data_interval_end", "end_date", "partition_key"))
+    run = {"dag_id": "a_dag", "run_id": "a_run", "run_type": "manual", "state": "running", "consumed_asset_events": []}
+    made = TriggerRunner.create_runtime_ti(instance, DagSerialization.to_dict(dag), run | instants | nothing)
+    context = made.get_template_context()
+    held = weakref.ref(context["dag"])
+    trigger = SensorTrigger(**decoded(made.task))
+    trigger.task_instance = cast("Any", made)
+
+    trigger.render_template_fields(context)
+    gc.collect()
+
+    assert held() is None
+    assert trigger.arguments["past"] == "a_run"
+    assert cast("Any", trigger.task_instance).run_id == "a_run"
 
 
 def test_the_link_works_while_the_gate_waits(
