@@ -100,6 +100,7 @@ def plan_fork(
     from engine.changes import fork  # noqa: PLC0415
     from engine.checkpoints.running_query import compile_running, query_of_savepoint  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
+    from engine.inspection.summary import operator_figures  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     files = name_files(udfs)
@@ -108,6 +109,7 @@ def plan_fork(
     plan = fork.plan_fork(
         before, after, keep_state=wish.keep_state, reset=wish.reset, hold_back=wish.hold_back
     ).with_starts(starts)
+    plan = plan.with_figures(operator_figures(savepoint, before))
     return PlannedFork(_shown(plan, before), tuple(fork.shared_places(before, after)))
 
 
@@ -126,6 +128,7 @@ def plan_hand_over(
     from engine.changes import hand_over  # noqa: PLC0415
     from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
+    from engine.inspection.summary import operator_figures  # noqa: PLC0415
     from engine.spark.hand_over import unmet  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
@@ -138,7 +141,7 @@ def plan_hand_over(
         raise HandOverError(f"only one of the two reads {', '.join(sorted(missing))}, so they never stand at one place")
     if strange := unmet(after):
         raise HandOverError(f"nobody can tell which of two places in {', '.join(strange)} comes first")
-    plan = hand_over.plan_hand_over(before, apart, after)
+    plan = hand_over.plan_hand_over(before, apart, after).with_figures(operator_figures(copy, apart))
     return _shown(plan, apart), tuple(hand_over.told_of_changes(after))
 
 

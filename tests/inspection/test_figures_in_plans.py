@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.plan_upgrade import plan_upgrade
+from engine.api.plan_upgrade import plan_fork, plan_upgrade
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.cli import main
 from engine.errors import UnreadableStateError
@@ -20,6 +20,14 @@ SQL = CASES["windows"].sql
 WITHOUT_HOPS = SQL[: SQL.index("INSERT INTO hops")] + SQL[SQL.index("INSERT INTO sessions") :]
 
 
+def savepoint_with_script(state: Path) -> Path:
+    """The savepoint of a state, which names its script as those of today do."""
+    manifest = state / "savepoints/kept/manifest.json"
+    recorded = json.loads((state / "pipeline.json").read_text())
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "sql": recorded["sql"]}))
+    return manifest.parent
+
+
 @pytest.mark.parametrize("place", ["state", "savepoint"])
 def test_rows_and_bytes_are_told_for_each_operator(
     kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
@@ -29,10 +37,7 @@ def test_rows_and_bytes_are_told_for_each_operator(
     chosen = ["--state-dir", str(state)]
     rows = {"tumble": 2, "session": 10, "hop": 11}
     if place == "savepoint":
-        manifest = state / "savepoints/kept/manifest.json"
-        recorded = json.loads((state / "pipeline.json").read_text())
-        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "sql": recorded["sql"]}))
-        chosen, rows = ["--savepoint", str(manifest.parent)], {"tumble": 2, "session": 10, "hop": 8}
+        chosen, rows = ["--savepoint", str(savepoint_with_script(state))], {"tumble": 2, "session": 10, "hop": 8}
 
     assert main(["plan", str(script), *chosen, "--format", "json"]) == 2
 
@@ -49,6 +54,13 @@ def test_the_plan_of_a_control_plane_tells_them_too(kept: Kept) -> None:
     assert shown is not None
     assert "11 rows in " in shown.text
     assert "11 rows in " in shown.markdown
+
+
+def test_the_plan_of_a_fork_tells_what_its_savepoint_holds(kept: Kept) -> None:
+    found = plan_fork(savepoint_with_script(kept("windows")), WITHOUT_HOPS, (), Upgrade())
+
+    assert "8 rows in " in found.upgrade.text
+    assert "8 rows in " in found.upgrade.markdown
 
 
 def test_rows_that_come_meanwhile_leave_the_id_as_it_is(kept: Kept) -> None:
