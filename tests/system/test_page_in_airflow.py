@@ -27,7 +27,12 @@ def airflow(shared: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """An API server of Airflow whose connection leads to the control plane."""
     connection = {"conn_type": "arroyo", "host": shared.client.url, "password": shared.client.token}
     home = tmp_path_factory.mktemp("airflow")
-    with RealAirflow(home, json.dumps(connection), USERS, ("api",)) as started:
+    served, idle = ({"embedded": True, "data_dir": str(place)} for place in (shared.data_dir, home / "idle"))
+    embedded = {
+        f"AIRFLOW_CONN_{name}": json.dumps({"conn_type": "arroyo", "extra": extra})
+        for name, extra in (("EMBEDDED", served), ("IDLE", idle))
+    }
+    with RealAirflow(home, json.dumps(connection), USERS, ("api",), settings=embedded) as started:
         yield started
 
 
@@ -88,6 +93,7 @@ def test_whoever_has_logged_in_to_airflow_sees_a_pipeline_in_its_view_and_stops_
     shared.until_epoch(3, "clicks")
     shared.until_epoch(3)
     visit.log_in("ann", "/plugin/arroyo")
+    visit.frame.get_by_role("link", name="arroyo_default", exact=True).click()
 
     row = visit.frame.get_by_role("row").filter(has=visit.frame.get_by_role("link", name="orders", exact=True))
     expect(row.get_by_text("Running")).to_be_visible()
@@ -129,3 +135,35 @@ def test_whom_airflow_does_not_let_see_the_connection_is_told_so(visit: Visit) -
     page.goto(visit.airflow.url + "/plugin/arroyo")
 
     expect(visit.frame.get_by_text("There is no connection of type arroyo that you may see.")).to_be_visible()
+
+
+def test_an_embedded_control_plane_is_found_by_its_directory_and_none_is_started_to_be_looked_at(
+    visit: Visit, shared: Served
+) -> None:
+    visit.refusals = "503"
+    shared.deploy("kept")
+    visit.log_in("ann", view_of("embedded", "kept"))
+    expect(visit.frame.get_by_role("heading", name="kept", exact=True)).to_be_visible()
+
+    visit.page.goto(visit.airflow.url + view_of("idle", "kept"))
+
+    expect(visit.frame.get_by_text("no embedded control plane runs in")).to_be_visible()
+    assert not (visit.airflow.home / "idle").exists()
+
+
+def test_whose_login_has_ended_is_told_so_and_goes_on_after_another(visit: Visit, shared: Served) -> None:
+    visit.refusals = "401"
+    shared.deploy("left")
+    place = view_of("arroyo_default", "left")
+    visit.log_in("ann", place)
+    heading = visit.frame.get_by_role("heading", name="left", exact=True)
+    expect(heading).to_be_visible()
+
+    visit.context.clear_cookies()
+    visit.frame.get_by_role("button", name="Stop", exact=True).click()
+    visit.frame.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
+
+    expect(visit.frame.get_by_text("log in to Airflow, and load this page again")).to_be_visible()
+    assert shared.job("left")["stop"] == "none"
+    visit.log_in("ann", place)
+    expect(heading).to_be_visible()
