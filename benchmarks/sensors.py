@@ -46,7 +46,8 @@ with DAG({name!r}, schedule=None):
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """Of the triggerer: MiB, those of the process that waits alone, and connections to the control plane."""
+    """Of the triggerer: MiB, those of the process that waits alone, which is a child of the one that stores, and
+    connections to the control plane."""
 
     all: float
     waiting: float
@@ -73,8 +74,9 @@ def family(root: int) -> set[int]:
 def weigh(root: int, port: int) -> Weight:
     """What a triggerer takes: pages that processes share are counted once."""
     pids = family(root)
-    sizes = [_mebibytes(pid) for pid in pids]
-    return Weight(sum(sizes), max(sizes), len(_sockets(pids) & _established(port)))
+    sizes = {pid: _mebibytes(pid) for pid in pids}
+    waiting = sum(size for pid, size in sizes.items() if pid != root)
+    return Weight(sum(sizes.values()), waiting, len(_sockets(pids) & _established(port)))
 
 
 def _mebibytes(pid: int) -> float:
