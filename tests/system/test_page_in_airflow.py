@@ -154,6 +154,7 @@ def test_an_embedded_control_plane_is_found_by_its_directory_and_none_is_started
 def test_whose_login_has_ended_is_told_so_and_goes_on_after_another(visit: Visit, shared: Served) -> None:
     visit.refusals = "401"
     shared.deploy("left")
+    shared.until_epoch(1, "left")
     place = view_of("arroyo_default", "left")
     visit.log_in("ann", place)
     heading = visit.frame.get_by_role("heading", name="left", exact=True)
