@@ -150,11 +150,16 @@ def test_a_java_that_fails_again_is_quoted_with_its_own_words_only(tmp_path: Pat
         ("kill -KILL $$", "was killed by signal 9 (SIGKILL)"),
         ("echo Terminating due to java.lang.OutOfMemoryError: Java heap space; exit 3", "its memory was full"),
         ("echo it broke >&2; exit 134", "ended with exit code 134 while the pipeline ran; its last words: it broke"),
+        ("echo 12:00 WARN a: adaptive >>$LOG; exit 3", "its last words: it said nothing"),
+        (
+            "(echo 12:00 WARN a: adaptive; echo 12:01 ERROR b: no disk; echo at c) >>$LOG; exit 3",
+            "its last words: 12:01 ERROR b: no disk\nat c",
+        ),
     ],
 )
 def test_a_java_that_dies_is_named_with_how_and_its_last_words(script: str, says: str, tmp_path: Path) -> None:
     program = tmp_path / "java"
-    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.write_text(f"#!/bin/sh\nLOG={tmp_path}/spark.log\n{script}\n")
     program.chmod(0o700)
     (tmp_path / "spark.log.stderr").write_text("words of an earlier one\n")
     started = java_process.launch(Java(program, 17), {}, memory="1g", quick=True, log_file=tmp_path / "spark.log")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -39,6 +40,8 @@ _leaving: list[subprocess.Popen[bytes]] = []
 
 _LOOK_AGAIN = 0.02
 _TAIL_BYTES = 4_000
+_FIRST_ERROR = re.compile(r"^\S+ (ERROR|FATAL) .*", re.MULTILINE | re.DOTALL)
+"""The first line of Spark's log that tells of an error, with all that follows."""
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 
 _OPENED = (
@@ -65,17 +68,12 @@ class JvmLog:
         return JvmLog(path, _size(path), _size(noise_of(path)), count_memory_kills())
 
     def last_words(self) -> str:
-        """The end of what it has said, past its logger or else in its log."""
-        for path, begin in ((noise_of(self.path), self.noise_begin), (self.path, self.begin)):
-            try:
-                with path.open("rb") as file:
-                    file.seek(max(begin, _size(path) - _TAIL_BYTES))
-                    tail = file.read().decode(errors="replace").strip()
-            except OSError:
-                continue
-            if tail:
-                return tail
-        return "it said nothing"
+        """The end of what it has said, past its logger or else in its log, where warnings say nothing of an end."""
+        words = _end_of(noise_of(self.path), self.noise_begin)
+        if not words:
+            errors = _FIRST_ERROR.search(_end_of(self.path, self.begin))
+            words = errors[0] if errors else ""
+        return words or "it said nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +200,16 @@ def wait_until_ready(started: StartedJvm, deadline: timedelta = START_DEADLINE) 
         return Gateway(port, secret, started.process, started.is_archiving, started.log)
     finally:
         shutil.rmtree(started.handshake, ignore_errors=True)
+
+
+def _end_of(path: Path, begin: int) -> str:
+    """The end of a file, of what came after its first bytes; empty where there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(begin, _size(path) - _TAIL_BYTES))
+            return file.read().decode(errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def stop(gateway: Gateway, deadline: timedelta = EXIT_DEADLINE) -> None:
