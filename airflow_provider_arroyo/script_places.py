@@ -16,7 +16,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 _TOKEN = re.compile(
     r"""--[^\n]* | /\*.*?(?:\*/|\Z) | \{\#.*?(?:\#\}|\Z)   # comments; what is not closed is all the rest, once
@@ -37,6 +36,7 @@ _ENDS_TABLES = frozenset(
     {"SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT"}
 )
 """What comes behind a list of tables, or begins a list of columns."""
+_CALLS_WITH_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "OVERLAY")
 _KAFKA_PORT = 9092
 
 
@@ -74,6 +74,18 @@ class _Token:
     def name(self) -> str | None:
         """What is called so, if it is the name of something."""
         return self.text.lower() if self.kind in ("word", "quoted") else None
+
+
+_NOTHING = _Token("sign", "")
+
+
+@dataclass(slots=True)
+class _Bracket:
+    """One that is open: whether a comma leads to another table there, and whether it is of a call that has a FROM of
+    its own."""
+
+    lists_tables: bool = False
+    is_call: bool = False
 
 
 @dataclass(slots=True)
@@ -145,18 +157,21 @@ def _statements(script: str) -> Iterator[Sequence[_Token]]:
 
 
 def _tables_read(tokens: Sequence[_Token]) -> Iterator[str]:
-    """What stands behind FROM and JOIN, and behind the commas of a list of tables."""
-    lists_tables = [False]  # of each bracket that is open: whether a comma leads to another table there
-    for before, token in pairwise(tokens):
-        is_table = before.says("FROM", "JOIN")
+    """What stands behind FROM and JOIN, and behind the commas of a list of tables. The FROM of `extract(hour FROM at)`
+    and of `a IS DISTINCT FROM b` is another one."""
+    brackets = [_Bracket()]
+    for earlier, before, token in zip((_NOTHING, *tokens), tokens, tokens[1:], strict=False):
+        is_table = before.says("JOIN") or (
+            before.says("FROM") and not brackets[-1].is_call and not earlier.says("DISTINCT")
+        )
         if before.kind == "sign" and before.text in _OPENING:
-            lists_tables.append(False)
+            brackets.append(_Bracket(is_call=earlier.says(*_CALLS_WITH_FROM)))
         elif before.kind == "sign" and before.text in _CLOSING:
-            lists_tables = lists_tables[:-1] or [False]
+            brackets = brackets[:-1] or [_Bracket()]
         elif before.kind == "sign" and before.text == ",":
-            is_table = lists_tables[-1]
+            is_table = brackets[-1].lists_tables
         elif is_table or before.says(*_ENDS_TABLES):
-            lists_tables[-1] = is_table
+            brackets[-1].lists_tables = is_table
         if is_table and token.name is not None:
             yield token.name
 

@@ -79,6 +79,18 @@ SCRIPTS = {
         INSERT INTO hours SELECT amount FROM (
             SELECT tumble(INTERVAL '1 hour') AS w, sum(amount) AS amount FROM orders GROUP BY 1);
     """,
+    "columns that stand behind another FROM, and are called like tables": """
+        CREATE TABLE a (id BIGINT NOT NULL, spare BIGINT, at TIMESTAMP NOT NULL, name TEXT, WATERMARK FOR at) WITH (
+            connector = 'filesystem', path = '/in/a', format = 'json', type = 'source');
+        CREATE TABLE spare (id BIGINT) WITH (connector = 'single_file', path = '/spare', format = 'json',
+            type = 'source');
+        CREATE TABLE at (id BIGINT) WITH (connector = 'single_file', path = '/at', format = 'json', type = 'source');
+        CREATE TABLE name (id BIGINT) WITH (connector = 'single_file', path = '/name', format = 'json',
+            type = 'source');
+        CREATE TABLE out (h BIGINT, t TEXT) WITH (connector = 'delta', path = '/out', type = 'sink');
+        INSERT INTO out SELECT extract(hour FROM at), trim(BOTH 'x' FROM name) FROM a
+            WHERE id IS DISTINCT FROM spare AND (id) IS NOT DISTINCT FROM spare;
+    """,
     "places that are nowhere": """
         CREATE TABLE n WITH (connector = 'impulse', event_rate = 1);
         CREATE TABLE s WITH (connector = 'stdout', format = 'json', type = 'sink');
