@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.plan_upgrade import plan_fork, plan_upgrade
+from engine.api.plan_upgrade import plan_fork, plan_hand_over, plan_upgrade
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.cli import main
 from engine.errors import UnreadableStateError
@@ -61,6 +61,15 @@ def test_the_plan_of_a_fork_tells_what_its_savepoint_holds(kept: Kept) -> None:
 
     assert "8 rows in " in found.upgrade.text
     assert "8 rows in " in found.upgrade.markdown
+
+
+def test_the_plan_of_a_hand_over_tells_what_the_copy_holds(kept: Kept) -> None:
+    state = kept("windows")
+
+    shown, _ = plan_hand_over(state, state, SQL, ())
+
+    assert "11 rows in " in shown.text
+    assert "11 rows in " in shown.markdown
 
 
 def test_rows_that_come_meanwhile_leave_the_id_as_it_is(kept: Kept) -> None:
