@@ -11,8 +11,9 @@ matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 from engine.compile import Program
 from engine.plan.meaning import digest
@@ -51,7 +52,8 @@ class _Side:
 def as_the_new_has_them(before: Program, after: Program) -> tuple[Operator, ...]:
     """The operators of the old script, each by the texts of that of the new one that is the same of wider numbers."""
     new_sides = list(_sides(after))
-    return tuple(_aligned(old, new_sides) for old in _sides(before))
+    names = {operator.pin for operator in before.operators} & {operator.pin for operator in after.operators} - {None}
+    return tuple(_aligned(old, new_sides, names) for old in _sides(before))
 
 
 def _sides(program: Program) -> Iterator[_Side]:
@@ -59,11 +61,11 @@ def _sides(program: Program) -> Iterator[_Side]:
     yield from (_Side(*pair) for pair in zip(program.operators, loose, strict=True))
 
 
-def _aligned(old: _Side, candidates: Sequence[_Side]) -> Operator:
+def _aligned(old: _Side, candidates: Sequence[_Side], names: Set[str | None]) -> Operator:
     alike = [new for new in candidates if old.identity.becomes(new.identity, exactly=True)]
     if not alike:
         return _told_apart(old.operator, candidates)
-    new = max(alike, key=lambda new: (old.rows.becomes(new.rows, exactly=True), len(_counterparts(old, new))))
+    new = max(alike, key=partial(_fit, old, names))
     operator = old.operator
     if operator.kind in MOVED:
         operator = replace(operator, identity=new.operator.identity, columns=tuple(_columns(old, new)))
@@ -76,6 +78,19 @@ def _aligned(old: _Side, candidates: Sequence[_Side]) -> Operator:
         conditions = tuple(map(_of_other_numbers, operator.conditions))
         return replace(operator, rows=digest(operator.rows, _NARROWER), conditions=conditions)
     return operator
+
+
+def _fit(old: _Side, names: Set[str | None], new: _Side) -> tuple[bool, bool, bool, bool, int]:
+    """How well a new operator fits an old one of the same meaning; the best is the one that `pairs_of` gives it.
+    `names` are the pinned names that both scripts have."""
+    counterparts = _counterparts(old, new)
+    return (
+        old.operator.pin == new.operator.pin or names.isdisjoint({old.operator.pin, new.operator.pin}),
+        old.rows.becomes(new.rows, exactly=True),
+        len(counterparts) == len(old.columns) == len(new.columns),
+        old.operator.sinks == new.operator.sinks,
+        len(counterparts),
+    )
 
 
 def _told_apart(old: Operator, candidates: Sequence[_Side]) -> Operator:

@@ -227,3 +227,21 @@ def test_an_aggregate_that_is_spelled_the_same_and_is_another_one_of_wider_numbe
     assert changes(plan) == [Change.STATE_MIGRATED]
     assert "(+ min(arrow_typeof(n)), - min(arrow_typeof(n)))" in reason(plan)
     assert changes(plan, "sink") == [Change.RESTART]
+
+
+def test_of_two_that_mean_the_same_each_becomes_wider_as_the_one_of_its_own_sink() -> None:
+    branch = "INSERT INTO {sink} SELECT {calls} FROM clicks GROUP BY hop('5 minutes', '10 minutes'), user;\n"
+    tables = "".join(f"CREATE TABLE {sink} WITH (connector = 'blackhole');\n" for sink in ("one", "other"))
+    extremes = {"one": "max(n) AS hi, count(*) AS c", "other": "count(*) AS c, min(n) AS lo, max(n) AS hi"}
+    fewer = extremes | {"other": "min(n) AS lo, count(*) AS c"}
+    before, after = (
+        tables + "".join(branch.format(sink=sink, calls=calls) for sink, calls in form.items())
+        for form in (extremes, fewer)
+    )
+
+    plan = widened(before, after=after)
+
+    assert changes(plan) == [Change.STATE_MIGRATED, Change.STATE_MIGRATED]
+    told = [verdict.shown for verdict in plan.verdicts if verdict.subject == "operator"]
+    assert "user TEXT, min(n), count(*) go on in windows that are open" in told
+    assert not any("show NULL" in text for text in told)
