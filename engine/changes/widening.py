@@ -68,7 +68,7 @@ def _aligned(old: _Side, candidates: Sequence[_Side], names: Set[str | None]) ->
     new = max(alike, key=partial(_fit, old, names))
     operator = old.operator
     if operator.kind in MOVED:
-        operator = replace(operator, identity=new.operator.identity, columns=tuple(_columns(old, new)))
+        operator = replace(operator, identity=new.operator.identity, columns=tuple(_columns(old, new, alike)))
     else:
         operator = replace(operator, columns=tuple(_as_they_are(old, new)))
     if old.rows.becomes(new.rows, exactly=True):
@@ -116,15 +116,20 @@ def _counterparts(old: _Side, new: _Side) -> dict[int, int]:
     return {place: other for place, other in places.items() if other is not None}
 
 
-def _columns(old: _Side, new: _Side) -> Iterator[Part]:
-    counterparts, old_marks, new_marks = _counterparts(old, new), old.columns, new.columns
-    texts = {part.meaning for part in new.operator.columns}
+def _columns(old: _Side, new: _Side, alike: Sequence[_Side]) -> Iterator[Part]:
+    """What an old operator keeps, as the new one has it, or else another one of the same meaning, which may go on with
+    a copy of the state."""
+    counterparts = {
+        place: (side, other) for side in (*reversed(alike), new) for place, other in _counterparts(old, side).items()
+    }
+    old_marks, texts = old.columns, {part.meaning for part in new.operator.columns}
     for place, part in enumerate(old.operator.columns):
-        if (other := counterparts.get(place)) is None:
+        if place not in counterparts:
             yield _of_other_numbers(part) if part.meaning in texts else part
             continue
-        counterpart = new.operator.columns[other]
-        is_same = (part.meaning, old_marks[place]) == (counterpart.meaning, new_marks[other])
+        side, other = counterparts[place]
+        counterpart = side.operator.columns[other]
+        is_same = (part.meaning, old_marks[place]) == (counterpart.meaning, side.columns[other])
         yield part if is_same else replace(part, meaning=counterpart.meaning, was=part.meaning)
 
 

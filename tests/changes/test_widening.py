@@ -245,3 +245,19 @@ def test_of_two_that_mean_the_same_each_becomes_wider_as_the_one_of_its_own_sink
     told = [verdict.shown for verdict in plan.verdicts if verdict.subject == "operator"]
     assert "user TEXT, min(n), count(*) go on in windows that are open" in told
     assert not any("show NULL" in text for text in told)
+
+
+def test_a_copy_for_another_sink_goes_on_with_wider_numbers_that_the_first_one_keeps_no_more() -> None:
+    branch = "INSERT INTO {sink} SELECT {calls} FROM clicks GROUP BY hop('5 minutes', '10 minutes'), user;\n"
+    tables = "".join(f"CREATE TABLE {sink} WITH (connector = 'blackhole');\n" for sink in ("one", "other"))
+    both = "min(n) AS lo, count(*) AS c, max(n) AS hi"
+    before = tables + "".join(branch.format(sink=sink, calls=both) for sink in ("one", "other"))
+    after = tables + branch.format(sink="one", calls="count(*) AS c, max(n) AS hi")
+    after += branch.format(sink="other", calls="min(n) AS lo, count(*) AS c")
+
+    plan = widened(before, after=after)
+
+    told = [verdict.shown for verdict in plan.verdicts if verdict.subject == "operator"]
+    assert told == [
+        f"user TEXT, {kept} go on in windows that are open" for kept in ("count(*), max(n)", "min(n), count(*)")
+    ]
