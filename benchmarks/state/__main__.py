@@ -2,7 +2,7 @@
 
 `python -m benchmarks.state KEYS,KEYS,...` is throughput and memory by the number of keys, `savepoint` what epochs
 take beside a savepoint, `rescale` what another number of tasks for a large state takes, `pause` for how long an upgrade
-commits nothing; without arguments all of them.
+commits nothing; `all` or without arguments all of them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["side"]:
         print(json.dumps(_side(*arguments[1:])), flush=True)
         return 0
-    if not arguments:
+    if not arguments or arguments[0] == "all":
         return max([main([_KEYS]), *(main([kind]) for kind in KINDS)])
     if arguments[0] not in KINDS:
+        if not all(text.isdecimal() for text in arguments[0].split(",")):
+            _parser().error(f"{arguments[0]!r} is neither numbers of keys nor one of {', '.join(KINDS)}, or all")
         return keys.main([int(text) for text in arguments[0].split(",")])
     options = vars(_parser().parse_args(arguments))
     kind, folder = options.pop("kind"), options.pop("results")
