@@ -68,7 +68,7 @@ class SensorTrigger(BaseTrigger):
 
     def render_template_fields(self, context: Context, jinja_env: Environment | None = None) -> None:
         """Render the arguments, and let go of the DAG: Airflow decodes one for each trigger, and keeps it with the
-        context for as long as that waits. Of 500 gates they are most of what a triggerer holds."""
+        context for as long as that waits. Of 500 gates of 20 DAGs they are a tenth of what a triggerer holds."""
         super().render_template_fields(context, jinja_env)
         context.clear()  # type: ignore[attr-defined]  # Airflow types it as if its keys were all there for ever
         task_instance: Any = self.task_instance
