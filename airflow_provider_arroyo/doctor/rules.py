@@ -11,7 +11,8 @@ from pathlib import Path
 
 from airflow_provider_arroyo.doctor.files import DagFile, Task
 from airflow_provider_arroyo.doctor.findings import Finding, finding_at
-from airflow_provider_arroyo.doctor.schedules import read_length, read_schedule, window_lengths
+from airflow_provider_arroyo.doctor.lengths import read_length
+from airflow_provider_arroyo.doctor.schedules import read_schedule, window_lengths
 
 LONG = timedelta(hours=1)
 """For how long a worker's slot may be held by a wait."""
@@ -61,7 +62,7 @@ def gates_within_windows(file: DagFile) -> Iterator[Finding]:
                     "Give it the instant: past=...",
                 )
             continue
-        ends, script = read_schedule(schedule), scripts.get(file.text(task.argument("pipeline")))
+        ends, script = read_schedule(file, schedule), scripts.get(file.text(task.argument("pipeline")))
         lengths = [] if ends is None or script is None else [*window_lengths(script[0])]
         for length in sorted({length for length in lengths if ends is not None and ends.cut(length)}):
             yield finding_at(
@@ -79,7 +80,7 @@ def long_waits(file: DagFile) -> Iterator[Finding]:
         is_sensor = task.kind.endswith("Sensor")
         mode, deferrable = file.value(task.argument("mode")), file.value(task.argument("deferrable"))
         holds = _is(deferrable, False) or (is_sensor and _is(mode, "poke") and not _is(deferrable, True))
-        limit = _length(file, task.argument("timeout" if is_sensor else "wait_timeout"))
+        limit = read_length(file, task.argument("timeout" if is_sensor else "wait_timeout"))
         is_endless = is_sensor and task.argument("timeout") is None
         is_long = is_endless or (limit is not None and limit >= LONG)
         if holds and is_long and not (is_sensor and _is(mode, "reschedule")):
@@ -243,12 +244,3 @@ def _script(file: DagFile, task: Task) -> tuple[str, Path, int] | None:
 
 def _is(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value
-
-
-def _length(file: DagFile, node: ast.expr | None) -> timedelta | None:
-    match file.value(node):
-        case ast.Constant(value=int() | float() as seconds):
-            return timedelta(seconds=seconds)
-        case ast.Call(func=ast.Name(id="timedelta") | ast.Attribute(attr="timedelta"), args=[], keywords=keywords):
-            return read_length(keywords)
-    return None

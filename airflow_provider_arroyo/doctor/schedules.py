@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
+from airflow_provider_arroyo.doctor.files import DagFile
+from airflow_provider_arroyo.doctor.lengths import read_length
+
 PRESETS = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *"}
 UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_DIGITS = 8
+"""Of the number of a window: longer ones are refused when the script is deployed."""
+_MINUTE, _HOUR = re.compile(r"[0-5]?[0-9]"), re.compile(r"[01]?[0-9]|2[0-3]")
 _WINDOW = re.compile(r"\b(?:tumble|hop)\s*\(\s*INTERVAL\s+'(\d+)\s*([a-z]+?)s?'", re.IGNORECASE)
 
 
@@ -30,31 +36,21 @@ class Ends:
         return bool(self.period % window or self.offset % window)
 
 
-def read_schedule(node: ast.expr | None) -> Ends | None:
+def read_schedule(file: DagFile, node: ast.expr | None) -> Ends | None:
     """When the intervals of a DAG with this schedule end."""
-    match node:
+    match file.value(node):
         case ast.Constant(value=str() as text):
             return _read_cron(PRESETS.get(text, text))
-        case ast.Call(func=ast.Name(id="timedelta") | ast.Attribute(attr="timedelta"), args=[], keywords=keywords):
-            length = read_length(keywords)
+        case ast.Call() | ast.BinOp():
+            length = read_length(file, node)
             return Ends(length) if length else None
     return None
-
-
-def read_length(keywords: Sequence[ast.keyword]) -> timedelta | None:
-    """The length of `timedelta(hours=1)`, where its numbers are written out."""
-    length = timedelta(0)
-    for keyword in keywords:
-        if not isinstance(keyword.value, ast.Constant) or not isinstance(keyword.value.value, int | float):
-            return None
-        length += timedelta(**{str(keyword.arg): keyword.value.value})
-    return length
 
 
 def window_lengths(sql: str) -> Iterator[timedelta]:
     """The lengths after which windows of a script end; of those that hop it is how far they do."""
     for length, unit in _WINDOW.findall(sql):
-        if unit.lower() in UNITS and int(length):
+        if unit.lower() in UNITS and int(length) and len(length) <= _DIGITS:
             yield timedelta(seconds=int(length) * UNITS[unit.lower()])
 
 
@@ -68,7 +64,7 @@ def _read_cron(text: str) -> Ends | None:
         return Ends(timedelta(minutes=count)) if hour == "*" and count and 60 % count == 0 else None
     if minute == "*":
         return Ends(timedelta(minutes=1)) if hour == "*" else None
-    if not minute.isdigit():
+    if not _MINUTE.fullmatch(minute):
         return None
     offset = timedelta(minutes=int(minute))
     if hour == "*":
@@ -76,4 +72,4 @@ def _read_cron(text: str) -> Ends | None:
     if step := re.fullmatch(r"\*/(\d+)", hour):
         count = int(step[1])
         return Ends(timedelta(hours=count), offset) if count and 24 % count == 0 else None
-    return Ends(timedelta(days=1), timedelta(hours=int(hour)) + offset) if hour.isdigit() else None
+    return Ends(timedelta(days=1), timedelta(hours=int(hour)) + offset) if _HOUR.fullmatch(hour) else None

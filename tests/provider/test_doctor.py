@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from datetime import timedelta
@@ -12,7 +13,7 @@ from airflow.cli import cli_parser
 
 from airflow_provider_arroyo import cli
 from airflow_provider_arroyo.doctor.examine import examine
-from airflow_provider_arroyo.doctor.files import read_dag_file
+from airflow_provider_arroyo.doctor.files import DagFile, read_dag_file
 from airflow_provider_arroyo.doctor.schedules import Ends, read_schedule, window_lengths
 from airflow_provider_arroyo.testing import FakeControlPlane
 
@@ -27,6 +28,7 @@ SQL = '''
 SELECT tumble(INTERVAL '2 hours') AS window, count(*) FROM a GROUP BY 1;
 '''
 """
+NOTHING = DagFile(Path("nothing.py"), ast.parse(""))
 LINE = HEAD.count("\n") + 1
 
 
@@ -108,14 +110,26 @@ def test_a_script_is_read_from_its_file(tmp_path: Path) -> None:
         ("mode='poke', timeout=7200", True),
         ("mode='poke', deferrable=True", False),
         ("deferrable=False, timeout=timedelta(hours=2)", True),
+        ("mode='poke', timeout=60 * 60 * 8", True),
+        ("mode='poke', timeout=8 * HOUR", True),
+        ("mode='poke', timeout=HOUR / 2", False),
+        ("mode='poke', timeout=2 * timedelta(minutes=20, seconds=HOUR)", True),
+        ("mode='poke', timeout=HOUR + timedelta(hours=1)", False),
+        ("mode='poke', timeout=timedelta(hour=8)", False),
+        ("mode='poke', timeout=timedelta(hours=99999999999)", False),
+        ("mode='poke', timeout=timedelta(**LENGTH)", False),
+        ("mode='poke', timeout=1e300", False),
+        ("mode='poke', timeout=1 / 0", False),
+        ("mode='poke', timeout=AGAIN", False),
         ("deferrable=False, mode='reschedule'", False),
         ("timeout=7200", False),
     ],
 )
 def test_a_long_wait_is_not_to_hold_a_worker(arguments: str, holds: bool, tmp_path: Path) -> None:
     text = f"WatermarkSensor(task_id='g', pipeline='p', past='{{{{ ts }}}}', {arguments})\n"
+    constants = "HOUR = 3600\nAGAIN = AGAIN + 1\n"
 
-    assert found(tmp_path, text) == [(0, "dag.held_worker")] * holds
+    assert found(tmp_path, text + constants) == [(0, "dag.held_worker")] * holds
 
 
 def test_what_default_args_say_counts(tmp_path: Path) -> None:
@@ -385,14 +399,26 @@ def test_our_own_examples_have_no_traps() -> None:
     assert sum(len(read_dag_file(path).tasks) for path in examination.files) >= 30
 
 
-@pytest.mark.parametrize("text", ["* * * *", "x 1 * * *", "*/7 * * * *", "1-5 * * * *", "0 0 * * 1", "@once"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "* * * *",
+        "x 1 * * *",
+        "*/7 * * * *",
+        "1-5 * * * *",
+        "0 0 * * 1",
+        "@once",
+        "² 1 * * *",
+        "70 1 * * *",
+        "0 24 * * *",
+    ],
+)
 def test_of_a_schedule_that_is_not_understood_nothing_is_said(text: str) -> None:
-    import ast
-
-    assert read_schedule(ast.Constant(text)) is None
+    assert read_schedule(NOTHING, ast.Constant(text)) is None
 
 
 def test_windows_and_intervals_are_compared_by_where_they_end() -> None:
+    assert list(window_lengths("tumble(interval '999999999999 hours')")) == []
     assert list(window_lengths("tumble(interval '90 minutes'), HOP(INTERVAL '1 hour', INTERVAL '2 hours')")) == [
         timedelta(minutes=90),
         timedelta(hours=1),
