@@ -14,7 +14,7 @@ from tests.upgrade_fuzz.story import DifferenceError, Story
 
 def main() -> int:
     """Play stories until so many edits were made, and print every difference as it is found."""
-    from engine.spark.session import close_session, open_session
+    from engine.spark.session import close_session, gateway_of_session, open_session
 
     parser = argparse.ArgumentParser(prog="python -m tests.upgrade_fuzz")
     parser.add_argument("--cases", type=int, default=1000, help="how many edits are made, at least")
@@ -31,6 +31,9 @@ def main() -> int:
             except DifferenceError as difference:
                 wrong += 1
                 print(f"{difference}\n", flush=True)  # noqa: T201 - what whoever calls it has to look at
+                if death := gateway_of_session().death():
+                    print(f"{death}\n{_count(edits, chosen.seed, seed, began, wrong)}")  # noqa: T201
+                    return 1
             shutil.rmtree(story.folder, ignore_errors=True)
             edits, seed = edits + story.edits, seed + 1
             if seed % 10 == 0:
