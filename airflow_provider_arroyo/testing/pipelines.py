@@ -58,6 +58,9 @@ def run_pipeline(
     :param within: how long the run may take, with its start.
     :param warm: leave Java and Spark up for ten minutes for the next test, at the price of 1 GiB meanwhile.
     """
+    for name, count in (("parallelism", parallelism), ("rows_per_epoch", rows_per_epoch)):
+        if count is not None and count < 1:
+            raise ValueError(f"{name} has to be 1 or more, and is {count}")
     if importlib.util.find_spec("engine") is None:
         raise TrialError(
             "a script is run by the engine, which is not installed here",

@@ -86,6 +86,13 @@ def test_an_environment_without_the_engine_is_told_what_to_install(monkeypatch: 
         run_pipeline(SELECT, {"a": []})
 
 
+def test_nothing_is_started_for_a_count_that_is_none() -> None:
+    with pytest.raises(ValueError, match=r"^rows_per_epoch has to be 1 or more, and is 0$"):
+        run_pipeline("SELECT 1", {}, rows_per_epoch=0)
+    with pytest.raises(ValueError, match=r"^parallelism has to be 1 or more, and is -1$"):
+        run_pipeline("SELECT 1", {}, parallelism=-1)
+
+
 def test_rows_go_out_and_come_back_as_python_has_them() -> None:
     row = {"at": NOON, "day": date(2026, 1, 1), "sold": Decimal("3.10"), "raw": b"\x00", "part": {"x": 1.5}, "no": None}
     types = {"at": "TIMESTAMP", "day": "DATE", "sold": "DECIMAL(5, 2)", "raw": "BYTEA", "part": "STRUCT", "no": "DATE"}
