@@ -9,14 +9,13 @@ import attrs
 from airflow.sdk.bases.operatorlink import BaseOperatorLink
 from airflow.sdk.execution_time.xcom import XCom
 
-from airflow_provider_arroyo.views import view_of
+from airflow_provider_arroyo.views import LINK, LINK_KEY, view_of
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context
     from airflow.sdk.types import TaskInstanceKey
 
 URL_KEY = "pipeline_url"
-LINK_KEY = "_link_PipelineLink"
 
 
 @attrs.define()
@@ -28,7 +27,7 @@ class PipelineLink(BaseOperatorLink):
     @property
     def name(self) -> str:
         """What the button says."""
-        return "Arroyo pipeline"
+        return LINK
 
     @property
     def xcom_key(self) -> str:

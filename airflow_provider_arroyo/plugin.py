@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.plugins_manager import AirflowPlugin
 
+from airflow_provider_arroyo.sensor_link import SensorLink
 from airflow_provider_arroyo.views import MOUNT, VIEW, root_path
 
 if TYPE_CHECKING:
@@ -42,3 +43,4 @@ class ArroyoPlugin(AirflowPlugin):
             "icon": f"{root_path()}{MOUNT}/mark.svg",
         }
     ]
+    operator_extra_links = [SensorLink()]  # noqa: RUF012

@@ -10,6 +10,10 @@ MOUNT = "/arroyo"
 """Where Airflow's API server serves them."""
 VIEW = "arroyo"
 """What Airflow calls its view of them."""
+LINK = "Arroyo pipeline"
+"""What the button of a task says that opens its pipeline there."""
+LINK_KEY = "_link_PipelineLink"
+"""The XCom by which a task notes where that leads."""
 
 
 def view_of(conn_id: str, pipeline: object) -> str:

@@ -1,12 +1,14 @@
 """500 sensors in the triggerer of a real Airflow, over a control plane with 20 stand-in drivers that commit twice a
 second: memory and connections of the triggerer, the server's share of a core, and from a commit to the end of its task.
 
-`python -m benchmarks.sensors [SENSORS]` waits until the gates of 20 DAGs wait, and then lets epochs be committed,
-of which one passes a gate of each pipeline every ten seconds. The end of a task is what Airflow says of it.
+`python -m benchmarks.sensors [SENSORS] [--in-a-dag N] [--lean]` waits until all gates wait, so many to a DAG, and then
+lets epochs be committed, of which one passes a gate of each pipeline every ten seconds. The end of a task is what
+Airflow says of it. Lean gates store no result: `do_xcom_push=False`.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -28,9 +30,11 @@ from benchmarks.api import BEGIN, CPU_GOAL, DRIVERS, Load, control_plane, cpu_se
 from tests.real_airflow import RealAirflow, until
 
 SENSORS = 500
+IN_A_DAG = 5
+"""Airflow hands a triggerer the whole DAG with each gate."""
 EPOCHS_TO_A_GATE = 20
 MEMORY_GOAL = 300
-"""MiB of the triggerer."""
+"""MiB of the triggerer, both of its processes."""
 DELAY_GOAL = 3.0
 _PATIENCE = 1200.0
 _DAG = """
@@ -39,9 +43,34 @@ from airflow.sdk import DAG
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 
 with DAG({name!r}, schedule=None):
-    for number, past in enumerate({pasts!r}):
-        WatermarkSensor(task_id=f"gate_{{number}}", pipeline={name!r}, past=past, deferrable=True)
+    for number, past in {pasts!r}:
+        WatermarkSensor(
+            task_id=f"gate_{{number}}", pipeline={pipeline!r}, past=past, deferrable=True, do_xcom_push={pushes}
+        )
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """What waits."""
+
+    count: int
+    in_a_dag: int
+    are_lean: bool
+
+    @property
+    def each(self) -> int:
+        """How many wait for one pipeline."""
+        return self.count // DRIVERS
+
+    def dags(self, pipelines: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """The DAGs, by name, with their texts."""
+        pasts = [(number, _passed_by(number).isoformat()) for number in range(self.each)]
+        for pipeline in pipelines:
+            for part in range(0, self.each, self.in_a_dag):
+                name = f"{pipeline}_{part}"
+                those = pasts[part : part + self.in_a_dag]
+                yield name, _DAG.format(name=name, pipeline=pipeline, pasts=those, pushes=not self.are_lean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +81,11 @@ class Weight:
     all: float
     waiting: float
     connections: int
+
+
+def _passed_by(number: int) -> datetime:
+    """The event time that passes a gate."""
+    return BEGIN + timedelta(minutes=passing_epoch(number))
 
 
 def passing_epoch(number: int) -> int:
@@ -144,25 +178,24 @@ def links(airflow: RealAirflow) -> int:
     return int(airflow.ask("GET", path).json()["total_entries"])
 
 
-def measure(airflow: RealAirflow, load: Load, sensors: int, server: int) -> int:
+def measure(airflow: RealAirflow, load: Load, gates: Gates, server: int) -> int:
     """Print what came of it; the exit code says whether all is within the goals."""
-    each = sensors // DRIVERS
     before = weigh(airflow.processes["triggerer"].pid, load.port)
-    for name in load.names[:DRIVERS]:
-        pasts = [(BEGIN + timedelta(minutes=passing_epoch(number))).isoformat() for number in range(each)]
-        (airflow.home / "dags" / f"{name}.py").write_text(_DAG.format(name=name, pasts=pasts))
-    for name in load.names[:DRIVERS]:
+    dags = dict(gates.dags(load.names[:DRIVERS]))
+    for name, text in dags.items():
+        (airflow.home / "dags" / f"{name}.py").write_text(text)
+    for name in dags:
         until(partial(_is_known, airflow, name), bool, _PATIENCE)
         airflow.run(name)
-    held = until(lambda: len(tasks(airflow, "deferred")), lambda count: count == each * DRIVERS, _PATIENCE)
-    until(lambda: links(airflow), lambda count: count == each * DRIVERS, _PATIENCE)
+    held = until(lambda: len(tasks(airflow, "deferred")), lambda count: count == gates.count, _PATIENCE)
+    until(lambda: links(airflow), lambda count: gates.are_lean or count == gates.count, _PATIENCE)
     print(f"{held} gates wait", flush=True)
     used, begin = cpu_seconds(server), time.monotonic()
     waiting = weigh(airflow.processes["triggerer"].pid, load.port)
-    commit(load, passing_epoch(each))
+    commit(load, passing_epoch(gates.each))
     share = (cpu_seconds(server) - used) / (time.monotonic() - begin)
     after = weigh(airflow.processes["triggerer"].pid, load.port)
-    ended = until(lambda: tasks(airflow, "success"), lambda found: len(found) == each * DRIVERS, 300)
+    ended = until(lambda: tasks(airflow, "success"), lambda found: len(found) == gates.count, 300)
     return show(delays(ended, load), before, (waiting, after), share)
 
 
@@ -172,7 +205,7 @@ def delays(ended: Sequence[dict[str, Any]], load: Load) -> list[tuple[float, int
     found = []
     for task in ended:
         number = int(task["task_id"].removeprefix("gate_"))
-        told = load.told[jobs[task["dag_id"]], passing_epoch(number)]
+        told = load.told[jobs[task["dag_id"].rpartition("_")[0]], passing_epoch(number)]
         found.append((datetime.fromisoformat(task["end_date"]).timestamp() - told, number))
     return sorted(found)
 
@@ -191,13 +224,18 @@ def show(gates: Sequence[tuple[float, int]], before: Weight, loaded: Sequence[We
     overdue = Counter(number for span, number in gates if span > DELAY_GOAL)
     print(f"of these, by the number of the gate: {', '.join(f'{n} of {at}' for at, n in overdue.items()) or 'none'}")
     print(f"the server used {share:.2f} of a core; load {os.getloadavg()[0]:.1f}")
-    heaviest = max(weight.waiting for weight in loaded)
+    heaviest = max(weight.all for weight in loaded)
     return 1 if late or share > CPU_GOAL or heaviest > MEMORY_GOAL else 0
 
 
 def main() -> int:
     """Serve, wait, commit, and print what came of it."""
-    sensors = int(sys.argv[1]) if len(sys.argv) > 1 else SENSORS
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sensors")
+    parser.add_argument("sensors", type=int, nargs="?", default=SENSORS, help="how many wait")
+    parser.add_argument("--in-a-dag", type=int, default=IN_A_DAG, help="how many of them are in one DAG")
+    parser.add_argument("--lean", action="store_true", help="they store no result")
+    chosen = parser.parse_args()
+    gates = Gates(chosen.sensors // DRIVERS * DRIVERS, chosen.in_a_dag, chosen.lean)
     with (
         tempfile.TemporaryDirectory(prefix="bench-sensors-") as folder,
         control_plane(Path(folder) / "data", pipelines_in_all=DRIVERS) as (load, url, server),
@@ -206,7 +244,7 @@ def main() -> int:
         home = Path(folder) / "airflow"
         home.mkdir()
         with calling_home(load), RealAirflow(home, json.dumps(connection)) as airflow:
-            return measure(airflow, load, sensors, server)
+            return measure(airflow, load, gates, server)
 
 
 if __name__ == "__main__":

@@ -145,6 +145,17 @@ class RealAirflow:
         path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}?stringify=false"
         return self.ask("GET", path).json()["value"]
 
+    def results(self, dag_id: str, run_id: str, task_id: str) -> set[str]:
+        """The keys of all that a task has left."""
+        path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries"
+        return {entry["key"] for entry in self.ask("GET", path).json()["xcom_entries"]}
+
+    def link(self, dag_id: str, run_id: str, task_id: str) -> str | None:
+        """Where the button of a task leads; None while there is nothing to be opened."""
+        path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/links"
+        found: dict[str, str | None] = self.ask("GET", path).json()["extra_links"]
+        return found["Arroyo pipeline"]
+
     def events(self, asset: str) -> list[dict[str, Any]]:
         """The events of an asset, oldest first."""
         like = self.ask("GET", f"assets?name_pattern={asset}").json()["assets"]

@@ -16,6 +16,7 @@ from airflow_provider_arroyo.errors import ArroyoError, NoDataIntervalError
 from airflow_provider_arroyo.events import Event, Reached, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import link_of
+from airflow_provider_arroyo.views import LINK_KEY, view_of
 from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class SensorTrigger(BaseTrigger):
 
     :param sensor: which sensor: `watermark`, `checkpoint`, `state`, `lag` or `fresh`.
     :param poll_seconds: how long to wait between two looks.
-    :param pushes: whether the result is an XCom.
+    :param pushes: whether the result is an XCom. If not, nothing is stored before the task ends: what stores results,
+        Airflow's own API, takes a triggerer some 70 MiB.
     :param ends_here: whether the task may end in the triggerer.
     :param arguments: those of the sensor; Airflow renders the templated ones here.
     """
@@ -89,7 +91,7 @@ class SensorTrigger(BaseTrigger):
         finally:
             links.cancel()
         if isinstance(event, Reached) and self.ends_here and await self._can_end(event, has_links):
-            yield TaskSuccessEvent()
+            yield TaskSuccessEvent(xcoms=None if self.pushes else {LINK_KEY: self._view})
         else:
             yield TriggerEvent(events.to_json(event))  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
 
@@ -104,6 +106,8 @@ class SensorTrigger(BaseTrigger):
         """Push where the pipeline is to be seen, while waiting, so that the link works meanwhile; whether that is done.
         Then one result is left to be stored when the gate opens, which a triggerer does one after the other; and what
         stores results is loaded, which takes a triggerer seconds once."""
+        if not self.pushes:
+            return False
         try:
             for key, value in (await self._links()).items():
                 await _push(self.task_instance, key, value)
@@ -117,7 +121,9 @@ class SensorTrigger(BaseTrigger):
         task: Any = self.task_instance
         if await asyncio.to_thread(_somebody_listens):
             return False
-        result = {"return_value": events.summary(reached)} if self.pushes else {}
+        if not self.pushes:
+            return True
+        result = {"return_value": events.summary(reached)}
         try:
             for key, value in (result if has_links else await self._links() | result).items():
                 await _push(task, key, value)
@@ -130,6 +136,11 @@ class SensorTrigger(BaseTrigger):
         """Where the pipeline is to be seen."""
         url = (await self._hook.aget_conn()).url
         return link_of(url, str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
+
+    @property
+    def _view(self) -> str:
+        """Where it is to be seen in Airflow. Links are read as texts of JSON, too."""
+        return view_of(str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
 
     @property
     def _hook(self) -> ArroyoHook:

@@ -99,7 +99,7 @@ print(*(set(sys.modules) - before))
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=HERE.parent, capture_output=True, text=True, check=True)
 
-    ours = {f"airflow_provider_arroyo{module}" for module in ("", ".plugin", ".views")}
+    ours = {f"airflow_provider_arroyo{module}" for module in ("", ".plugin", ".sensor_link", ".views")}
     imported = set(ran.stdout.splitlines()[-1].split())
     assert ours >= imported > {"airflow_provider_arroyo.views"}
 

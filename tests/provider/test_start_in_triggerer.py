@@ -23,7 +23,7 @@ from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import JobEndedError, NoDataIntervalError
 from airflow_provider_arroyo.events import Event
-from airflow_provider_arroyo.links import LINK_KEY, URL_KEY
+from airflow_provider_arroyo.links import URL_KEY
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
@@ -34,6 +34,7 @@ from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 from airflow_provider_arroyo.triggers import sensor as sensor_trigger
 from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
+from airflow_provider_arroyo.views import LINK_KEY, view_of
 from airflow_provider_arroyo.waits import Wait
 
 from .tasks import Run
@@ -259,13 +260,16 @@ def test_an_end_that_others_are_to_hear_of_is_a_workers(
     assert sensor.execute_complete(airflow_run.context(sensor), event.payload)["watermark"] == FIVE.isoformat()
 
 
-def test_a_result_that_nobody_wants_is_not_pushed(
+def test_where_nobody_wants_a_result_nothing_is_stored_until_the_end_and_the_link_then(
     plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer
 ) -> None:
     plane.add("clicks", watermarks=deque([FIVE]))
 
-    assert isinstance(triggerer.run(watermark(do_xcom_push=False)), TaskSuccessEvent)
-    assert set(triggerer.pushed) == {URL_KEY, LINK_KEY}
+    event = triggerer.run(watermark(do_xcom_push=False))
+
+    assert isinstance(event, TaskSuccessEvent)
+    assert event.xcoms == {LINK_KEY: view_of("arroyo_default", "clicks")}
+    assert triggerer.pushed == {}
 
 
 class Gate(WatermarkSensor):

@@ -25,6 +25,9 @@ with DAG("gate", schedule=None):
     gate = WatermarkSensor(
         task_id="gate", pipeline="orders", past="2026-01-01T00:06:00Z", deferrable=True, poke_interval=600
     )
+    WatermarkSensor(
+        task_id="lean", pipeline="orders", past="2026-01-01T00:06:00Z", deferrable=True, do_xcom_push=False
+    )
 
     @task
     def read(passed):
@@ -32,6 +35,7 @@ with DAG("gate", schedule=None):
 
     read(gate.output)
 """
+VIEW = "/plugin/arroyo/arroyo/arroyo_default/pipelines/orders"
 
 PARTITIONS = """
 from datetime import UTC, datetime
@@ -95,6 +99,8 @@ def test_a_sensor_ends_with_the_commit_and_each_bucket_starts_its_batch_over_a_k
         run = airflow.run("gate")
         waiting = airflow.until("gate", run, "gate", "deferred")
         assert waiting["trigger"]["classpath"].endswith("SensorTrigger")
+        airflow.until("gate", run, "lean", "deferred")
+        assert airflow.link("gate", run, "lean") == VIEW
         until(lambda: keys(airflow, "parts"), lambda found: found == BUCKETS[:2], 240)
         until(lambda: len(airflow.events("watched")), lambda count: count >= 2, 120)
         until(lambda: airflow.waiting("partitions"), bool, 120)
@@ -105,6 +111,9 @@ def test_a_sensor_ends_with_the_commit_and_each_bucket_starts_its_batch_over_a_k
 
         ended = airflow.until("gate", run, "gate", "success")
         assert [(task["hostname"], task["pid"]) for task in (waiting, ended)] == [("", None)] * 2
+        airflow.until("gate", run, "lean", "success")
+        assert airflow.link("gate", run, "gate") == airflow.link("gate", run, "lean") == VIEW
+        assert airflow.results("gate", run, "lean") == {"_link_PipelineLink"}
         airflow.until("gate", run, "read", "success")
         assert airflow.result("gate", run, "read") >= 6
         assert airflow.result("gate", run, "gate", "pipeline_url") == f"{plane.client.url}/#/pipelines/orders"

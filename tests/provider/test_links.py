@@ -1,0 +1,73 @@
+"""The button of a sensor leads to its pipeline before anything is stored, where its arguments say which one it is."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from airflow.sdk import DAG
+from airflow.serialization.definitions.operatorlink import XComOperatorLink
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
+from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
+from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
+
+BUTTON = "Arroyo pipeline"
+VIEW = "/plugin/arroyo/arroyo/arroyo_default/pipelines/clicks"
+
+
+class Noted:
+    """What tasks have noted."""
+
+    def __init__(self) -> None:
+        self.links: dict[str, str] = {}
+
+    def get_link(self, operator: Any, *, ti_key: str) -> str:
+        return self.links.get(ti_key, "")
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
+    noted = Noted()
+    monkeypatch.setattr(XComOperatorLink, "get_link", noted.get_link)
+    return noted
+
+
+def opened(task: Any, key: str = "a task") -> str:
+    """Where the button of a task leads, as Airflow's API server has it from the DAG that is stored."""
+    dag = DAG("a_dag", schedule=None)
+    dag.add_task(task)
+    stored = DagSerialization.from_dict(DagSerialization.to_dict(dag)).get_task("a_task")
+    return str(stored.operator_extra_link_dict[BUTTON].get_link(stored, ti_key=cast("Any", key)))
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "where"),
+    [
+        ("clicks", VIEW),
+        ("clicks/per_hour", VIEW),
+        (["clicks", "orders"], "/plugin/arroyo/arroyo/arroyo_default/"),
+        ("{{ ds }}", ""),
+        (["clicks", "{{ ds }}"], ""),
+    ],
+)
+def test_a_pipeline_that_is_written_out_is_opened_before_anything_is_noted(
+    noted: Noted, pipeline: str | list[str], where: str
+) -> None:
+    assert opened(WatermarkSensor(task_id="a_task", pipeline=pipeline, past="2026-01-01T00:00:00Z")) == where
+
+
+def test_what_is_noted_is_what_is_opened(noted: Noted) -> None:
+    noted.links = {"a task": "/there"}
+
+    assert opened(CheckpointSensor(task_id="a_task", pipeline="clicks")) == "/there"
+    assert opened(CheckpointSensor(task_id="a_task", pipeline="{{ ds }}", arroyo_conn_id="{{ ds }}")) == "/there"
+
+
+def test_a_connection_out_of_a_template_leads_nowhere_yet(noted: Noted) -> None:
+    assert opened(CheckpointSensor(task_id="a_task", pipeline="clicks", arroyo_conn_id="{{ ds }}")) == ""
+
+
+def test_a_task_that_does_something_has_a_link_once_it_has_begun(noted: Noted) -> None:
+    assert opened(StopStreamingJobOperator(task_id="a_task", pipeline="clicks")) == ""
