@@ -235,6 +235,8 @@ def main() -> int:
     parser.add_argument("--in-a-dag", type=int, default=IN_A_DAG, help="how many of them are in one DAG")
     parser.add_argument("--lean", action="store_true", help="they store no result")
     chosen = parser.parse_args()
+    if chosen.sensors < DRIVERS or chosen.in_a_dag < 1:
+        parser.error(f"at least {DRIVERS} sensors, and one in a DAG")
     gates = Gates(chosen.sensors // DRIVERS * DRIVERS, chosen.in_a_dag, chosen.lean)
     with (
         tempfile.TemporaryDirectory(prefix="bench-sensors-") as folder,

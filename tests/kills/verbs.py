@@ -18,6 +18,7 @@ from typing import Any
 
 from engine.checkpoints.spark_log import newest_commit
 from engine.commands.client import RefusedError
+from engine.jobs.fault_points import ControlPoint
 from tests.chaos.check import judge
 from tests.chaos.targets import OneFile
 from tests.kills.driver import WONT_RUN
@@ -49,15 +50,23 @@ def play(plane: ArmedPlane, folder: Path, kill: Kill) -> None:
 
 def points_of(plane: ArmedPlane, folder: Path, name: str) -> set[str]:
     """The points that a request comes to when nobody dies, from when it is asked until it is done."""
-    story, verb, notes = Story(plane, folder), VERBS[name], folder / "points"
+    story, verb, notes, earlier = Story(plane, folder), VERBS[name], folder / "points", folder / "earlier"
+    earlier.touch()
     plane.revive()
+    plane.fault.write_text(f">{earlier}")
     prepared = verb.prepare(story)
+    until(lambda: earlier.read_text().splitlines(), _is_at_rest, PATIENCE)
     plane.fault.write_text(f">{notes}")
     verb.ask(story, prepared, uuid.uuid4().hex)
     verb.is_done(story, prepared)
     plane.fault.unlink()
     verb.judge(story, prepared)
     return set(notes.read_text().splitlines())
+
+
+def _is_at_rest(points: list[str]) -> bool:
+    """Whether the controller is in the middle of no step: what it comes to is seen before it has gone on."""
+    return not points or not points[-1].startswith((ControlPoint.BEFORE_INTENT, ControlPoint.AFTER_INTENT))
 
 
 def comes_to_its_end(story: Story) -> None:
