@@ -37,6 +37,8 @@ MEMORY_GOAL = 300
 """MiB of the triggerer, both of its processes."""
 DELAY_GOAL = 3.0
 _PATIENCE = 1200.0
+_SETTLING = 20.0
+"""Seconds until the triggerer has taken up all gates, and the connections of their first looks are closed."""
 _DAG = """
 from airflow.sdk import DAG
 
@@ -190,8 +192,10 @@ def measure(airflow: RealAirflow, load: Load, gates: Gates, server: int) -> int:
     held = until(lambda: len(tasks(airflow, "deferred")), lambda count: count == gates.count, _PATIENCE)
     until(lambda: links(airflow), lambda count: gates.are_lean or count == gates.count, _PATIENCE)
     print(f"{held} gates wait", flush=True)
+    time.sleep(_SETTLING)
+    look = partial(weigh, airflow.processes["triggerer"].pid, load.port)
+    waiting = until(look, lambda weight: weight.connections == 1, 60)
     used, begin = cpu_seconds(server), time.monotonic()
-    waiting = weigh(airflow.processes["triggerer"].pid, load.port)
     commit(load, passing_epoch(gates.each))
     share = (cpu_seconds(server) - used) / (time.monotonic() - begin)
     after = weigh(airflow.processes["triggerer"].pid, load.port)
