@@ -142,7 +142,7 @@ def figures(epochs: Sequence[Stretch], savepoints: Sequence[Savepoint], rows: in
         "savepoints": len(savepoints),
         "savepoint s": round(median(savepoint.when.seconds for savepoint in savepoints), 3),
         "savepoint CPU s": round(median(savepoint.cpu for savepoint in savepoints), 3),
-        "savepoint MB": round(median(savepoint.megabytes for savepoint in savepoints), 1),
+        "savepoint MB": round(median(savepoint.megabytes for savepoint in savepoints), 3),
     }
 
 
