@@ -104,7 +104,7 @@ bench-api: $(READY) ## The control plane under load: 1,000 pipelines, 20 drivers
 	$(BIN)/python -m benchmarks.api $(or $(SECONDS),60)
 
 bench-sensors: $(READY) ## 500 gates in a real triggerer over 20 pipelines: memory, connections, delay: SENSORS=500 IN_A_DAG=5 LEAN=yes
-	$(BIN)/python -m benchmarks.sensors $(or $(SENSORS),500) --in-a-dag $(or $(IN_A_DAG),5) $(if $(LEAN),--lean)
+	$(BIN)/python -m benchmarks.sensors $(or $(SENSORS),500) $(if $(IN_A_DAG),--in-a-dag $(IN_A_DAG)) $(if $(LEAN),--lean)
 
 bench-page: $(READY) ## The page over 1,000 pipelines and 60 changes a second: paint, main thread, memory: SECONDS=300
 	$(BIN)/python -m benchmarks.page $(or $(SECONDS),300)

@@ -1,9 +1,10 @@
 """500 sensors in the triggerer of a real Airflow, over a control plane with 20 stand-in drivers that commit twice a
 second: memory and connections of the triggerer, the server's share of a core, and from a commit to the end of its task.
 
-`python -m benchmarks.sensors [SENSORS] [--in-a-dag N] [--lean]` waits until all gates wait, so many to a DAG, and then
-lets epochs be committed, of which one passes a gate of each pipeline every ten seconds. The end of a task is what
-Airflow says of it. Lean gates store no result: `do_xcom_push=False`.
+`python -m benchmarks.sensors [SENSORS] [--in-a-dag N] [--lean]` waits until all gates wait, and then lets epochs be
+committed, of which one passes a gate of each pipeline every ten seconds. A pipeline has a DAG with one gate and a run
+for each, as an hourly one that is behind has; or DAGs of so many gates, with one run. The end of a task is what Airflow
+says of it. Lean gates store no result: `do_xcom_push=False`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,8 +31,6 @@ from benchmarks.api import BEGIN, CPU_GOAL, DRIVERS, Load, control_plane, cpu_se
 from tests.real_airflow import RealAirflow, until
 
 SENSORS = 500
-IN_A_DAG = 5
-"""Airflow hands a triggerer the whole DAG with each gate."""
 EPOCHS_TO_A_GATE = 20
 MEMORY_GOAL = 300
 """MiB of the triggerer, both of its processes."""
@@ -44,12 +43,21 @@ from airflow.sdk import DAG
 
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 
-with DAG({name!r}, schedule=None):
-    for number, past in {pasts!r}:
+with DAG({name!r}, schedule=None, max_active_runs=1000, max_active_tasks=1000):
+    for task_id, past in {pasts!r}:
         WatermarkSensor(
-            task_id=f"gate_{{number}}", pipeline={pipeline!r}, past=past, deferrable=True, do_xcom_push={pushes}
+            task_id=task_id, pipeline={pipeline!r}, past=past, deferrable=True, do_xcom_push={pushes}
         )
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Dag:
+    """One of Airflow's, with the logical dates of its runs."""
+
+    name: str
+    text: str
+    runs: Sequence[datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,8 @@ class Gates:
     """What waits."""
 
     count: int
-    in_a_dag: int
+    in_a_dag: int | None
+    """Airflow hands a triggerer the whole DAG with each gate. None for one, with as many runs as there are gates."""
     are_lean: bool
 
     @property
@@ -65,14 +74,19 @@ class Gates:
         """How many wait for one pipeline."""
         return self.count // DRIVERS
 
-    def dags(self, pipelines: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """The DAGs, by name, with their texts."""
-        pasts = [(number, _passed_by(number).isoformat()) for number in range(self.each)]
+    def dags(self, pipelines: Iterable[str]) -> Iterator[Dag]:
+        """The DAGs that they are in."""
+        instants = [_passed_by(number) for number in range(self.each)]
+        named = [(f"gate_{number}", instant.isoformat()) for number, instant in enumerate(instants)]
         for pipeline in pipelines:
-            for part in range(0, self.each, self.in_a_dag):
-                name = f"{pipeline}_{part}"
-                those = pasts[part : part + self.in_a_dag]
-                yield name, _DAG.format(name=name, pipeline=pipeline, pasts=those, pushes=not self.are_lean)
+            if self.in_a_dag is None:
+                yield self._dag(f"{pipeline}_0", pipeline, [("gate", "{{ ts }}")], instants)
+                continue
+            for first in range(0, self.each, self.in_a_dag):
+                yield self._dag(f"{pipeline}_{first}", pipeline, named[first : first + self.in_a_dag], [None])
+
+    def _dag(self, name: str, pipeline: str, pasts: Sequence[tuple[str, str]], runs: Sequence[datetime | None]) -> Dag:
+        return Dag(name, _DAG.format(name=name, pipeline=pipeline, pasts=pasts, pushes=not self.are_lean), runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +197,13 @@ def links(airflow: RealAirflow) -> int:
 def measure(airflow: RealAirflow, load: Load, gates: Gates, server: int) -> int:
     """Print what came of it; the exit code says whether all is within the goals."""
     before = weigh(airflow.processes["triggerer"].pid, load.port)
-    dags = dict(gates.dags(load.names[:DRIVERS]))
-    for name, text in dags.items():
-        (airflow.home / "dags" / f"{name}.py").write_text(text)
-    for name in dags:
-        until(partial(_is_known, airflow, name), bool, _PATIENCE)
-        airflow.run(name)
+    dags = [*gates.dags(load.names[:DRIVERS])]
+    for dag in dags:
+        (airflow.home / "dags" / f"{dag.name}.py").write_text(dag.text)
+    for dag in dags:
+        until(partial(_is_known, airflow, dag.name), bool, _PATIENCE)
+        for logical_date in dag.runs:
+            airflow.run(dag.name, logical_date)
     held = until(lambda: len(tasks(airflow, "deferred")), lambda count: count == gates.count, _PATIENCE)
     until(lambda: links(airflow), lambda count: gates.are_lean or count == gates.count, _PATIENCE)
     print(f"{held} gates wait", flush=True)
@@ -208,10 +223,18 @@ def delays(ended: Sequence[dict[str, Any]], load: Load) -> list[tuple[float, int
     jobs = {name: driver.job_id for name, driver in zip(load.names, load.drivers, strict=False)}
     found = []
     for task in ended:
-        number = int(task["task_id"].removeprefix("gate_"))
+        number = _number(task)
         told = load.told[jobs[task["dag_id"].rpartition("_")[0]], passing_epoch(number)]
         found.append((datetime.fromisoformat(task["end_date"]).timestamp() - told, number))
     return sorted(found)
+
+
+def _number(task: Mapping[str, Any]) -> int:
+    """Which gate it is of its pipeline's."""
+    if task["task_id"] != "gate":
+        return int(task["task_id"].removeprefix("gate_"))
+    minutes = (datetime.fromisoformat(task["logical_date"]) - BEGIN) // timedelta(minutes=1)
+    return minutes // EPOCHS_TO_A_GATE - 1
 
 
 def show(gates: Sequence[tuple[float, int]], before: Weight, loaded: Sequence[Weight], share: float) -> int:
@@ -236,10 +259,10 @@ def main() -> int:
     """Serve, wait, commit, and print what came of it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sensors")
     parser.add_argument("sensors", type=int, nargs="?", default=SENSORS, help="how many wait")
-    parser.add_argument("--in-a-dag", type=int, default=IN_A_DAG, help="how many of them are in one DAG")
+    parser.add_argument("--in-a-dag", type=int, help="how many of them are in one DAG (default: one, in many runs)")
     parser.add_argument("--lean", action="store_true", help="they store no result")
     chosen = parser.parse_args()
-    if chosen.sensors < DRIVERS or chosen.in_a_dag < 1:
+    if chosen.sensors < DRIVERS or (chosen.in_a_dag is not None and chosen.in_a_dag < 1):
         parser.error(f"at least {DRIVERS} sensors, and one in a DAG")
     gates = Gates(chosen.sensors // DRIVERS * DRIVERS, chosen.in_a_dag, chosen.lean)
     with (

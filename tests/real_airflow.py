@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -123,9 +124,10 @@ class RealAirflow:
         (self.home / "dags" / f"{dag_id}.py").write_text(source)
         until(lambda: self.ask("GET", f"dags/{dag_id}").status_code, lambda status: status == 200, 600)
 
-    def run(self, dag_id: str, **params: str) -> str:
+    def run(self, dag_id: str, logical_date: datetime | None = None, **params: str) -> str:
         """Begin a run."""
-        answer = self.ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
+        at = None if logical_date is None else logical_date.isoformat()
+        answer = self.ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": at, "conf": params})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["dag_run_id"])
 
