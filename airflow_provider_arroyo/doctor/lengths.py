@@ -38,11 +38,13 @@ def read_length(file: DagFile, node: ast.expr | None) -> timedelta | None:
 
 
 def _worked_out(file: DagFile, node: ast.expr | None, left: int) -> Any:
+    if not left:
+        return None
     match file.value(node):
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number
         case ast.Call(func=ast.Name(id="timedelta") | ast.Attribute(attr="timedelta"), args=[], keywords=keywords):
             return timedelta(**{str(each.arg): _worked_out(file, each.value, left - 1) for each in keywords})
-        case ast.BinOp(left=one, op=step, right=other) if left and type(step) in _STEPS:
+        case ast.BinOp(left=one, op=step, right=other) if type(step) in _STEPS:
             return _STEPS[type(step)](_worked_out(file, one, left - 1), _worked_out(file, other, left - 1))
     return None

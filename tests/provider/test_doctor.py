@@ -121,13 +121,14 @@ def test_a_script_is_read_from_its_file(tmp_path: Path) -> None:
         ("mode='poke', timeout=1e300", False),
         ("mode='poke', timeout=1 / 0", False),
         ("mode='poke', timeout=AGAIN", False),
+        ("mode='poke', timeout=ONE", False),
         ("deferrable=False, mode='reschedule'", False),
         ("timeout=7200", False),
     ],
 )
 def test_a_long_wait_is_not_to_hold_a_worker(arguments: str, holds: bool, tmp_path: Path) -> None:
     text = f"WatermarkSensor(task_id='g', pipeline='p', past='{{{{ ts }}}}', {arguments})\n"
-    constants = "HOUR = 3600\nAGAIN = AGAIN + 1\n"
+    constants = "HOUR = 3600\nAGAIN = AGAIN + 1\nONE = timedelta(hours=OTHER)\nOTHER = timedelta(hours=ONE)\n"
 
     assert found(tmp_path, text + constants) == [(0, "dag.held_worker")] * holds
 
