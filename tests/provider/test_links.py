@@ -34,12 +34,17 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
     return noted
 
 
-def opened(task: Any, key: str = "a task") -> str:
-    """Where the button of a task leads, as Airflow's API server has it from the DAG that is stored."""
+def opened(task: Any) -> str:
+    """Where the button of a task leads."""
     dag = DAG("a_dag", schedule=None)
     dag.add_task(task)
+    return opened_of(dag)
+
+
+def opened_of(dag: DAG) -> str:
+    """Where the button of its task leads, as Airflow's API server has it from the DAG that is stored."""
     stored = DagSerialization.from_dict(DagSerialization.to_dict(dag)).get_task("a_task")
-    return str(stored.operator_extra_link_dict[BUTTON].get_link(stored, ti_key=cast("Any", key)))
+    return str(stored.operator_extra_link_dict[BUTTON].get_link(stored, ti_key=cast("Any", "a task")))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +68,15 @@ def test_what_is_noted_is_what_is_opened(noted: Noted) -> None:
 
     assert opened(CheckpointSensor(task_id="a_task", pipeline="clicks")) == "/there"
     assert opened(CheckpointSensor(task_id="a_task", pipeline="{{ ds }}", arroyo_conn_id="{{ ds }}")) == "/there"
+
+
+def test_a_mapped_sensor_has_a_link_once_it_has_begun(noted: Noted) -> None:
+    with DAG("a_dag", schedule=None) as dag:
+        WatermarkSensor.partial(task_id="a_task", pipeline="clicks").expand(past=["2026-01-01T00:00:00Z"])
+
+    assert opened_of(dag) == ""
+    noted.links = {"a task": "/there"}
+    assert opened_of(dag) == "/there"
 
 
 def test_a_connection_out_of_a_template_leads_nowhere_yet(noted: Noted) -> None:
