@@ -31,7 +31,7 @@ def _columns_below(node: Node) -> frozenset[str]:
 
 
 def _shape_of(node: Node) -> None:
-    """What must hold of the inputs beside that they have what is read of them."""
+    """Raise if the inputs of a node do not fit each other, beyond the columns that it reads."""
     match node:
         case WindowJoin(left, right) | UpdatingJoin(left, right):
             _must_differ(left.schema, right.schema)

@@ -75,7 +75,7 @@ class Origin:
         return self.use in _STRENGTH
 
     def used(self, use: Use, *, is_masked: bool = False) -> Origin:
-        """The same column, after what it was used for was used again."""
+        """Return this origin after another use of its column; the stronger use counts."""
         if self.is_direct and use in _STRENGTH:
             use = max(self.use, use, key=lambda kind: _STRENGTH[kind])
         elif not self.is_direct:
@@ -103,7 +103,8 @@ class ColumnLineage:
 def lineage_of_writes(
     writes: Iterable[Write], primary_keys: Mapping[str, Sequence[str]] | None = None
 ) -> Mapping[str, ColumnLineage]:
-    """Where the columns of each table that is written come from. `primary_keys` are those of lookup tables, by name."""
+    """Return, for each table that is written, where its columns come from. `primary_keys` are those of lookup tables,
+    by name."""
     reader = _Reader(primary_keys or {})
     written: dict[str, ColumnLineage] = {}
     for write in writes:
@@ -114,7 +115,7 @@ def lineage_of_writes(
 
 
 def origins_of(expr: Expr, columns: Mapping[str, Origins]) -> Origins:
-    """What the value of an expression over some columns comes from."""
+    """Return the origins of an expression's value over columns with known origins."""
     match expr:
         case Column(name):
             return columns[name]
@@ -133,7 +134,7 @@ def origins_of(expr: Expr, columns: Mapping[str, Origins]) -> Origins:
 def _of_call(
     function: str, arguments: Sequence[Expr], tests: Sequence[Expr], columns: Mapping[str, Origins]
 ) -> Origins:
-    """What a call comes from. Some arguments of some functions only say which of the others is taken."""
+    """Return the origins of a call. Some arguments of some functions only choose among the other arguments."""
     declared = find_function(function)
     is_masked = declared is not None and declared.family == "hashing"
     values: Sequence[Expr] = arguments
@@ -249,7 +250,7 @@ class _Reader:
         return ColumnLineage(times | columns, left.rows | right.rows | _used(matched, "JOIN"))
 
     def _of_updating_top(self, node: UpdatingTop) -> ColumnLineage:
-        """Where no place is left out, the order decides on nothing but the place."""
+        """Return the column lineage of an updating top-n. Without a limit, the order decides on the rank alone."""
         below = self.of(node.input)
         by = _used(_all(node.partition, below.columns), "WINDOW")
         by |= _used(_all([key.expr for key in node.order], below.columns), "SORT")
@@ -288,7 +289,7 @@ def _of_function(function: NamedOver, below: ColumnLineage) -> Origins:
 
 
 def _times(below: ColumnLineage) -> Origins:
-    """What decides in which windows rows are, and which rows come too late for theirs."""
+    """Return the origins of event time and watermark: they decide which window a row is in, and whether it is late."""
     return _used(below.columns[EVENT_TIME] | below.columns[WATERMARK], "WINDOW")
 
 

@@ -66,9 +66,8 @@ def complete_until(
     marks: Mapping[str, int | None],
     held_from: Collection[int | None] = (),
 ) -> Completeness:
-    """How far the output of a sink is there once an epoch is committed that has closed windows up to `settled`, with
-    the source tables at those watermarks. `held_from` has for each file that cannot be read yet the time
-    that none of its rows is older than."""
+    """Compute `complete_until` of a sink after an epoch that closed windows up to `settled`, with the source watermarks
+    in `marks`. `held_from` has, for each file that cannot be read yet, a time that none of its rows is older than."""
     bases = {path: _least([settled if path.windows else marks.get(path.table), *held_from]) for path in paths}
     output_until = _least(bases.values())
     if any(base != END and _has_sessions(path) for path, base in bases.items()):
@@ -81,7 +80,8 @@ def _has_sessions(path: RowPath) -> bool:
 
 
 def _through(windows: Iterable[ClosingWindow], base: int | None) -> int | None:
-    """What is complete before the first of the windows when after the last one it is `base`."""
+    """Return the instant before which output is complete at the first of the windows, if it is complete up to `base`
+    after the last one."""
     return None if base is None else reduce(lambda until, window: closed_before(window, until), windows, base)
 
 

@@ -34,8 +34,8 @@ def chain_of(node: Node) -> tuple[Chain, Node]:
 
 
 def descended(chain: Chain, scan: Scan) -> Descent:
-    """What has come down to the scan. Nothing does where rows are taken back, or columns could be taken for hidden
-    ones."""
+    """Return what can be pushed down to the scan. Nothing can if rows are retractions, or if columns could be taken for
+    hidden ones."""
     descent = Descent.to(scan)
     descent.is_open = not scan.is_changes and not any(map(is_hidden, scan.columns.names))
     for step in reversed(chain):

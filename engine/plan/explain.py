@@ -65,7 +65,7 @@ def explain(
 
 
 def explain_state(parts: Parts, ids: Sequence[str] = ()) -> str:
-    """What is kept between epochs and for how long, a line for each operator that keeps something."""
+    """List the state that is kept between epochs and for how long, a line for each stateful operator."""
     states = retained_states(parts)
     names = _names([node for _, node, _ in states], ids)
     lines = [
@@ -76,7 +76,7 @@ def explain_state(parts: Parts, ids: Sequence[str] = ()) -> str:
 
 
 def describe(node: Node) -> str:
-    """What one node does, in a line."""
+    """Describe one node in a line."""
     match node:
         case Scan():
             return _scan(node)
@@ -126,7 +126,7 @@ def describe(node: Node) -> str:
 
 
 def grouping(node: Node) -> str:
-    """What takes rows together, and by what; whatever is computed of them."""
+    """Describe how a node groups rows, and by which keys, whatever it computes of the groups."""
     match node:
         case WindowAggregate(_, window, _, keys):
             return _by(_window(window), [key.expr for key in keys])

@@ -17,9 +17,9 @@ _BUCKETED = UpdatingAggregate | UpdatingJoin | UpdatingTop
 
 
 def fingerprint(writes: Sequence[Write], tables: Mapping[str, str]) -> str:
-    """The same text for the same plan over the same tables, another one for any other; spelling, comments and
-    layout of the script do not matter. `tables` describes each table that is touched. Where updating operators keep
-    state, the format of it stands at the end."""
+    """Return a text that is equal for equal plans over equal tables and differs for any others. Spelling, comments and
+    layout of the script do not matter. `tables` describes each table that is touched. If updating operators keep state,
+    its format is part of the text."""
     parts = [stable_text(write) for write in writes] + [f"{name}={tables[name]}" for name in sorted(tables)]
     plain = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
     keeps_buckets = any(isinstance(node, _BUCKETED) for write in writes for node in walk(write))

@@ -24,10 +24,10 @@ def to_text(kind: Type) -> str:
 
 
 def formers_of(texts: FormersText) -> Formers:
-    """What was kept of them; ValueError where it is something else."""
+    """Parse the former types that were stored; raise ValueError for anything else."""
     return tuple(tuple(tuple(map(kind_of_mark, former)) for former in group) for group in texts)
 
 
 def group(formers: Formers, place: int, size: int) -> Sequence[Former]:
-    """Those of one group, which has so many values; none where nothing has become wider."""
+    """Return the former types of one group of `size` values; none if no type was widened."""
     return formers[place] if formers else ((),) * size

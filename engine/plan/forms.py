@@ -83,14 +83,15 @@ def _with_forms(node: Node, forms: Forms, operators: Sequence[Operator], numbers
 
 
 def _panes_in_form(node: WindowAggregate, form: Form, formers: Formers) -> ByPane:
-    """How windows are kept by pane that were changed: their buckets say in which form they are."""
+    """Return the form in which changed windows are kept by pane. Their shards record the form that they were written
+    in."""
     assert node.by_pane is not None
     wanted = node.by_pane.form
     return ByPane((*wanted, *_widths(node, formers)), _formerly(form, wanted), formers)
 
 
 def _formerly(form: Form, wanted: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """What each aggregate was called over narrower numbers, the newest first."""
+    """Return the names that each aggregate had over narrower numbers, the newest first."""
     return tuple(form.formerly.get(text, ()) for text in wanted) if form.formerly else ()
 
 

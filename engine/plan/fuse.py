@@ -41,7 +41,7 @@ from engine.types import BOOLEAN
 
 
 def fuse(parts: Parts) -> Parts:
-    """The same parts, with what can be done in the tasks of the sources in a `Fused` above each scan."""
+    """Return the parts with a `Fused` node above each scan whose source task can do part of the work."""
     conditions: defaultdict[str, list[Expr | None]] = defaultdict(list)
     for branch in parts.branches:
         for chain, scan in _chains(branch):
@@ -60,7 +60,7 @@ def fuse(parts: Parts) -> Parts:
 
 
 def fused_tables(branches: Sequence[Node]) -> Mapping[str, Fused | Partials]:
-    """What is done in the task of each source, by table; without those where nothing is."""
+    """Return the work that each source task does, by table; tables whose tasks only read are left out."""
     nodes = (node for branch in branches for node in walk(branch))
     return {node.input.table: node for node in nodes if isinstance(node, Fused | Partials)}
 

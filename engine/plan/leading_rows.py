@@ -50,7 +50,7 @@ def leading_rows(node: Filter) -> tuple[Over, Leading] | None:
 
 
 def leading_of_branch(parts: Parts) -> Leading | None:
-    """What the rows of the only branch must have, where nothing but such a ranking reads them, and that once."""
+    """Return the condition on leading rows if a ranking is the only reader of the only branch, and reads it once."""
     nodes = [node for write in parts.writes for node in walk(write)]
     if sum(isinstance(node, Branch) for node in nodes) != 1:
         return None

@@ -84,7 +84,7 @@ def digest(*texts: str) -> str:
 
 
 def text_of(expr: Expr, columns: Columns) -> str:
-    """What an expression over some columns means."""
+    """Return the canonical text of an expression over columns with known canonical texts."""
     match expr:
         case Column(name):
             return columns.get(name, f"column {name}")
@@ -108,13 +108,13 @@ def _quoted(name: str) -> str:
 
 
 def order_text(order: Sequence[Order], columns: Columns) -> str:
-    """What rows are ordered by."""
+    """Return the canonical text of a sort order."""
     keys = (f"{text_of(key.expr, columns)} {key.descending} {key.nulls_first}" for key in order)
     return ", ".join(keys)
 
 
 def aggregate_text(aggregate: Aggregate, columns: Columns) -> str:
-    """What an aggregate over some columns means."""
+    """Return the canonical text of an aggregate."""
     inside = ", ".join(text_of(argument, columns) for argument in aggregate.arguments)
     condition = "" if aggregate.condition is None else f" where {text_of(aggregate.condition, columns)}"
     order = f" order by {order_text(aggregate.order, columns)}" if aggregate.order else ""
@@ -126,7 +126,7 @@ Grouping: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | Updat
 
 
 def over_text(call: NamedOver, columns: Columns) -> str:
-    """What a function among the rows of a window means."""
+    """Return the canonical text of a function over the rows of a window."""
     parts = (*call.arguments, *call.partition)
     inside = ", ".join(text_of(part, columns) for part in parts)
     frame = "" if call.frame is None else stable_text(call.frame)
@@ -156,7 +156,8 @@ class Meanings:
     _known: dict[int, Meaning] = field(default_factory=dict)
 
     def of(self, node: Node) -> Meaning:
-        """What a relation means. The node must live as long as this does."""
+        """Return the canonical form of a relation. The node must outlive this object, since results are cached by
+        identity."""
         if id(node) not in self._known:
             self._known[id(node)] = self._describe(node)
         return self._known[id(node)]
@@ -167,7 +168,7 @@ class Meanings:
         return self.code_of(calls)
 
     def code_of(self, names: Iterable[str]) -> frozenset[str]:
-        """Those of some functions that are the user's, each with the text of its code."""
+        """Return the user-defined functions among `names`, each with the text of its code."""
         return frozenset(f"{name} {self.codes[name].text}" for name in names if name in self.codes)
 
     def kept_for(self, aggregate: str, *, as_objects: bool) -> frozenset[str]:
@@ -234,7 +235,7 @@ class Meanings:
         return Meaning(below.origin, {**below.rows, **rows}, {**below.columns, **columns}, called)
 
     def _of_operator(self, node: Grouping) -> Meaning:
-        """What comes out of something that takes rows together, for those above it."""
+        """Return the canonical form of a grouping's output, for the nodes above it."""
         inputs = self.inputs(node)
         origin = self.origin_of(node)
         name = digest(origin)
@@ -244,12 +245,12 @@ class Meanings:
         return Meaning(origin, rows, {EVENT_TIME: time, **columns})
 
     def inputs(self, node: Node) -> list[Meaning]:
-        """What the inputs of a relation mean."""
+        """Return the canonical forms of a relation's inputs."""
         return [self.of(below) for below in inputs_of(node)]
 
     def origin_of(self, node: Grouping) -> str:
-        """What takes rows together, by what, and where they come from: the identity of an operator. What it computes,
-        for how long it keeps it, and which of the rows come to it, is no part of that."""
+        """Return the identity of a grouping: what it groups, by which keys, and where its rows come from. Aggregates,
+        retention and filters are no part of it."""
         below, *others = self.inputs(node)
         match node:
             case WindowAggregate(_, window, _, keys):
@@ -263,7 +264,7 @@ class Meanings:
                 return f"{self._match_of(node)} of {below.origin} and {others[0].origin}"
 
     def _match_of(self, node: UpdatingJoin | WindowJoin) -> str:
-        """Which rows of a join meet."""
+        """Return the canonical text of a join's condition."""
         sides = self.columns_of_sides(node)
         pairs = [f"{text_of(left, sides)} = {text_of(right, sides)}" for left, right in node.equal]
         tests = [] if node.condition is None else [text_of(test, sides) for test in conjuncts_of(node.condition)]
@@ -272,7 +273,7 @@ class Meanings:
         return f"{type(node).__name__} {node.kind} on {_unordered([*pairs, *tests])}"
 
     def columns_of_sides(self, node: UpdatingJoin | WindowJoin) -> Columns:
-        """What the columns of both sides of a join mean; one table may be on both."""
+        """Return the canonical texts of the columns of both sides of a join; one table may be on both."""
         sides = ("left", node.left), ("right", node.right)
         return {name: f"{side} {self.of(below).columns[name]}" for side, below in sides for name in below.schema.names}
 

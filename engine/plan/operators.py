@@ -169,7 +169,7 @@ def _operator(
 
 
 def kind_of(node: Stateful) -> str:
-    """What an operator is called in its id."""
+    """Return the name of an operator's kind, as used in operator ids."""
     match node:
         case WindowAggregate(window=Tumble()):
             return "tumble"
@@ -187,7 +187,7 @@ def kind_of(node: Stateful) -> str:
 
 
 def _exprs(node: Stateful) -> list[Expr]:
-    """What an operator reads of its rows itself."""
+    """Return the expressions that an operator evaluates itself over its input rows."""
     match node:
         case WindowAggregate() | UpdatingAggregate():
             return [
@@ -202,8 +202,8 @@ def _exprs(node: Stateful) -> list[Expr]:
 
 
 def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
-    """What an operator keeps of its rows, in the order in which it does. Spark keeps what windows add up by position,
-    our own operators keep columns by their numbers."""
+    """Yield the columns that an operator keeps, in the order of its state. Spark keeps the aggregates of windows by
+    position; our own operators keep columns by number."""
     match node:
         case WindowAggregate() | UpdatingAggregate():
             below = meanings.of(node.input).columns
@@ -234,7 +234,7 @@ def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
 
 
 def _read_above(meanings: Meanings, node: Stateful, path: Path) -> Iterator[Part]:
-    """What the state of a window owes to what reads it: the order of its aggregates, and which of them are kept."""
+    """Yield how the readers of a window shape its state: the order of its aggregates, and which of them Spark keeps."""
     if not isinstance(node, WindowAggregate):
         return
     if steps := reading_steps(node, path):

@@ -59,8 +59,8 @@ _ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.
 
 
 def with_partials(node: Aggregation, alone: frozenset[str]) -> Node | None:
-    """The same aggregation over rows that are merged in the task of the source; None where they cannot be. `alone` are
-    the tables that are read in one place."""
+    """Return the same aggregation over rows that the source task pre-aggregates, or None if it cannot. `alone` are the
+    tables that are read in one place only."""
     chain, scan = chain_of(node.input)
     if not isinstance(scan, Scan) or scan.table not in alone or any(map(_is_like_ours, scan.columns.names)):
         return None

@@ -32,8 +32,8 @@ Step = tuple[str, tuple[int, ...]]
 
 
 def reading_steps(node: WindowAggregate, path: Path) -> Sequence[Step]:
-    """How the aggregates of a window are read up to where its branch ends, or another operator takes its rows; nothing
-    where all relations have them as the window has: then Spark keeps them so, whatever it does."""
+    """Return the order in which the aggregates of a window are read, up to the end of its branch or the next stateful
+    operator. Return nothing if every relation has them in the window's own order, since Spark then keeps that order."""
     columns: _Read = {named.name: (place,) for place, named in enumerate(node.aggregates)}
     order = tuple(range(len(node.aggregates)))
     steps: list[Step] = []

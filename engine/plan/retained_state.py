@@ -40,7 +40,7 @@ def retained_states(parts: Parts) -> list[tuple[int, Node, str]]:
 
 
 def state_of(node: Node) -> str | None:
-    """What a node keeps between epochs, and for how long; None for nothing."""
+    """Describe the state that a node keeps between epochs and for how long; None for a stateless node."""
     match node:
         case WindowAggregate(window=Hop() as window, by_pane=ByPane()):
             return (

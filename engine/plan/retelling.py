@@ -40,7 +40,8 @@ def aggregate_of(piece: Node) -> UpdatingAggregate | None:
 
 
 def condition_of(piece: Node) -> Expr | None:
-    """What a relation asks of the rows of its aggregate, in the columns of that; None for nothing."""
+    """Return the condition that a relation places on rows of its aggregate, in the aggregate's columns; None for no
+    condition."""
     tests: list[Expr] = []
     node = piece
     while isinstance(node, Filter | Project):
@@ -54,7 +55,7 @@ def condition_of(piece: Node) -> Expr | None:
 
 
 def mark_of(aggregate: UpdatingAggregate) -> str:
-    """What the column is called that marks what is taken back as it was let out before."""
+    """Return a free name for the column that marks retractions of rows as they were emitted before."""
     name = "_before"
     while name in aggregate.schema.names:
         name += "_"

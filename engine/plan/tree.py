@@ -40,7 +40,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def walk_once(node: Node) -> Iterator[Node]:
-    """The same, each node a single time, however many read it: a tree of shared nodes may have very many paths."""
+    """Walk the tree and yield each node once, however many parents it has: a tree of shared nodes may have very many
+    paths."""
     visited: set[int] = set()
     stack = [node]
     while stack:

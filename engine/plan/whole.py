@@ -59,7 +59,8 @@ def _projections_of(node: Node) -> tuple[list[Project], Node]:
 
 
 def _is_plain(field: Field) -> bool:
-    """What is nested looks different to a sink once Spark has put NULL into the members of what is NULL."""
+    """Whether a column can be written without Spark. Nested values cannot: Spark puts NULL into the members of a NULL
+    struct, which a sink would see."""
     return not (isinstance(field.type, types.Struct | types.Array) or is_hidden(field.name))
 
 

@@ -25,7 +25,7 @@ def is_wider(old: Type, new: Type) -> bool:
 
 
 def mark_of(kind: Type) -> str | None:
-    """What marks a number of this type; None for what is no number."""
+    """Return the text that marks a number of this type; None for a type that is no number."""
     match kind:
         case Integer(bits, signed):
             return f"⟦{'i' if signed else 'u'}{bits}⟧"

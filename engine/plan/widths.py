@@ -86,8 +86,8 @@ def _cast(inner: Expr, kind: Type, *, lenient: bool) -> Expr:
 
 
 def _name(call: Call) -> str:
-    """What a function is called: with the places behind the point of what it gives, since these follow from widths in
-    some; with the types that it is given where it might be another one for wider ones."""
+    """Return the name of a function for comparison. It includes the scale of the result if that follows from the
+    widths, and the argument types if wider ones could select another function."""
     if call.function in _ALIKE:
         return f"{call.function}@{call.type.scale}" if isinstance(call.type, Decimal) else call.function
     if call.function not in FUNCTIONS:

@@ -84,6 +84,6 @@ def are_kept_apart(aggregates: Sequence[Aggregate]) -> bool:
 
 
 def _counted(aggregate: Aggregate) -> object:
-    """What an aggregate is of: values that are never NULL are counted as rows are."""
+    """Return what an aggregate counts. Counts of values that are never NULL equal counts of rows."""
     counts_rows = aggregate.function == "count" and not any(map(is_nullable, aggregate.arguments))
     return () if counts_rows else aggregate.arguments

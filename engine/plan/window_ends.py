@@ -24,7 +24,7 @@ class Ends:
 
 
 def window_ends(branches: Iterable[Node]) -> tuple[Ends, ...] | None:
-    """When windows of a plan may end; None where that is not known before there are rows."""
+    """Return the instants at which windows of a plan may end; None if they depend on the rows."""
     ends = set[Ends]()
     for window in (
         node.window for branch in branches for node in walk_once(branch) if isinstance(node, WindowAggregate)

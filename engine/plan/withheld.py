@@ -58,7 +58,7 @@ def ranges_of(starts: Sequence[int], step: int) -> tuple[Range, ...]:
 
 
 def step_of(node: WindowAggregate) -> int:
-    """How far the starts of two windows are apart that come one after the other, in microseconds."""
+    """Return the distance between the starts of two consecutive windows, in microseconds."""
     match node.window:
         case Tumble(width):
             return width // _TICK

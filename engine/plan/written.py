@@ -28,7 +28,7 @@ def written_by(parts: Parts, codes: Mapping[str, Code]) -> Mapping[str, str]:
 
 
 def _steps(meanings: Meanings, node: Node) -> Iterator[str]:
-    """What rows go through that depends on which rows these are, and the code of all that is called."""
+    """Yield every step that decides which rows are written, and the code of all functions that are called."""
     yield from meanings.code_of(functions_of(node))
     for relation in walk(node):
         match relation:

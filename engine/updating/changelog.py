@@ -23,9 +23,9 @@ INSTANT = pa.timestamp("us", tz="UTC")
 def changes_between(
     before: pa.Table | None, after: pa.Table | None, ids: Longs, moments: Longs, always: Longs | None = None
 ) -> pa.Table:
-    """What turns one version of some rows into the other: for each id the old row taken back, then the new one, nothing
-    when they are the same, unless its id is one of `always`. Both versions have at most one row of an id and are sorted
-    by it; `ids` are all of them, and `moments` the event times of their changes."""
+    """Return the changelog rows that turn one version of some rows into the other: for each id a retraction of the old
+    row, then the new row. Equal rows give nothing, unless their id is one of `always`. Both versions have at most one
+    row per id and are sorted by it; `ids` are all of them, and `moments` the event times of their changes."""
     before = before if before is not None else _empty(after)
     after = after if after is not None else before.slice(0, 0)
     old_ids, new_ids = longs(before[ROW_ID]), longs(after[ROW_ID])
@@ -55,7 +55,7 @@ def with_change_columns(rows: pa.Table, times: Longs, retract: Flags, ids: Longs
 
 
 def same_rows(table: pa.Table, other: pa.Table) -> Flags:
-    """Where two tables of the same shape have the same row; NULL is the same as NULL, and NaN as NaN."""
+    """Return a mask of the rows that are equal in both tables. NULL equals NULL, and NaN equals NaN."""
     same = np.ones(table.num_rows, bool)
     for left, right in zip(table.columns, other.columns, strict=True):
         same &= _same(left.combine_chunks(), right.combine_chunks())

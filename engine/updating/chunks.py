@@ -37,7 +37,7 @@ class Chunks:
 
     @property
     def rows(self) -> int:
-        """How many rows are kept, with those that are out of date."""
+        """Return the number of rows, including superseded ones."""
         return sum(table.num_rows for table in self.tables)
 
     def find(self, ids: Longs) -> pa.Table | None:
@@ -62,11 +62,11 @@ class Chunks:
         return Chunks(self.keys, tuple(tables))
 
     def in_types_of(self, schema: pa.Schema) -> Chunks:
-        """The same rows with their columns in the types of a schema, which are as wide as theirs or wider."""
+        """Cast the columns to the types of a schema, which are as wide or wider."""
         return Chunks(self.keys, tuple(in_types_of(schema, table) for table in self.tables))
 
     def compacted(self) -> Chunks:
-        """The same rows as one chunk."""
+        """Merge all rows into one chunk."""
         rows = self.all()
         return Chunks(self.keys, () if rows is None else (rows,))
 

@@ -46,12 +46,12 @@ def find_together(kept: Iterable[Chunks], ids: Longs) -> pa.Table | None:
 
 
 def _leading_small(tables: Sequence[pa.Table]) -> int:
-    """How many there are before the first with many rows."""
+    """Return the number of small tables before the first large one."""
     return next((place for place, table in enumerate(tables) if table.num_rows > _FEW_ROWS), len(tables))
 
 
 def _is_among(values: Longs, ids: Longs) -> Flags:
-    """Which values are there among `ids`, which are sorted."""
+    """Return a mask of the values that occur in `ids`, which are sorted."""
     places = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
     is_among: Flags = ids[places] == values
     return is_among

@@ -30,7 +30,7 @@ class Groups:
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
+        """Return the number of groups."""
         return len(self.starts)
 
     @property
@@ -40,7 +40,7 @@ class Groups:
 
     @property
     def ends(self) -> Longs:
-        """Where in the order each group ends."""
+        """Return the end of each group in the order."""
         return np.append(self.starts, len(self.order))[1:]
 
     @property
@@ -98,7 +98,7 @@ def flags(column: pa.Array | pa.ChunkedArray) -> Flags:
 
 
 def valid(column: pa.Array) -> Flags:
-    """Where a column is not NULL."""
+    """Return a mask of the values that are not NULL."""
     if column.null_count == 0:
         return np.ones(len(column), bool)
     values: Flags = column.is_valid().to_numpy(zero_copy_only=False)

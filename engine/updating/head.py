@@ -53,7 +53,7 @@ class BucketWrite:
 
 
 def read_head(listing: str, small: bytes, load: Callable[[LargeChunk], pa.Table]) -> StoredBucket:
-    """What a bucket keeps; `load` gives the large chunks."""
+    """Read the state of a shard; `load` returns the large chunks."""
     content = json.loads(listing)
     large: dict[LargeChunk, pa.Table] = {}
     tables: dict[str, Chunks] = {}
@@ -76,7 +76,7 @@ def read_head(listing: str, small: bytes, load: Callable[[LargeChunk], pa.Table]
 
 
 def write_head(stored: StoredBucket, state: BucketState) -> BucketWrite:
-    """What turns the bucket as it was read into one that keeps `state`."""
+    """Return the writes that turn the shard as it was read into one that holds `state`."""
     # a chunk that a step has left alone is the very table that was read: nothing need be compared
     stored_chunks = {id(table): chunk for chunk, table in stored.large.items()}
     new_chunks: dict[LargeChunk, tuple[pa.Table, bytes]] = {}

@@ -72,7 +72,7 @@ class JoinSpec:
 
     @property
     def padded(self) -> tuple[bool, bool]:
-        """Of which sides rows go out that match nothing."""
+        """Whether unmatched rows of the left side are emitted, and those of the right side."""
         return self.kind in ("left", "full"), self.kind in ("right", "full")
 
 
@@ -254,8 +254,8 @@ def _matches(spec: JoinSpec, left: _Side, right: _Side, left_rows: Longs, right_
 
 
 def _alone(spec: JoinSpec, side: _Side, other: _Side, *, turned: bool) -> Longs:
-    """How many more or fewer times each row of a side goes out without a partner on the other; it is `turned` where the
-    side is the right one."""
+    """Return the change in how often each row of a side is emitted without a partner; `turned` is true for the right
+    side."""
     if spec.condition is None:
         low, high = np.searchsorted(other.match, side.match, "left"), np.searchsorted(other.match, side.match, "right")
         old_sums, new_sums = (np.append(0, np.cumsum(weights)) for weights in (other.old, other.new))

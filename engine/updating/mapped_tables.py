@@ -14,8 +14,8 @@ LEAST_FREE = 1 << 30
 
 
 def mapped(table: pa.Table, folder: Path) -> pa.Table | None:
-    """The same table out of a file; None where the disk has no room for it. The file has no name, so it is gone as soon
-    as nobody has the table any more, however the process ends."""
+    """Write the table to an unnamed file and map it into memory; None if the disk has no room for it. The operating
+    system deletes the file when the last user closes it, however the process ends."""
     try:
         if shutil.disk_usage(folder).free - table.nbytes < LEAST_FREE:
             return None

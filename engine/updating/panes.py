@@ -58,7 +58,7 @@ def summed(spec: PaneSpec, rows: pa.Table) -> pa.Table:
 
 
 def _columns_of_partials(measure: Measure, partials: pa.Array) -> list[pa.Array]:
-    """What is kept of rows that were merged. Of how many numbers a sum is made does not matter, but whether of any."""
+    """Return the state columns of pre-aggregated rows. A sum also records whether it has any value."""
     if measure.function != "sum":
         return columns_of_merged(measure, [partials])
     return columns_of_merged(measure, [partials, pa.array(valid(partials).astype(np.int64))])
@@ -134,7 +134,7 @@ def _close(spec: PaneSpec, tables: Sequence[pa.Table], before: int, closed: int)
 
 
 def _next_end(spec: PaneSpec, panes: Longs, cuts: Longs, closed: int) -> int:
-    """When the first window of some panes is over that was not by `closed`."""
+    """Return the end of the first window of some panes that was still open at `closed`."""
     return int((_first_start(spec, np.maximum(panes, np.maximum(cuts, closed))) + spec.width).min())
 
 
@@ -245,8 +245,8 @@ def _columns_of(rows: pa.Table, index: int) -> list[str]:
 
 
 def in_form(spec: PaneSpec, state: BucketState) -> BucketState:
-    """What is kept of a bucket, of which another query may have kept other aggregates, or narrower numbers. A new one
-    begins with nothing: in which windows that is not to be seen, is noted elsewhere (`plan/withheld.py`)."""
+    """Convert a shard's state to the form of this query. An earlier query may have kept other aggregates, or narrower
+    numbers. A new aggregate starts empty; `plan/withheld.py` records the windows in which it is suppressed."""
     if state.form is None or state.form == spec.form:
         return replace(state, form=spec.form)
     places = [spec.place_in(state.form, index) for index in range(len(spec.measures))]
@@ -268,7 +268,7 @@ def _rows_in_form(spec: PaneSpec, rows: pa.Table, places: Sequence[int | None]) 
 
 
 def _of_nothing(spec: PaneSpec, index: int, rows: int) -> Sequence[pa.Array]:
-    """What is kept of an aggregate of no rows, so many times."""
+    """Return the state of an aggregate over no rows, repeated for `rows` panes."""
     measure = spec.measures[index]
     arguments = [pa.nulls(rows, to_arrow(kind)) for kind in measure.arguments]
     return accumulator_for(measure).start(arguments, np.zeros(rows, np.int64), group_rows(np.arange(rows)))

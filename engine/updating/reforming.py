@@ -28,7 +28,7 @@ from engine.updating.state_columns import LAST, UNKNOWN, WEIGHT
 
 
 def in_form(spec: AggregateSpec, state: BucketState) -> BucketState:
-    """What is kept of a bucket, as `spec` wants it."""
+    """Convert a shard's state to the form that `spec` needs."""
     if spec.began_as is None or state.form == spec.form:
         return state
     kept_types = _types_of_values(spec)
@@ -77,7 +77,8 @@ def _unknown(rows: pa.Table, places: Sequence[int | None]) -> Longs:
 
 
 def _widened(spec: AggregateSpec, index: int, rows: pa.Table, place: int) -> Iterator[pa.ChunkedArray]:
-    """What is kept of the aggregate at a place, in the types of that which goes on with it."""
+    """Return the state columns of the aggregate at `place`, cast to the types of the aggregate that continues with
+    them."""
     if spec.measures[index].udf is not None:
         yield from _columns_of(rows, place)
         return
@@ -86,13 +87,13 @@ def _widened(spec: AggregateSpec, index: int, rows: pa.Table, place: int) -> Ite
 
 
 def _columns_of(rows: pa.Table, place: int) -> Iterator[pa.ChunkedArray]:
-    """What is kept of the aggregate at a place."""
+    """Return the state columns of the aggregate at `place`."""
     names = [name for name in rows.column_names if name.startswith(f"m{place}.")]
     return (rows[f"m{place}.{part}"] for part in range(len(names)))
 
 
 def _nothing(spec: AggregateSpec, index: int, rows: int) -> Sequence[pa.Array]:
-    """What is kept of an aggregate of no rows, so many times."""
+    """Return the state of an aggregate over no rows, repeated for `rows` groups."""
     measure = spec.measures[index]
     arguments = [pa.nulls(rows, to_arrow(kind)) for kind in measure.arguments]
     return accumulator_for(measure).start(arguments, np.zeros(rows, np.int64), group_rows(np.arange(rows)))

@@ -128,7 +128,7 @@ class _Weighed:
 
 
 def _merged(spec: TopSpec, stored: pa.Table | None, arrived: Sequence[pa.Table], forgotten: Longs) -> _Weighed:
-    """What is kept of some partitions and what came to them."""
+    """Merge the stored rows of some partitions with the rows that arrived."""
     schema = _kept_schema(spec)
     before = schema.empty_table() if stored is None else stored
     fresh = [pa.table([table[name] for name in schema.names], schema=schema) for table in arrived]
@@ -151,7 +151,7 @@ class _Placed:
 
 
 def _counts_within_limit(spec: TopSpec, rows: pa.Table, weights: Longs) -> Longs:
-    """How many copies of each row are within the limit."""
+    """Return how many copies of each row are within the limit."""
     placed = _placed(spec, rows, weights)
     counts = np.zeros(len(weights), np.int64)
     counts[placed.rows] = placed.counts
@@ -188,7 +188,7 @@ def _peer_places(spec: TopSpec, places: Longs, starts: Longs, peers: Longs) -> L
 
 
 def _starts(*keys: Longs) -> Longs:
-    """Where runs of equal keys begin."""
+    """Return the positions at which runs of equal keys begin."""
     changes = np.zeros(len(keys[0]), bool)
     changes[:1] = True
     for key in keys:
@@ -225,8 +225,8 @@ def _versions(spec: TopSpec, rows: pa.Table, weights: Longs) -> tuple[pa.Table, 
 
 
 def _changes(spec: TopSpec, weighed: _Weighed, partitions: Longs, times: Longs) -> pa.Table:
-    """What turns the rows of some partitions that were out into those that are to be; `times` are those of the
-    partitions."""
+    """Return the changelog rows that turn the emitted rows of some partitions into the new ones; `times` are the event
+    times of the partitions."""
     before, old_partitions = _versions(spec, weighed.rows, weighed.old)
     after, new_partitions = _versions(spec, weighed.rows, weighed.new)
     ids, first_rows = np.unique(np.concatenate([longs(before[ROW_ID]), longs(after[ROW_ID])]), return_index=True)

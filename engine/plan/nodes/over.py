@@ -77,7 +77,7 @@ class Top(Node):
 
     @property
     def schema(self) -> Schema:
-        """That of the input."""
+        """Return the schema of the input."""
         return self.input.schema
 
 

@@ -62,7 +62,7 @@ class Filter(Node):
 
     @property
     def schema(self) -> Schema:
-        """That of the input."""
+        """Return the schema of the input."""
         return self.input.schema
 
 
@@ -105,7 +105,7 @@ class Write(Node):
 
     @property
     def schema(self) -> Schema:
-        """That of the input, which is the sink's."""
+        """Return the schema of the input, which is that of the sink."""
         return self.input.schema
 
 

@@ -38,7 +38,7 @@ class Hop:
 
     @property
     def pane(self) -> timedelta:
-        """How long a pane is."""
+        """Return the length of a pane."""
         return gcd(self.slide // _TICK, self.width // _TICK) * _TICK
 
 
@@ -122,7 +122,7 @@ class Burst:
 
 
 def count_of(aggregate: Aggregate) -> Aggregate:
-    """How many values an aggregate is of."""
+    """Return an aggregate that counts the values of another one."""
     return replace(aggregate, function="count", type=types.BIGINT, nullable=False)
 
 
@@ -227,7 +227,7 @@ def window_of(node: Node) -> tuple[Window, str | None] | None:
 
 
 def _window_of_project(project: Project) -> tuple[Window, str | None] | None:
-    """That of its input, in the first column that holds it."""
+    """Return the window of the input, and the first column that holds it."""
     inner = window_of(project.input)
     if inner is None:
         return None
@@ -236,7 +236,8 @@ def _window_of_project(project: Project) -> tuple[Window, str | None] | None:
 
 
 def _window_of_join(join: WindowJoin) -> tuple[Window, str | None] | None:
-    """That of a side whose rows are never missing. Of a full join no column holds it, unless one was made for it."""
+    """Return the window of a side whose rows are never missing. In a full join, only a column that was made for it
+    holds the window."""
     window = window_of(join.left)
     if window is None or join.windows is None or join.kind == "full":
         return None if window is None else (window[0], None)

@@ -21,7 +21,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def optimize(writes: Sequence[Write]) -> tuple[Write, ...]:
-    """The same writes, cheaper."""
+    """Apply all rewrites to the writes; the result computes the same rows at lower cost."""
     for rule in RULES:
         writes = rule(writes)
     return tuple(writes)

@@ -40,8 +40,8 @@ from engine.schema import Schema
 
 
 def drop_unused_columns(writes: Sequence[Write]) -> tuple[Write, ...]:
-    """The same writes with scans and projections cut down to what is used above them. A table is decoded once for
-    all its readers, so it keeps what any of them uses."""
+    """Cut scans and projections down to the columns that are used above them. A table is decoded once for all its
+    readers, so it keeps every column that any of them uses."""
     used: dict[str, set[str]] = {}
     cut = [replace(write, input=_cut(write.input, frozenset(write.schema.names), used)) for write in writes]
     return tuple(replace(write, input=rewrite(write.input, lambda node: _narrow(node, used))) for write in cut)

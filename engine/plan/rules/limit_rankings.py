@@ -29,12 +29,12 @@ class Bound:
 
 
 def limit_rankings(writes: Sequence[Write]) -> tuple[Write, ...]:
-    """The same writes with a limit on every ranking whose place is compared with a constant above it."""
+    """Add a limit to every ranking whose rank is compared with a constant above it."""
     return tuple(replace(write, input=rewrite(write.input, _limit)) for write in writes)
 
 
 def bounds_of(node: Filter) -> Sequence[Bound]:
-    """What a filter says of greatest places."""
+    """Return the upper bounds that a filter sets on ranks."""
     return [bound for test in conjuncts_of(node.condition) if (bound := _bound(test)) is not None]
 
 
@@ -60,7 +60,7 @@ def _and(condition: Expr) -> Call:
 
 
 def _bound(test: Expr) -> Bound | None:
-    """What a test says of the greatest place; None when it says nothing of the kind."""
+    """Return the upper bound that a test sets on a rank, or None if it sets none."""
     match test:
         case Call("<=", (Column(name), Literal(int(most)))) | Call(">=", (Literal(int(most)), Column(name))):
             bound = Bound(name, most, is_all=True)

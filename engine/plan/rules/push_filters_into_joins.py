@@ -39,7 +39,7 @@ _WITHIN: dict[JoinKind, tuple[bool, bool]] = {
 
 
 def push_filters_into_joins(writes: Sequence[Write]) -> tuple[Write, ...]:
-    """The same writes with conditions below joins wherever a row that fails them could not come out of the join."""
+    """Push conditions below joins wherever a row that fails them could not be in the join's result."""
     return tuple(replace(write, input=_push_down(write.input)) for write in writes)
 
 

@@ -23,7 +23,7 @@ from engine.plan.tree import Node, rewrite
 
 
 def separate_distinct(writes: Sequence[Write]) -> tuple[Write, ...]:
-    """The same writes without aggregates of different values in the stream part, but for those of sets."""
+    """Move DISTINCT aggregates out of the stream part, except those of sets."""
     return tuple(replace(write, input=rewrite(write.input, _separate)) for write in writes)
 
 

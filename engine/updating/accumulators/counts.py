@@ -15,7 +15,7 @@ from engine.updating.groups import Flags, Groups, Longs, flags, valid
 
 
 def present(arguments: Sequence[pa.Array], rows: int) -> Flags:
-    """Where no argument is NULL."""
+    """Return a mask of the rows in which no argument is NULL."""
     return reduce(np.logical_and, [valid(argument) for argument in arguments], np.ones(rows, bool))
 
 

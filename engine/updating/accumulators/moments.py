@@ -83,7 +83,7 @@ def _first_with_rows(counts: Longs, groups: Groups) -> Longs:
 
 
 def _about(parts: Sequence[Doubles], counts: Longs, centres: Sequence[Doubles]) -> list[Doubles]:
-    """The same sums about other centres."""
+    """Shift the sums of moments to other centres."""
     y, x, sum_y, sum_x, yy, xx, xy = parts
     has_rows = counts > 0
     dy, dx = np.where(has_rows, y - centres[0], 0.0), np.where(has_rows, x - centres[1], 0.0)
@@ -147,7 +147,7 @@ RESULTS: Mapping[str, Callable[[Spread], Result]] = {
 
 
 def of_list(function: str, rows: Sequence[tuple[object, ...]]) -> object:
-    """The same of a list of rows, exactly."""
+    """Compute the function exactly over a list of rows."""
     if not rows:
         return None
     ys, xs = [float(row[0]) for row in rows], [float(row[-1]) for row in rows]  # type: ignore[arg-type]

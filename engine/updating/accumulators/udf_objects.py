@@ -64,7 +64,7 @@ class Incremental:
         return _columns(settled, [None] * len(settled))
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """What each object gives."""
+        """Return the result of each object."""
         return Objects(self.function).results(columns[0].to_pylist())
 
 
