@@ -56,7 +56,7 @@ def evaluate(expr: Expr, rows: pa.RecordBatch) -> pa.Array:
 
 
 def _from_kernel(call: Call, columns: list[pa.Array]) -> pa.Array:
-    """What the function's kernel gives; where it has no answer and must have one, that raises."""
+    """Evaluate the function's kernel; raise if it returns NULL where the function never does."""
     result = FUNCTION_KERNELS[call.function](*columns).cast(to_arrow(call.type))
     has_arguments = reduce(pc.and_, map(pc.is_valid, columns), pa.repeat(True, len(result)))
     missing = pc.and_(has_arguments, pc.is_null(result))

@@ -61,7 +61,7 @@ class MergingRows:
         return self.flush() if self._count >= ROWS_MERGED or self._bytes >= BYTES_MERGED else None
 
     def flush(self) -> pa.RecordBatch | None:
-        """What waits, merged; None without any."""
+        """Merge the waiting rows and return them; None if there are none."""
         waiting, self._waiting, self._count, self._bytes = self._waiting, [], 0, 0
         if not any(rows.num_rows for rows in waiting):
             return None

@@ -41,10 +41,10 @@ def compare(
     hold_back: Collection[str] = (),
     parallelism: tuple[int, int] | None = None,
 ) -> UpgradePlan:
-    """What becomes of the state of `before` when `after` takes its place. The operators in `keep_state` keep what they
-    have though the rows that come to them have changed; operators, sources and sinks in `reset` begin anew, or go; of
-    the windows of those in `hold_back` that are open no row is given out. `parallelism` is that of both, where it is
-    known. Nothing is read or written; but a schema registry is asked about records that are to have other columns."""
+    """Compare two programs and return what an upgrade from `before` to `after` does to the state. Operators in
+    `keep_state` keep their state although their input rows have changed; operators, sources and sinks in `reset` start
+    empty, or are removed; open windows of operators in `hold_back` are suppressed. `parallelism` is that of both, if
+    known. Nothing is read or written, but a schema registry is asked about records whose columns change."""
     consent = Consent(frozenset(keep_state), frozenset(reset), frozenset(hold_back))
     is_same = before.fingerprint == after.fingerprint and before.kept_objects == after.kept_objects
     pairs = pairs_of(as_the_new_has_them(before, after), after.operators, is_same=is_same)

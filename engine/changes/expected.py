@@ -40,8 +40,8 @@ WITHOUT_A_CONTROL_PLANE = Expected(None, "only a control plane notes how long st
 
 
 def of_restart(starts: Sequence[timedelta], epoch: timedelta | None, voided: tuple[str, ...]) -> Expected:
-    """Of a change that starts the job again with the state as it is. `starts` are how long the last ones took, `epoch`
-    how long the epoch in hand may take."""
+    """Estimate a change that restarts the job with its state unchanged. `starts` are the durations of recent starts,
+    `epoch` is the longest time that the current epoch may still take."""
     if not starts:
         return Expected(None, "no start of it has been measured yet", voided)
     return Expected(
@@ -52,8 +52,8 @@ def of_restart(starts: Sequence[timedelta], epoch: timedelta | None, voided: tup
 def of_upgrade(
     upgrades: Sequence[timedelta], starts: Sequence[timedelta], epoch: timedelta | None, voided: tuple[str, ...]
 ) -> Expected:
-    """Of a change that builds another state as well: only `upgrades`, the starts that have done so, say how long that
-    takes. Other `starts` say how long it takes at least."""
+    """Estimate a change that also builds a new state. Only `upgrades`, the starts that have done so, tell how long that
+    takes; other `starts` give a lower bound."""
     if upgrades:
         why = f"the epoch in hand and a start, as the last {_times(upgrades, 'upgrade')}"
         return Expected(_mean(upgrades, epoch), why, voided)

@@ -31,8 +31,9 @@ def plan_fork(
     reset: Collection[str] = (),
     hold_back: Collection[str] = (),
 ) -> UpgradePlan:
-    """What becomes of the state of `before` in a fork with the script `after`: as in an upgrade, but for the sinks,
-    which all begin anew and lose nothing. A sink of the original needs no word, since that goes on to write it."""
+    """Return what a fork with the script `after` does to a copy of the state of `before`: the same as an upgrade,
+    except that all sinks start empty and lose nothing. Sinks of the original need no verdict, since the original still
+    writes them."""
     plan = compare(before, after, keep_state=keep_state, reset=reset, hold_back=hold_back)
     written = {*(write.table for write in after.writes), *after.dead_letter_tables}
     sinks = [

@@ -18,15 +18,15 @@ from engine.plan.nodes import is_updating
 
 
 def plan_hand_over(original: Program, copy: Program, after: Program) -> UpgradePlan:
-    """What becomes of the state of `copy`, and of what `original` has written, when the original goes on with the
-    script `after`."""
+    """Return what a hand-over does to the state of `copy` and to the output of `original`, when the original continues
+    with the script `after`."""
     plan = plan_fork(copy, after)
     others = [verdict for verdict in plan.verdicts if verdict.subject != "sink"]
     return replace(plan, verdicts=(*others, *sink_verdicts(original, after, frozenset())))
 
 
 def told_of_changes(after: Program) -> Iterator[str]:
-    """What else there is to say beforehand of rows that keep changing."""
+    """Yield what a user must know before a hand-over about output that is a changelog."""
     for write in after.writes:
         if is_updating(write.input):
             yield (

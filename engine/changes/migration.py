@@ -52,9 +52,9 @@ _NULL_IN_NULL_OUT = frozenset({"+", "-", "*", "/", "%"})
 def migration_of(
     old: Operator, new: Operator, after: Program, name: str, *, held_back: bool = False
 ) -> Migration | Reform | str:
-    """How the new operator, of the program `after`, goes on with the state of the old one, which means the same but for
-    its aggregates; or in words why it cannot. A plan calls both by one `name`. Where windows that are open are
-    `held_back`, nobody sees of them what is not known."""
+    """Return how the new operator of `after` continues from the state of the old one, which has the same identity and
+    other aggregates, or the reason why it cannot. A plan calls both by one `name`. If open windows are `held_back`,
+    their unknown values are never emitted."""
     if isinstance(old.node, UpdatingAggregate) and isinstance(new.node, UpdatingAggregate):
         return _reform_of(old, new, after)
     if isinstance(old.node, UpdatingJoin | UpdatingTop) and old.kind == new.kind:
@@ -115,7 +115,7 @@ def _why_not_in_spark(old: Operator, new: Operator, *, is_by_pane: bool) -> str 
 
 
 def _reform_of_panes(old: Operator, new: Operator, places: tuple[int | None, ...]) -> Reform | str:
-    """How the buckets of windows go on that are kept by pane, with whatever aggregates can be kept so."""
+    """Return how the shards of windows that are kept by pane continue, with every aggregate that can be kept."""
     widened = _widened(old, new, (0,))
     if isinstance(widened, str):
         return widened
@@ -150,7 +150,7 @@ def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:
 
 
 def _strictly(old: Operator) -> tuple[str, ...]:
-    """What the aggregates of an old operator mean by its own script."""
+    """Return the canonical forms of an old operator's aggregates, by its own script."""
     keys, aggregates, _ = _parts(old)
     return tuple(part.was or part.meaning for part in old.columns[len(keys) : len(keys) + len(aggregates)])
 
@@ -164,7 +164,7 @@ def _formerly(strict: Sequence[str], new: Sequence[str], places: Sequence[int | 
 
 
 def _kept_rows(old: Operator, new: Operator) -> Reform | str:
-    """How a join or a ranking goes on that keeps its rows as they are: only their numbers may be wider."""
+    """Return how a join or a ranking continues with its rows, whose numbers may only become wider."""
     if [part.meaning for part in old.columns] != [part.meaning for part in new.columns]:
         return ""
     widened = _widened(old, new, groups := tuple(range(len(hashed_in(new.node)))))
@@ -220,7 +220,7 @@ def _has_floats(one: Expr, other: Expr) -> bool:
 
 
 def _parts(operator: Operator) -> tuple[list[str], list[str], list[str]]:
-    """What the keys of an aggregation mean, what its aggregates do, and what reads them."""
+    """Return the canonical forms of an aggregation's keys, of its aggregates, and of its readers."""
     node = operator.node
     assert isinstance(node, WindowAggregate | UpdatingAggregate)
     meanings = [part.meaning for part in operator.columns]
@@ -264,7 +264,7 @@ class _Unknown:
     found: dict[str, None] = field(default_factory=dict)
 
     def complaints(self) -> list[str]:
-        """What makes something of these values, in words."""
+        """Return, in words, every use of these values."""
         for write in self.program.parts.writes:
             self._written(write)
         return list(self.found)

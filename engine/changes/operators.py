@@ -53,14 +53,14 @@ class Pair:
 
     @property
     def names(self) -> frozenset[str]:
-        """What it may be called: either script's id, as long as nothing else is called so."""
+        """Return the names of the operator: its id in either script, unless another operator has that id."""
         if self.new is None or self.new.id in self.old_ids:
             return frozenset({self.name})
         return frozenset({self.name, self.new.id})
 
     @property
     def name(self) -> str:
-        """What it is called: by what runs, if it runs."""
+        """Return the operator's name: its running id, if it runs."""
         if self.old is not None and not self.is_copied:
             return self.old.id
         assert self.new is not None
@@ -68,11 +68,11 @@ class Pair:
 
 
 def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: bool = False) -> list[Pair]:
-    """Which operators belong together: those that mean the same, first where rows and columns are the same, then where
-    only the columns are, then in the order in which they stand; of several those below the same operator, or for the
-    same sinks. One that has the same pinned name in both scripts belongs to that, whatever it means; where the scripts
-    mean the same (`is_same`), names are nothing. What is left over for some of the sinks that an old one had is of a
-    copy of that, which need not be called as that. New ones in their order, then what is gone."""
+    """Pair the operators of two scripts. Operators of the same canonical form are paired: first by equal rows and
+    columns, then by equal columns, then by order; among several, by the operator below them or by their sinks. An
+    operator with the same pinned name in both scripts is paired with that, whatever its definition, unless the scripts
+    are equal (`is_same`). An unpaired operator that feeds some of an old one's sinks starts from a copy of its state;
+    it may have another name. New operators come first, in order, then the removed ones."""
     names = set() if is_same else _pins(before) & _pins(after)
     partners: dict[int, Operator] = {}
     copied: set[int] = set()
@@ -155,7 +155,7 @@ why it cannot."""
 
 
 def moves_of(pairs: Sequence[Pair], after: Program, consent: Consent) -> Moves:
-    """How the operators of the program `after` could go on whose columns have changed."""
+    """Return how each operator of `after` with changed columns could continue."""
 
     def move_of(pair: Pair, old: Operator, new: Operator) -> Migration | Reform | str:
         if not _same_identity(old, new):
@@ -261,7 +261,8 @@ def _of_both(
 
 
 def _migrated(name: str, old: Operator, new: Operator, move: Migration | Reform) -> Verdict:
-    """Of an operator that goes on with other columns: what becomes of which, and from when on a new one is right."""
+    """Return the verdict on an operator that continues with other columns: what happens to each column, and from when a
+    new one is right."""
     came, _ = _came_and_went(old.columns, new.columns)
     reasons = [_difference_of_columns(old.columns, new.columns), _difference_of_rows(old, new)]
     if isinstance(move, Migration) and move.leave_panes:
@@ -424,8 +425,8 @@ def _tables(operator: Operator) -> str:
 def operator_verdicts(
     pairs: Sequence[Pair], consent: Consent, moves: Moves, new_sources: frozenset[str], *, is_same: bool
 ) -> Iterator[Verdict]:
-    """What becomes of all operators; of two scripts that mean the same, nothing. `new_sources` are the tables that are
-    not read yet."""
+    """Yield the verdict on each operator; none for two scripts of the same canonical form. `new_sources` are the tables
+    that are not read yet."""
     kept = kept_by(pairs, consent, moves)
     for pair in pairs:
         verdict = _verdict_of(pair, consent, pairs, kept, moves, new_sources)

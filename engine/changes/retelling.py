@@ -77,7 +77,7 @@ def _piece_of(program: Program, operator: Operator) -> Node | None:
 
 
 def _old_condition(before: Program, old: Operator, new: Operator) -> Expr | None:
-    """What the old script asks of rows, over the columns of the new operator; None where these do not say it."""
+    """Return the old script's condition over the columns of the new operator; None if they cannot express it."""
     piece = _piece_of(before, old)
     condition = None if piece is None else condition_of(piece)
     if condition is None:

@@ -36,7 +36,7 @@ def with_expected(shown: str, expected: Expected, form: Form) -> str:
 
 
 def summary(plan: UpgradePlan) -> str:
-    """What it comes to, in a sentence."""
+    """Summarise the plan in a sentence."""
     refused = [verdict.name for verdict in plan.verdicts if verdict.change == "REFUSED"]
     if refused:
         return f"refused because of {', '.join(refused)}; nothing of it is done"
@@ -97,7 +97,7 @@ def _remarks(verdict: Verdict) -> list[str]:
 
 
 def _figures(verdict: Verdict) -> str:
-    """How much is kept, or lost; nothing where that is not known."""
+    """Return how much state is kept or lost, in words; an empty text if that is unknown."""
     if verdict.bytes is None:
         return ""
     rows = "an unknown number of rows" if verdict.rows is None else f"{verdict.rows:,} row{'s'[: verdict.rows != 1]}"

@@ -31,8 +31,8 @@ _OF_TEXT = ("json", "debezium_json", "raw_string")
 def sink_verdicts(
     before: Program, after: Program, reset: frozenset[str], able_to_tell: Collection[int] = ()
 ) -> Iterator[Verdict]:
-    """What becomes of every table that either script writes, in the order of their names. `able_to_tell` are the
-    operators that can tell of all their rows anew."""
+    """Yield the verdict on each table that either script writes, in the order of their names. `able_to_tell` are the
+    operators that can emit all their rows again."""
     old_tables, new_tables = _written(before), _written(after)
     old_rows, new_rows = written_by(before.parts, before.codes), written_by(after.parts, after.codes)
     others = _of_other_numbers(before, after)
@@ -169,8 +169,8 @@ def _has_only_more_columns(old: Table, new: Table) -> bool:
 
 
 def _evolved(old: Table, new: Table) -> str | None:
-    """What becomes of columns that differ where the records of a sink have a schema, in words; None where they may not.
-    Raises an EngineError where somebody else has to be asked, and does not agree or answer."""
+    """Describe in words how a sink whose records have a schema takes the changed columns, or return None if it refuses
+    them. Raise an EngineError if another system must be asked and refuses or does not answer."""
     if _differ_in_schema_alone(old, new) and (answer := connector_of(new).ask_for_columns(new)) is not None:
         return answer
     return connector_of(new).new_columns(new) if _has_only_more_columns(old, new) else None

@@ -15,7 +15,7 @@ from engine.plan.width_marks import is_wider
 
 
 def source_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Iterator[Verdict]:
-    """What becomes of every table that either script reads, in the order of their names."""
+    """Yield the verdict on each table that either script reads, in the order of their names."""
     for name in sorted({*before.scans, *after.scans}):
         if name not in before.scans:
             yield _of_new(name, after)

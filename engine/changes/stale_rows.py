@@ -65,13 +65,13 @@ class ChangedPlace:
 
     @property
     def changes(self) -> str:
-        """What has changed."""
+        """Return the conditions that were added and removed."""
         changes = [*(f"+ {test}" for test in self.came), *(f"- {test}" for test in self.went)]
         return f"({', '.join(changes)}){self._of_it}"
 
     @property
     def shown(self) -> Iterator[str]:
-        """Which rows are not as they should be, and for how long."""
+        """Yield which rows are stale, and for how long."""
         stay, missing = " AND ".join(self.came), " AND ".join(self.went)
         if self.is_told and stay:
             yield f"rows in it{self._of_it} of which {stay} is not true are taken back in the first epoch"
@@ -101,21 +101,21 @@ class ChangedConditions:
 
     @property
     def reason(self) -> str:
-        """What has changed."""
+        """Return the conditions that were added and removed, at every place."""
         return f"which of its rows come out has changed {', '.join(place.changes for place in self.places)}"
 
     @property
     def shown(self) -> str:
-        """Which rows are not as they should be, and for how long."""
+        """Return which rows are stale, and for how long."""
         return "; ".join(text for place in self.places for text in place.shown)
 
 
 def changed_conditions(
     before: Program, after: Program, table: str, able_to_tell: Collection[int] = ()
 ) -> ChangedConditions | None:
-    """What differs in the conditions behind what a table has the changes of; None where nothing does but the width of
-    numbers and the order of comparisons, or where its rows come from elsewhere. The operators `able_to_tell` tell it of
-    all their rows anew."""
+    """Return the conditions that changed behind a table of changelog rows. Return None if only the width of numbers or
+    the order of comparisons differs, or if the rows come from elsewhere. The operators `able_to_tell` emit all their
+    rows again."""
     pairs = _pairs(_changes_of(before, table), _changes_of(after, table))
     changed = filter(None, (_changed(old, new) for old, new in pairs))
     told = [replace(place, is_told=place.operator in able_to_tell) for place in changed]
@@ -143,7 +143,8 @@ class _Changes:
 
     @property
     def tests(self) -> Mapping[str, str]:
-        """What rows have passed since they left the operator below; what came to that, its own verdict says."""
+        """Return the conditions that rows pass after they leave the operator below; that operator's own verdict covers
+        what comes before."""
         return {text: test for text, test in self.meaning.rows.items() if not test.startswith(OF_ROWS_BELOW)}
 
     def named(self, text: str) -> str:
@@ -214,7 +215,7 @@ def _called(piece: Node, union: Union) -> Node:
 
 
 def _place(piece: Node, operators: Mapping[int, Operator]) -> str:
-    """Where changes come from, so that a reader of the script finds it."""
+    """Describe the origin of changelog rows so that a reader of the script finds it."""
     for node in walk(piece):
         if (operator := operators.get(id(node))) is not None:
             return f"{grouping(operator.node)} of {' and '.join(operator.sources)} ({operator.id})"

@@ -59,7 +59,7 @@ class Verdict:
 
     @property
     def claim(self) -> dict[str, object]:
-        """What it says of the change, without the figures of the moment."""
+        """Return the verdict without figures, which change while the job runs."""
         return {name: value for name, value in asdict(self).items() if name not in ("rows", "bytes")}
 
 
@@ -133,9 +133,8 @@ class UpgradePlan:
 
     @property
     def id(self) -> str:
-        """The same text for plans that say the same: who accepts it accepts all that was shown, and nothing else. How
-        many rows and bytes were shown is not in it: a run goes on meanwhile, and the plan would be another one before
-        anybody could accept it."""
+        """Return the id of the plan: equal for plans with equal content, so that accepting it accepts exactly what was
+        shown. Rows and bytes are not part of it, since they change while the job runs."""
         verdicts = [verdict.claim for verdict in self.verdicts]
         positions = sorted(self.sources.items())
         content: list[object] = [self.before, self.after, verdicts, sorted(self.kept.items()), positions]

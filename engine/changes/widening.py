@@ -81,8 +81,8 @@ def _aligned(old: _Side, candidates: Sequence[_Side], names: Set[str | None]) ->
 
 
 def _fit(old: _Side, names: Set[str | None], new: _Side) -> tuple[bool, bool, bool, bool, int]:
-    """How well a new operator fits an old one of the same meaning; the best is the one that `pairs_of` gives it.
-    `names` are the pinned names that both scripts have."""
+    """Score how well a new operator fits an old one of the same canonical form; the highest is the pair that `pairs_of`
+    makes. `names` are the pinned names that both scripts have."""
     counterparts = _counterparts(old, new)
     return (
         old.operator.pin == new.operator.pin or names.isdisjoint({old.operator.pin, new.operator.pin}),
@@ -102,7 +102,7 @@ def _told_apart(old: Operator, candidates: Sequence[_Side]) -> Operator:
 
 
 def _of_other_numbers(part: Part) -> Part:
-    """What has the same text in both scripts, and says something else of narrower numbers."""
+    """Return a part with the same text in both scripts and another canonical form over narrower numbers."""
     return replace(part, meaning=digest(part.meaning, _NARROWER))
 
 
@@ -117,8 +117,8 @@ def _counterparts(old: _Side, new: _Side) -> dict[int, int]:
 
 
 def _columns(old: _Side, new: _Side, alike: Sequence[_Side]) -> Iterator[Part]:
-    """What an old operator keeps, as the new one has it, or else another one of the same meaning, which may go on with
-    a copy of the state."""
+    """Yield the columns of an old operator as the new one has them, or as another one of the same canonical form has
+    them, which may start from a copy of the state."""
     counterparts = {
         place: (side, other) for side in (*reversed(alike), new) for place, other in _counterparts(old, side).items()
     }

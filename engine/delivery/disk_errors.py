@@ -65,8 +65,8 @@ def probe_directory(path: Path) -> None:
 
 @contextmanager
 def staging(directory: Path, epoch: Epoch) -> Iterator[None]:
-    """The same for what a run keeps in the sink's own directory. A newer run may have tidied up there: then the fault
-    is that this one was replaced."""
+    """Report a failed write to the sink's own directory. If a newer run has cleaned up there, the error is that this
+    run was replaced."""
     try:
         yield
     except OSError as error:

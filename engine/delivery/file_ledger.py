@@ -102,7 +102,7 @@ def read_ledger(directory: Path) -> list[LedgerEntry]:
 
 
 def refused_so_far(ledger: Sequence[LedgerEntry]) -> int:
-    """How many rows the sink of a ledger has left out."""
+    """Return how many rows the sink of a ledger has refused."""
     return ledger[-1].refused if ledger else 0
 
 

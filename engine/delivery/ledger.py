@@ -85,9 +85,9 @@ def decide(
     is_newer_known: bool = False,
     takes_back: bool = True,
 ) -> Decision:
-    """What to do with an epoch. `ledger` has the entries of the sink, oldest first. `ever_committed`: the checkpoint
-    says that this sink has taken epochs. `is_newer_known`: the checkpoint has planned the ledger's newest epoch.
-    `takes_back`: the sink can take back what it has written; one that cannot writes on after a restore."""
+    """Decide what to do with an epoch. `ledger` has the entries of the sink, oldest first. `ever_committed`: the
+    checkpoint says that this sink has taken epochs. `is_newer_known`: the checkpoint has planned the ledger's newest
+    epoch. `takes_back`: the sink can undo its writes; a sink that cannot continues to write after a restore."""
     if not ledger:
         return Stop(_lost(epoch)) if ever_committed else WriteAfter(None)
     newest = ledger[-1]

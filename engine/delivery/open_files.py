@@ -95,8 +95,8 @@ def forget_restored(directory: Path, epoch: Epoch, keep: Collection[str]) -> Non
 
 
 def open_files_of_sinks(sinks: Path, lineage: str, last_epochs: Mapping[str, int]) -> Iterator[SavedOpenFiles]:
-    """What each sink below `sinks` had left open, in the state of a lineage; `last_epochs` says up to which epoch it
-    and the lineages before it count."""
+    """Yield the files that each sink below `sinks` had open in the state of a lineage; `last_epochs` has the last valid
+    epoch of that lineage and of each one before it."""
     for directory in sorted(sinks.iterdir()) if sinks.is_dir() else ():
         entry = _newest_entry(directory, last_epochs)
         manifest = entry and _manifest_of(directory, entry, lineage)
@@ -112,7 +112,7 @@ def _newest_entry(directory: Path, last_epochs: Mapping[str, int]) -> LedgerEntr
 
 
 def saved_name(number: int) -> str:
-    """What a savepoint calls a segment."""
+    """Return the name of a segment inside a savepoint."""
     return f"{number:06d}.segment"
 
 

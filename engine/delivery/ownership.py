@@ -58,7 +58,7 @@ class Mark(Protocol):
     """The mark of one target."""
 
     def read(self) -> bytes | None:
-        """What it says; None when there is none."""
+        """Return the content of the mark; None if there is none."""
 
     def create(self, content: bytes) -> bool:
         """Make it, unless there is one: False then."""

@@ -64,12 +64,12 @@ class OpenFile:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """Return the number of rows in the file."""
         return sum(segment.rows for segment in self.segments)
 
     @property
     def bytes(self) -> int:
-        """How large it will be."""
+        """Return the expected size of the file."""
         return sum(segment.bytes for segment in self.segments)
 
     @property
@@ -81,7 +81,7 @@ class OpenFile:
 
     @property
     def until(self) -> int | None:
-        """When its directory ends, for directories of event time."""
+        """Return the end of the file's time bucket, for directories by event time."""
         return max((segment.until for segment in self.segments if segment.until is not None), default=None)
 
 
@@ -101,8 +101,8 @@ _SMALL = 8 * 1024 * 1024
 
 
 def runs_of_small_segments(file: OpenFile) -> list[tuple[int, int]]:
-    """Where many small segments of one level stand beside each other in an open file: begin and end of each run. Only
-    neighbours, so that rows keep their order."""
+    """Return the begin and end of each run of adjacent small segments of one level in an open file. Only adjacent
+    segments are merged, so that rows keep their order."""
     runs, first = [], 0
     kinds = [(segment.level, segment.bytes < _SMALL) for segment in file.segments]
     for at in range(1, len(kinds) + 1):

@@ -100,7 +100,7 @@ def _folder(directory: Path, epoch: Epoch) -> Path:
 
 
 def to_message(segments: Iterable[Segment]) -> bytes:
-    """What a task tells the driver about its segments."""
+    """Encode a task's segments as its message to the driver."""
     return json.dumps([asdict(segment) for segment in segments]).encode()
 
 

@@ -48,7 +48,7 @@ def arrow_unit(name: str) -> str | None:
 
 
 def to_arrow_name(kind: types.Type) -> str:
-    """What Arrow calls the type, in the words of Arroyo: `Utf8` for any text, timestamps in nanoseconds."""
+    """Return Arroyo's name of the Arrow type: `Utf8` for any text, timestamps in nanoseconds."""
     match kind:
         case types.Text() | types.Json():
             return "Utf8"

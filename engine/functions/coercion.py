@@ -130,8 +130,8 @@ def as_decimal(kind: Type) -> Decimal:
 
 
 def bounded_decimal(precision: int, scale: int) -> Decimal:
-    """That decimal, or with more than 38 digits one that gives up digits before the point: a number that is too large
-    fails, but none loses what is behind the point."""
+    """Return the decimal type; above 38 digits, drop digits before the point: a number that is too large fails, but no
+    number loses digits behind the point."""
     return Decimal(min(MAX_DIGITS, precision), min(MAX_DIGITS, scale))
 
 

@@ -14,7 +14,7 @@ def _numbered_struct(arguments: Sequence[Type]) -> Signature | None:
 
 
 def _named_struct(arguments: Sequence[Type]) -> Signature | None:
-    """What the members are called is in the values of the names, so whoever makes the call has to look at them."""
+    """Resolve the values of a named struct. Its member names are constants that the caller has to read."""
     struct = _numbered_struct(arguments[1::2])
     return None if struct is None or len(arguments) % 2 else Signature(tuple(arguments), struct.result)
 

@@ -38,7 +38,7 @@ def put(connection: Connection, job_id: str, at: datetime, asking: AskingRun | N
 
 
 def find(connection: Connection, job_id: str, launched_at: datetime) -> AskingRun | None:
-    """Who had asked for a run of a job that was launched then; None where nobody was named."""
+    """Return the Airflow run that asked for the start at `launched_at`; None if no request named one."""
     before = (ASKING_RUNS.c.job_id == job_id) & (ASKING_RUNS.c.asked_at <= launched_at)
     query = select(ASKING_RUNS).where(before).order_by(ASKING_RUNS.c.asked_at.desc()).limit(1)
     row = connection.execute(query).mappings().one_or_none()

@@ -90,7 +90,7 @@ def take_aside(directory: DataDirectory, before: int, at: datetime, keep: int, s
 
 
 def read_manifest(file: Path) -> Manifest:
-    """What a copy says of itself; refused when it is none, or of a later version."""
+    """Read the manifest of a backup; refuse a file that is no backup, or a backup of a later version."""
     with _is_backup(file), tarfile.open(file) as archive:
         manifest = Manifest(**json.loads(_text(archive, _MANIFEST) or "null"))
         is_too_new = manifest.format > _FORMAT or manifest.store > len(MIGRATIONS)

@@ -136,8 +136,8 @@ def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None
 def would_void_each(
     connection: Connection, given_up: Set[str], repeated: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Sequence[Certificate]]:
-    """Those of several pipelines, in one statement: of those that begin empty all, and what `would_void_of` says of the
-    sinks in `repeated`."""
+    """Return the certificates that requests to several pipelines would void, in one statement: all of those that start
+    empty, and those that `would_void_of` finds for the sinks in `repeated`."""
     ids = {*given_up, *repeated}
     of_pipelines = and_(CERTIFICATES.c.pipeline_id.in_(ids), CERTIFICATES.c.voided_at.is_(None))
     voided: dict[str, list[Certificate]] = {}

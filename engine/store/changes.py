@@ -41,7 +41,7 @@ class ChangeLog:
 
 
 def log(connection: Connection) -> ChangeLog:
-    """What the log says of itself."""
+    """Return the identity of the event log and how much of it was forgotten."""
     return ChangeLog(*connection.execute(select(CHANGE_LOG.c.id, CHANGE_LOG.c.forgotten)).one())
 
 

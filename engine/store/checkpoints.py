@@ -105,7 +105,7 @@ def rows_written(connection: Connection, job_id: str) -> Mapping[int, Mapping[st
 
 
 def newest_two(connection: Connection, job_ids: Sequence[str]) -> Mapping[str, Sequence[EpochRows]]:
-    """What the two newest epochs of each of these jobs have read, newest first; one statement for all of them."""
+    """Return the rows that the two newest epochs of each job have read, newest first, in one statement."""
     columns = CHECKPOINTS.c.job_id, CHECKPOINTS.c.at, CHECKPOINTS.c.rows_in
     newest = CHECKPOINTS.join(JOBS, and_(JOBS.c.id == CHECKPOINTS.c.job_id, CHECKPOINTS.c.epoch > JOBS.c.epoch - 2))
     query = select(*columns).select_from(newest).where(JOBS.c.id.in_(job_ids)).order_by(CHECKPOINTS.c.epoch.desc())

@@ -55,7 +55,7 @@ class Database:
 
     @contextmanager
     def rehearsing(self) -> Iterator[Connection]:
-        """The same, but what was written is undone at its end."""
+        """Open a writing transaction that is rolled back at its end."""
         with self._turn, self.engine.connect().execution_options(write=True) as connection:
             transaction = connection.begin()
             try:
@@ -158,7 +158,7 @@ def _migrate(database: Database) -> None:
 
 
 def _who(server: Path) -> str:
-    """Where the other control plane can be found, if it has said so."""
+    """Return the address of the other control plane, if its file names one."""
     try:
         address = json.loads(server.read_text())
         return f" (process {address['pid']}, {address['url']})"

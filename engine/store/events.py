@@ -59,7 +59,7 @@ def latest(connection: Connection, job_id: str, limit: int, level: str | None = 
 
 
 def newest_messages(connection: Connection, code: str, runs: Mapping[str, int]) -> Mapping[str, str]:
-    """What the newest event of a code says of the run of each job; jobs without such an event are not there."""
+    """Return the newest message with a code for the run of each job; jobs without such an event are left out."""
     if not runs:
         return {}
     columns = select(EVENTS.c.job_id, EVENTS.c.generation, EVENTS.c.message)
@@ -80,7 +80,7 @@ class EventQuery:
     severity: Severity = "info"
 
     def of(self, job_id: str) -> EventQuery:
-        """The same of one job."""
+        """Return this query for one job."""
         return replace(self, job_id=job_id)
 
 

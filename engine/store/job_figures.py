@@ -49,7 +49,7 @@ class JobFigures:
 
 
 def job_figures(connection: Connection) -> Iterator[JobFigures]:
-    """Those of every pipeline."""
+    """Yield the figures of every pipeline."""
     newest_run = and_(RUNS.c.job_id == JOBS.c.id, RUNS.c.generation == JOBS.c.generation)
     newest_epoch = and_(CHECKPOINTS.c.job_id == JOBS.c.id, CHECKPOINTS.c.epoch == JOBS.c.epoch)
     version_asked = and_(VERSIONS.c.pipeline_id == PIPELINES.c.id, VERSIONS.c.number == PIPELINES.c.version)

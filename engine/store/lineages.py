@@ -30,7 +30,7 @@ def is_state_given_up(connection: Connection, record: JobRecord) -> bool:
 
 
 def giving_up_state(connection: Connection, records: Sequence[JobRecord]) -> Set[str]:
-    """Those pipelines of which that is so, by id; as many statements for many records as for one."""
+    """Return the ids of the pipelines whose next start gives up their state, in a fixed number of statements."""
     going_back = {record.pipeline.id for record in records if record.pipeline.restore is not None}
     changing = [
         (record.pipeline.id, record.pipeline.version)
@@ -60,7 +60,7 @@ def voided_by_requests(
 
 
 def voided_by_request(connection: Connection, record: JobRecord, directory: DataDirectory) -> Sequence[Certificate]:
-    """The same for one pipeline."""
+    """Return the certificates that the current request of one pipeline would void."""
     return voided_by_requests(connection, [record], directory).get(record.pipeline.id, ())
 
 

@@ -37,7 +37,7 @@ _KEPT_RUNS = 100
 
 
 def reasons(limits: Limits) -> Mapping[str, str]:
-    """What may go, by the name of what it is, and why."""
+    """Return, for each kind of row, why its rows may be deleted."""
     days = limits.history_for.days
     return {
         "idempotency keys": f"older than {KEPT_FOR.days} days",
@@ -50,7 +50,7 @@ def reasons(limits: Limits) -> Mapping[str, str]:
 
 
 def count(connection: Connection, now: datetime, limits: Limits) -> Mapping[str, int]:
-    """How many rows may go, by the name of what they are."""
+    """Count the rows of each kind that may be deleted."""
     return {
         name: connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
         for name, (_, rows) in _old(now, limits).items()

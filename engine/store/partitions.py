@@ -122,7 +122,7 @@ def remove(connection: Connection, consumer: Consumer) -> None:
 
 
 def history(connection: Connection, consumer: Consumer) -> History:
-    """What a consumer was told and what is not true any more, and what is open again."""
+    """Return the time buckets that a consumer was told of and that are void or open again."""
     buckets = DELIVERIES.c.bucket_start, DELIVERIES.c.bucket_end
     newest = and_(DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.is_newest)
     is_void = and_(CERTIFICATES.c.pipeline_id == consumer.pipeline_id, CERTIFICATES.c.voided_at.is_not(None))
@@ -137,8 +137,8 @@ def history(connection: Connection, consumer: Consumer) -> History:
 
 
 def overtaken(connection: Connection, consumer: Consumer, epochs: Mapping[datetime, int]) -> Sequence[Bucket]:
-    """Those of some buckets that a consumer was told of, and that count, as they were before an epoch; by their
-    beginnings in order."""
+    """Return the valid time buckets that a consumer received in an earlier version than `epochs`, ordered by their
+    start."""
     if not epochs:
         return ()
     counts = and_(DELIVERIES.c.kind != "voided", CERTIFICATES.c.voided_at.is_(None))
@@ -174,7 +174,7 @@ def supersede(connection: Connection, consumer: Consumer, start: datetime, void_
 
 
 def waiting(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Delivery]:
-    """What a consumer was told and has not acknowledged, oldest first, without what was taken back since."""
+    """Return the deliveries that a consumer has not acknowledged, oldest first, without those that were taken back."""
     is_waiting = and_(DELIVERIES.c.sequence > consumer.acked, DELIVERIES.c.void_since.is_(None))
     query = _told(consumer).where(is_waiting).order_by(DELIVERIES.c.sequence).limit(limit)
     return [_delivery(row) for row in connection.execute(query).mappings()]
@@ -192,7 +192,7 @@ def was_void(connection: Connection, consumer: Consumer, delivery: Delivery) -> 
 
 
 def page(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Delivery]:
-    """What a consumer was told, newest first, whatever became of it."""
+    """Return all deliveries of a consumer, newest first."""
     query = _told(consumer).order_by(DELIVERIES.c.sequence.desc()).limit(limit)
     return [_delivery(row) for row in connection.execute(query).mappings()]
 
@@ -208,14 +208,14 @@ def old(until: datetime) -> Select[Any]:
 
 
 def count_waiting(connection: Connection, consumer: Consumer) -> int:
-    """How much that is."""
+    """Count the deliveries that a consumer has not acknowledged."""
     query = select(func.count()).select_from(DELIVERIES)
     mine = DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.sequence > consumer.acked
     return connection.execute(query.where(*mine, DELIVERIES.c.void_since.is_(None))).scalar_one()
 
 
 def _told(consumer: Consumer) -> Select[Any]:
-    """What a consumer was told, with the certificates that are kept."""
+    """Select the deliveries of a consumer, joined with the certificates that are kept."""
     return (
         select(DELIVERIES, *(column.label(f"of_{column.name}") for column in CERTIFICATES.columns))
         .select_from(DELIVERIES.outerjoin(CERTIFICATES, CERTIFICATES.c.id == DELIVERIES.c.certificate_id))

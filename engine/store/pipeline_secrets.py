@@ -36,7 +36,8 @@ def replace(connection: Connection, vault: Vault, pipeline_id: str, secrets: Map
 
 
 def times(connection: Connection, pipeline_id: str) -> Mapping[str, datetime | None]:
-    """When each secret of a pipeline was set, by their names in order; None of those from before that was noted."""
+    """Return when each secret of a pipeline was set, ordered by name; None for secrets from before the time was
+    recorded."""
     of_pipeline = select(SECRETS.c.name, SECRETS.c.set_at).where(SECRETS.c.pipeline_id == pipeline_id)
     rows = connection.execute(of_pipeline.order_by(SECRETS.c.name))
     return {row.name: row.set_at for row in rows}

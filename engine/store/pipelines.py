@@ -57,7 +57,7 @@ def find(connection: Connection, name: str) -> Pipeline | None:
 
 
 def names(connection: Connection) -> Mapping[str, str]:
-    """What each pipeline is called, by its id."""
+    """Return the name of each pipeline, by its id."""
     rows = connection.execute(select(PIPELINES.c.id, PIPELINES.c.name))
     return {row.id: row.name for row in rows}
 
@@ -77,7 +77,7 @@ def not_found(id_or_name: str) -> PipelineNotFoundError:
 
 
 def from_oldest(query: Select[Any], after: Pipeline | None) -> Select[Any]:
-    """The same query from the oldest pipeline on, or from those after a given one."""
+    """Order the query from the oldest pipeline on, or continue it after a given one."""
     query = query.order_by(PIPELINES.c.created_at, PIPELINES.c.id)
     if after is None:
         return query

@@ -42,7 +42,7 @@ def due(connection: Connection, now: datetime) -> Sequence[str]:
 
 
 def among(connection: Connection, pipeline_ids: Collection[str]) -> frozenset[str]:
-    """Those of some pipelines that are previews."""
+    """Return the given pipelines that are previews."""
     return frozenset(pipeline_ids) & frozenset(connection.execute(all_of_them()).scalars())
 
 

@@ -38,13 +38,13 @@ PUSHES = Table(
 
 
 def find(connection: Connection, consumer: Consumer) -> Pushed | None:
-    """Where the deliveries of a consumer are pushed to; None when they are pulled."""
+    """Return where the deliveries of a consumer are pushed to; None if they are pulled."""
     pushed = find_last(connection, consumer)
     return None if pushed is None or pushed.is_off else pushed
 
 
 def find_last(connection: Connection, consumer: Consumer) -> Pushed | None:
-    """The same; of deliveries that are pulled by now, where they were pushed to last."""
+    """Return where the deliveries of a consumer are pushed to, or were pushed to last if they are now pulled."""
     row = connection.execute(select(PUSHES).where(PUSHES.c.consumer_id == consumer.id)).mappings().one_or_none()
     return None if row is None else _from_row(row)
 

@@ -141,7 +141,7 @@ def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Rehea
 
 
 def not_over(connection: Connection, pipeline_id: str | None = None) -> Sequence[Rehearsal]:
-    """Those of all pipelines, or of one, that wait or are played, in the order in which they were asked for."""
+    """Return the rehearsals that wait or run, of one pipeline or of all, in the order of their requests."""
     query = select(REHEARSALS).where(REHEARSALS.c.state.in_(OPEN)).order_by(_ORDER)
     if pipeline_id is not None:
         query = query.where(REHEARSALS.c.pipeline_id == pipeline_id)

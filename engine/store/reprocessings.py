@@ -80,7 +80,7 @@ class Reprocessing:
 
 
 def find(connection: Connection, copy_id: str) -> Reprocessing | None:
-    """What is known of a pipeline that reads another one's input again; None of any other."""
+    """Return the record of a pipeline that reads another one's input again; None for any other pipeline."""
     row = connection.execute(select(REPROCESSINGS).where(REPROCESSINGS.c.copy_id == copy_id)).mappings().one_or_none()
     return None if row is None else Reprocessing(**row)
 

@@ -134,14 +134,14 @@ def was_up(connection: Connection, pipeline_id: str, version: int) -> bool:
 
 
 def starts(connection: Connection, job_id: str, limit: int) -> Sequence[timedelta]:
-    """How long the newest runs of a job took to be up, of those that were."""
+    """Return how long the newest runs of a job took to start, without those that never started."""
     was_up = and_(RUNS.c.job_id == job_id, RUNS.c.running_at.is_not(None))
     query = select(RUNS.c.running_at, RUNS.c.launched_at).where(was_up).order_by(RUNS.c.generation.desc()).limit(limit)
     return [row.running_at - row.launched_at for row in connection.execute(query)]
 
 
 def upgrade_starts(connection: Connection, job_id: str, versions: Sequence[int], limit: int) -> Sequence[timedelta]:
-    """How long it took to be up for the newest runs that were the first of one of these versions."""
+    """Return how long the newest first runs of these versions took to start."""
     firsts = select(func.min(RUNS.c.generation)).where(RUNS.c.job_id == job_id, RUNS.c.version.in_(versions))
     was_up = and_(
         RUNS.c.job_id == job_id,

@@ -62,7 +62,7 @@ _OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
 
 
 def retention(connection: Connection, pipeline_id: str) -> Retention | None:
-    """What of a pipeline's savepoints is kept; None where everything is."""
+    """Return the retention rule of a pipeline's savepoints; None if all are kept."""
     text = connection.execute(select(RULES.c.retention).where(RULES.c.pipeline_id == pipeline_id)).scalar()
     return None if text is None else _RETENTION.validate_json(text)
 
@@ -80,7 +80,7 @@ def with_retention(connection: Connection) -> Sequence[str]:
 
 
 def schedule(connection: Connection, pipeline_id: str) -> StoredSchedule | None:
-    """When the savepoints of a pipeline are taken by themselves; None where none is."""
+    """Return the savepoint schedule of a pipeline; None if it has none."""
     query = select(RULES).where(RULES.c.pipeline_id == pipeline_id, RULES.c.schedule.is_not(None))
     row = connection.execute(query).mappings().one_or_none()
     return None if row is None else _stored(row)

@@ -181,7 +181,7 @@ def mark_deleting(connection: Connection, savepoint_id: str) -> None:
 
 
 def deleting(connection: Connection) -> Sequence[tuple[str, str]]:
-    """Those whose files are to go, each with its pipeline."""
+    """Return the savepoints whose files are to be deleted, each with its pipeline."""
     query = select(SAVEPOINTS.c.pipeline_id, SAVEPOINTS.c.id).where(not_(_IS_THERE)).order_by(_ORDER)
     return [(row.pipeline_id, row.id) for row in connection.execute(query)]
 
@@ -192,7 +192,7 @@ def forget(connection: Connection, savepoint_id: str) -> None:
 
 
 def pending_before_versions(connection: Connection, pipeline_id: str) -> Sequence[Savepoint]:
-    """Those of a pipeline that a driver is to take before a version, and that nobody has settled yet."""
+    """Return the pending savepoints of a pipeline that a driver is to take before a version."""
     is_one = and_(SAVEPOINTS.c.state == "pending", SAVEPOINTS.c.before_version.is_not(None))
     query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id, is_one)
     return [_from_row(row) for row in connection.execute(query).mappings()]
@@ -211,21 +211,21 @@ def before_versions(connection: Connection, pipeline_id: str) -> Sequence[SavedS
 
 
 def states(connection: Connection, pipeline_id: str) -> Sequence[str]:
-    """What has become of each savepoint of a pipeline."""
+    """Return the state of each savepoint of a pipeline."""
     return list(connection.execute(select(SAVEPOINTS.c.state).where(SAVEPOINTS.c.pipeline_id == pipeline_id)).scalars())
 
 
 def waiting_for_rest() -> ColumnElement[bool]:
-    """Of a pipeline at rest: whether it has a savepoint that is to be taken before its job may start again, since the
-    next run would change the state that it is of."""
+    """Select stopped pipelines with a savepoint that must be taken before their job may start again, since the next run
+    would change the state."""
     is_of_now = or_(SAVEPOINTS.c.after_stop, SAVEPOINTS.c.before_version.is_not(None))
     return exists().where(SAVEPOINTS.c.pipeline_id == PIPELINES.c.id, SAVEPOINTS.c.state == "pending", is_of_now)
 
 
 def due(connection: Connection, pipeline_id: str | None = None) -> Sequence[Savepoint]:
-    """Those that can be taken now, of a pipeline or of all: one that is to come after a stop waits until the job rests,
-    or nobody wants it to stop any more; one from before a version until a run of that or a later one is up, which has
-    taken it if it ever will, or the job rests."""
+    """Return the savepoints that can be taken now, of one pipeline or of all. A savepoint after a stop waits until the
+    job has stopped, or until the stop is cancelled. A savepoint before a version waits until a run of that version or a
+    later one is up, or until the job has stopped: before that, the run may still take it."""
     rows = SAVEPOINTS.join(PIPELINES, PIPELINES.c.id == SAVEPOINTS.c.pipeline_id)
     rows = rows.join(JOBS, JOBS.c.id == PIPELINES.c.job_id)
     is_at_rest = JOBS.c.state.in_([state.value for state in State if state.is_terminal])

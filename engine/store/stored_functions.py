@@ -42,7 +42,7 @@ class StoredFunction:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Return the name of the function."""
         return self.names[0]
 
 

@@ -34,7 +34,8 @@ def is_marked(text: str) -> bool:
 
 
 def users(connection: Connection) -> Mapping[str, Sequence[str]]:
-    """What uses what is kept, by its id: "pipeline" or "table" and a name, in order. Previews are none."""
+    """Return the users of each stored object, by its id: "pipeline" or "table" and a name, in order. Previews do not
+    count."""
     current = and_(VERSIONS.c.pipeline_id == PIPELINES.c.id, VERSIONS.c.number == PIPELINES.c.version)
     udfs = type_coerce(VERSIONS.c.udfs, Text)
     marked = or_(VERSIONS.c.query.contains("-- stored "), udfs.contains("# stored function "))

@@ -43,5 +43,5 @@ class Vault:
             ) from error
 
     def digest(self, text: str) -> str:
-        """The same for the same text; without the key nobody can try texts until one fits."""
+        """Return a keyed digest of a text. Without the key, a text cannot be found by trying."""
         return hmac.new(self._first.encode(), text.encode(), hashlib.sha256).hexdigest()

@@ -141,8 +141,8 @@ def of_saved(
 
 
 def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[int, str]:
-    """What the state of each version of a pipeline is bound to, up to a version: its fingerprint, what can read its
-    objects, and after a hand-over which one it was, since the state is another one then, whatever the query."""
+    """Return the identity of the state of each version of a pipeline, up to a version: its fingerprint, the reader of
+    its objects, and the hand-over that it came from, since a hand-over replaces the state whatever the query."""
     known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
     columns = VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.objects, VERSIONS.c.upgrade
     rows = connection.execute(select(*columns).where(known).order_by(VERSIONS.c.number)).all()

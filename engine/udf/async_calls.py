@@ -13,15 +13,15 @@ from engine.udf.loading import explain
 
 
 def call_async(function: Udf, target: Any, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """What the function gives for each row, in the order of the rows. No more calls are under way than are allowed;
-    one that takes too long gives NULL or stops the run."""
+    """Call the function for each row and return the results in the order of the rows. At most the allowed number of
+    calls run at once; a call that takes too long gives NULL or stops the run."""
     assert function.waiting is not None
     return _loop().run_until_complete(_gather(function, target, list(rows), function.waiting))
 
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """It outlives the batch, so that connections which the user's code keeps open stay usable."""
+    """Return the event loop, which outlives the batch, so that connections of the user's code stay open."""
     return asyncio.new_event_loop()
 
 

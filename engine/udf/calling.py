@@ -98,7 +98,7 @@ def _compute_vectorized(function: Udf, columns: Sequence[pa.Array]) -> pa.Array:
 
 
 def to_array(function: Udf, values: list[Any]) -> pa.Array:
-    """What the function gave as an array of its type. Raises UdfResultError when it is something else."""
+    """Convert the function's results to an array of its type. Raise UdfResultError if a result has another type."""
     import pyarrow as pa  # noqa: PLC0415 - see `call_udf`
 
     kind = to_arrow(function.type)

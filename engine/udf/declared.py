@@ -26,7 +26,7 @@ class UdfFile:
 
     @property
     def digest(self) -> str:
-        """The same for the same code, whatever its comments and layout."""
+        """Return a digest of the code that ignores comments and layout."""
         try:
             text = ast.unparse(ast.parse(self.text))
         except RecursionError:
@@ -76,17 +76,17 @@ class Udf:
 
     @property
     def usage(self) -> str:
-        """How it is called, for people."""
+        """Return the signature of the function, for people."""
         return f"{self.name}({', '.join(f'{name} {hint.type}' for name, hint in self.parameters)})"
 
     @property
     def type(self) -> Type:
-        """What one call gives in SQL: a table function gives its rows as an array."""
+        """Return the type of one call in SQL: a table function returns its rows as an array."""
         return Array(self.result.type) if self.kind == "table" else self.result.type
 
     @property
     def function(self) -> Function:
-        """It as a scalar function that scripts may call."""
+        """Return the scalar function that scripts may call."""
         return Function(
             self.name.lower(),
             "udf",
@@ -100,7 +100,7 @@ class Udf:
 
     @property
     def aggregate(self) -> AggregateFunction:
-        """It as an aggregate that scripts may call."""
+        """Return the aggregate function that scripts may call."""
         resolve = self._resolve
         return AggregateFunction(
             self.name.lower(),
@@ -150,7 +150,7 @@ class Udfs:
 
     @property
     def user_functions(self) -> UserFunctions:
-        """What the script may call."""
+        """Return the functions that the script may call."""
         aggregates = {name: udf.aggregate for name, udf in self.by_name.items() if udf.kind == "aggregate"}
         return UserFunctions(
             {name: udf.function for name, udf in self.by_name.items() if name not in aggregates}, aggregates

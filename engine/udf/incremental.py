@@ -60,7 +60,7 @@ class Objects:
         return rows
 
     def results(self, contents: Sequence[bytes | None]) -> pa.Array:
-        """What each object gives; one that has never got a row is a new one."""
+        """Return the result of each object; an object that never got a row is a new one."""
         with self._errors_explained():
             values = [self._load(content).finish() for content in contents]
         return to_array(self.function, values)

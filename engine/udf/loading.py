@@ -42,7 +42,7 @@ def is_user_module(module: str) -> bool:
 
 
 def explain(function: Udf, error: BaseException) -> UdfFailedError:
-    """What to tell of an exception that the user's function raised: where, and its own words, cut short."""
+    """Wrap an exception of the user's function: its place and its message, cut short."""
     return UdfFailedError(
         f"{function.name}, {_where(function.file, error)}: {shorten(error)}",
         hint="an exception stops the run: catch it in the function, and return None if a missing value will do",

@@ -254,7 +254,8 @@ class _Reader:
         )
 
     def _check_methods(self, methods: Mapping[str, ast.FunctionDef]) -> None:
-        """What is not asked for need not be there, but what is must be callable as it will be called."""
+        """Check the methods of an aggregate class: optional ones may be missing, but each one that exists must accept
+        the arguments that it is called with."""
         added = len(methods["add"].args.posonlyargs) + len(methods["add"].args.args)
         for name, count, usage in (("retract", added, "the parameters of add"), ("merge", 2, "(self, other)")):
             if name not in methods:
@@ -280,7 +281,7 @@ def _without_hints(arguments: ast.arguments) -> ast.arguments:
 
 
 def _decorator_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """How the file spells the decorators: `udf`, `u`, `engine.udf.udf`, ..."""
+    """Yield the spellings of our decorators in the file: `udf`, `u`, `engine.udf.udf`, ..."""
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(module=module, names=names) if module in _HOMES:

@@ -41,7 +41,7 @@ def check_requirements(files: Sequence[UdfFile]) -> None:
 
 
 def header_of(file: UdfFile) -> dict[str, Any]:
-    """What the header of a file declares; nothing when it has none."""
+    """Return the declarations in the header of a file; empty without a header."""
     blocks = [header["content"] for header in _BLOCK.finditer(file.text + "\n") if header["type"] == "script"]
     if len(blocks) > 1:
         raise UdfSyntaxError(f"{file.name} has more than one `# /// script` header", hint="keep one")

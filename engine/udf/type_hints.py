@@ -70,7 +70,7 @@ def read_hint(node: ast.expr, classes: Mapping[str, ast.ClassDef]) -> Hint:
 
 
 def element_of(node: ast.expr, generics: frozenset[str]) -> ast.expr | None:
-    """What stands in the brackets of a list (or whatever the generics are), also when it is written as text."""
+    """Return the element type of a list hint (or of the given generics), also if the hint is written as text."""
     match node:
         case ast.Constant(value=str(text)):
             return element_of(_parse(text), generics)

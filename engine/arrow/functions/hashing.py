@@ -38,7 +38,7 @@ def _digest(value: str | bytes, algorithm: str) -> bytes:
 
 
 def _decode(value: str | bytes, encoding: str) -> bytes:
-    """What is not well-formed raises a ValueError."""
+    """Decode a value; raise ValueError if it is malformed."""
     text = _bytes(value)
     match encoding.lower():
         case "hex":

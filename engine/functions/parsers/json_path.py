@@ -33,7 +33,7 @@ _SLICE = re.compile(r"\s*(-?[0-9]+)?\s*:\s*(-?[0-9]+)?\s*(?::\s*(-?[0-9]+)?)?")
 
 @lru_cache(maxsize=256)
 def read_path(text: str) -> Query | None:
-    """What finds the values of a path inside a JSON value, in order; None when the text is no path."""
+    """Parse a JSON path into a function that returns the matching values in order; None if the text is no path."""
     scanner = Scanner(text)
     try:
         scanner.expect("$")

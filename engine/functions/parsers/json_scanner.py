@@ -32,7 +32,7 @@ class Scanner:
             raise ValueError(self.unread)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What comes next, if it fits; then it is read."""
+        """Consume the next token if it matches the pattern."""
         match = pattern.match(self._text, self.position)
         self.position = match.end() if match else self.position
         return match

@@ -30,7 +30,7 @@ class PathSegment:
 
 
 def select(root: Json, start: Json, segments: Sequence[PathSegment]) -> list[Json]:
-    """What a chain of segments selects, beginning at a value."""
+    """Return the values that a chain of segments selects, starting at a value."""
     values = [start]
     for segment in segments:
         if segment.descends:

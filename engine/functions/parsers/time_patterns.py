@@ -54,7 +54,7 @@ _POSTGRES = {field: _STRFTIME[letter] for field, letter in _FROM_POSTGRES.items(
 
 
 def to_java_pattern(pattern: str) -> str | None:
-    """The same pattern in Java's letters, or None when it asks for something we do not write.
+    """Translate the pattern to Java's letters; None if it has a field that we do not write.
 
     >>> to_java_pattern("%Y-%m-%dT%H:%M")
     "yyyy-MM-dd'T'HH:mm"
