@@ -126,7 +126,9 @@ class PipelineFacts(BaseModel):
         default=False, description="Whether it is a preview, which ends and is deleted when nobody looks at it."
     )
     state_url: None = Field(default=None, description="Always null: a pipeline begins with no state of another one's.")
-    tags: dict[str, str] = Field(default={}, description="Always empty: there are none.")
+    tags: dict[str, str] = Field(
+        default={}, description="Labels that its owner groups pipelines by; a value may be empty."
+    )
     tables: list[TableUse] | None = Field(
         default=None, description="What its newest version reads and writes; null where an earlier version was planned."
     )
@@ -535,6 +537,7 @@ def pipeline_facts(
         "digest": outline.digest,
         "job_id": desired.job_id,
         "state_dir": str(directory.state(desired.id)),
+        "tags": dict(desired.tags),
         "complete_until": micros(least_complete(promised(status, is_given_up=is_given_up))),
         "not_undone": not_undone,
         "voids": [certificate(stored) for stored in voids],

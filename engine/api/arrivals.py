@@ -281,6 +281,7 @@ def _write(
         stop="checkpoint",
         stop_request=StopRequest(request.caller, now),
         asked_by=request.who,
+        tags=passport.tags,
     )
     version = planned.as_version(pipeline.id, passport.version, passport.spec, now)
     if not pipelines.add(connection, pipeline):

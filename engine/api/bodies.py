@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -32,6 +32,12 @@ class Body(BaseModel):
                 case int() | float() as number:
                     _check_number(number)
         return body
+
+
+TagKey = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[^\s=,]+$")]
+TagValue = Annotated[str, Field(max_length=256, pattern=r"^[^\s=,]*$")]
+Tags = Annotated[dict[TagKey, TagValue], Field(max_length=32)]
+"""Labels of a pipeline. No key or value has a space, a comma or `=`, so that a list of them stays readable."""
 
 
 class Udf(Body):

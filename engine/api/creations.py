@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from fastapi import APIRouter, Response
 from pydantic import Field
 
 from engine.api import answers
-from engine.api.bodies import Udf
+from engine.api.bodies import Tags, Udf
 from engine.api.change_request import ChangeRequestDep
 from engine.api.context import ContextDep
 from engine.api.deployments import Deployment, Name, bring_about
@@ -35,9 +33,7 @@ class PipelinePost(JobSurroundings):
         default=None, description="The least time from one epoch to the next; 10 seconds when it is left out."
     )
     state_url: str | None = Field(default=None, description="Must be null: a new pipeline begins without a state.")
-    tags: dict[Annotated[str, Field(max_length=256)], str] | None = Field(
-        default=None, description="Must be empty: there are no tags."
-    )
+    tags: Tags | None = Field(default=None, description="Its labels, which group pipelines in lists.")
 
     def refuse_unsupported(self) -> None:
         """Refuse what there is not."""
@@ -46,8 +42,6 @@ class PipelinePost(JobSurroundings):
             raise UnsupportedRequestError(
                 "a new pipeline begins without a state", hint="fork a savepoint to go on from it under another name"
             )
-        if self.tags:
-            raise UnsupportedRequestError("pipelines have no tags", hint="leave them out")
 
 
 @ROUTER.post("", response_model=answers.DeployedPipeline, responses=refusals(400, 409, 412))
@@ -59,5 +53,6 @@ def create(body: PipelinePost, request: ChangeRequestDep, context: ContextDep) -
         udfs=body.udfs,
         parallelism=body.parallelism,
         checkpoint_interval_micros=body.checkpoint_interval_micros or _INTERVAL,
+        tags=body.tags,
     )
     return bring_about(body.name, deployment, request, context, must_be_new=True)

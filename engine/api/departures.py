@@ -291,6 +291,7 @@ def _passport(connection: Connection, record: JobRecord, move: Move) -> Passport
         settings=dict(version.spec.settings),
         checkpoint_interval_micros=None if interval is None else interval // timedelta(microseconds=1),
         fingerprint=version.fingerprint,
+        tags=dict(pipeline.tags),
         secrets=tuple(pipeline_secrets.times(connection, pipeline.id)),
         runs=move.runs,
         lock=lock_of(move.key),

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from engine import secret_references
 from engine.api import answers
-from engine.api.bodies import Body, Udf, udf_texts
+from engine.api.bodies import Body, Tags, Udf, udf_texts
 from engine.api.change_request import (
     ChangeRequest,
     ChangeRequestDep,
@@ -106,6 +106,9 @@ class Deployment(Body):
         "shown. Left out, they stay as they are; another value alone restarts nothing.",
     )
     stop: StopMode = Field(default="none", description="How its job is to stop; `none` lets it run.")
+    tags: Tags | None = Field(
+        default=None, description="Its labels, all of them. They group pipelines in lists; no run depends on them."
+    )
     idempotency_key: str | None = Field(
         default=None, max_length=256, description="Makes a deployment that is sent twice happen once."
     )
@@ -395,6 +398,7 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
         stop=body.stop,
         stop_request=None if body.stop == "none" else StopRequest(deployment.request.caller, now),
         asked_by=deployment.request.who,
+        tags=body.tags or {},
     )
     version = planned.as_version(pipeline.id, 1, deployment.spec, now)
     pipelines.add(connection, pipeline)
@@ -413,6 +417,7 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
     current = read_version(connection, earlier.id, earlier.version)
     body, spec, planned, now = deployment.body, deployment.spec, deployment.planned, context.clock()
     changed = earlier if body.parallelism is None else desired.ask_parallelism(earlier, body.parallelism)
+    changed = changed if body.tags is None else desired.ask_tags(changed, body.tags)
     changed = desired.ask_stop(changed, record.status, body.stop, StopRequest(deployment.request.caller, now))
     is_refused_its_state = body.force and desired.has_foreign_state(current, planned, record.status)
     _refuse_another_state(earlier, current, deployment)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from engine.api.bodies import Body
+from engine.api.bodies import Body, Tags
 from engine.api.deployments import Name
 from engine.jobs.spec import Spec
 
@@ -30,6 +30,7 @@ class Passport(Body):
     settings: dict[str, str] = Field(default={}, description="The settings of its runs.")
     checkpoint_interval_micros: int | None = Field(default=None, description="The least time between epochs.")
     fingerprint: str = Field(description="What its state is bound to.")
+    tags: Tags = Field(default={}, description="Its labels.")
     secrets: tuple[str, ...] = Field(default=(), description="The names of the secrets that its script names.")
     runs: bool = Field(description="Whether it is to run there.")
     lock: str = Field(max_length=64, description="The digest of the key with which it may be started there.")

@@ -12,7 +12,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.bodies import Body
+from engine.api.bodies import Body, Tags
 from engine.api.change_request import (
     ChangeRequest,
     ChangeRequestDep,
@@ -76,6 +76,9 @@ class Change(JobSurroundings):
         description="The least time from one epoch to the next; with null, epochs follow each other at once. Another "
         "one makes a version.",
     )
+    tags: Tags | None = Field(
+        default=None, description="Its labels, all of them. They group pipelines in lists; no run depends on them."
+    )
 
 
 class RestartRequest(Body):
@@ -110,6 +113,8 @@ def change(
             changed = _with_interval(connection, changed, body.checkpoint_interval_micros, context)
         if body.parallelism is not None:
             changed = desired.ask_parallelism(changed, body.parallelism)
+        if body.tags is not None:
+            changed = desired.ask_tags(changed, body.tags)
         if body.stop is not None:
             by = StopRequest(request.caller, context.clock())
             changed = desired.ask_stop(changed, record.status, body.stop, by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -25,6 +26,11 @@ def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode, request: StopRe
 def ask_parallelism(pipeline: Pipeline, parallelism: int) -> Pipeline:
     """Go on with that many tasks; the same number changes nothing."""
     return replace(pipeline, parallelism=parallelism)
+
+
+def ask_tags(pipeline: Pipeline, tags: Mapping[str, str]) -> Pipeline:
+    """Replace all tags of the pipeline. Its job does not notice."""
+    return replace(pipeline, tags=dict(tags))
 
 
 def ask_restart(pipeline: Pipeline, status: Status, force: bool) -> Pipeline:
@@ -104,7 +110,13 @@ def describe_change(before: Pipeline | None, after: Pipeline) -> str:
         changes.append(f"it was told to go back to savepoint {after.restore.savepoint_id}")
     if after.parallelism != before.parallelism:
         changes.append(f"its parallelism was set to {after.parallelism}")
+    if after.tags != before.tags:
+        changes.append(f"its tags were set to {_tag_list(after.tags)}" if after.tags else "its tags were removed")
     return ", ".join(changes) or "its secrets were changed"
+
+
+def _tag_list(tags: Mapping[str, str]) -> str:
+    return " ".join(f"{key}={value}" if value else key for key, value in sorted(tags.items()))
 
 
 def next_version(

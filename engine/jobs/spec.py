@@ -361,3 +361,5 @@ class Pipeline:
     """The name of the token with which something else was asked for last."""
     revision: int = 0
     """Counts the writes of this record, so that a write based on an old reading is refused."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Labels by which its owner groups pipelines; no run depends on them."""

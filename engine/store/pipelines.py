@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -37,6 +38,7 @@ PIPELINES = Table(
     Column("asked_by", Text),
     Column("restore_save_as", Text),
     Column("restore_of_pipeline", Text),
+    Column("tags", Text),
 )
 
 
@@ -136,6 +138,7 @@ def from_row(row: RowValues) -> Pipeline:
         stop_request=None if row["stopped_by"] is None else StopRequest(row["stopped_by"], row["stopped_at"]),
         asked_by=row["asked_by"],
         revision=row["revision"],
+        tags=json.loads(row["tags"] or "{}"),
     )
 
 
@@ -160,4 +163,5 @@ def _row(pipeline: Pipeline) -> Mapping[str, object]:
         "stopped_by": pipeline.stop_request and pipeline.stop_request.by,
         "stopped_at": pipeline.stop_request and pipeline.stop_request.at,
         "asked_by": pipeline.asked_by,
+        "tags": json.dumps(dict(pipeline.tags), sort_keys=True) if pipeline.tags else None,
     }

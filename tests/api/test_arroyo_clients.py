@@ -80,7 +80,7 @@ def test_what_the_generated_client_leaves_null_is_left_out(plane: Plane) -> None
 
 @pytest.mark.parametrize(
     "more",
-    [{"state_url": "s3://a/b"}, {"tags": {"a": "b"}}, {"env_vars": {"A": "1"}}, {"scheduler_config": {"a": 1}}],
+    [{"state_url": "s3://a/b"}, {"env_vars": {"A": "1"}}, {"scheduler_config": {"a": 1}}],
 )
 def test_what_there_is_not_is_refused_by_its_name(plane: Plane, more: dict[str, object]) -> None:
     assert refused(plane, "POST", "/pipelines", {**NEW, **more}) == (400, "request.unsupported")

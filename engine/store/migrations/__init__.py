@@ -42,6 +42,7 @@ from engine.store.migrations import (
     m0037_asking_runs,
     m0038_objects,
     m0039_roots_of_asking_runs,
+    m0040_tags,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -84,4 +85,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0037_asking_runs.STATEMENTS,
     m0038_objects.STATEMENTS,
     m0039_roots_of_asking_runs.STATEMENTS,
+    m0040_tags.STATEMENTS,
 )

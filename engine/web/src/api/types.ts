@@ -91,6 +91,8 @@ export interface ChangeInput {
   parallelism?: number | null;
   /** The least time from one epoch to the next; with null, epochs follow each other at once. Another one makes a version. */
   checkpoint_interval_micros?: number | null;
+  /** Its labels, all of them. They group pipelines in lists; no run depends on them. */
+  tags?: Record<string, unknown> | null;
 }
 
 /** A pipeline that has changed, as it is now: changes in between are left out. */
@@ -425,7 +427,7 @@ export interface DeployedPipeline {
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
-  /** Always empty: there are none. */
+  /** Labels that its owner groups pipelines by; a value may be empty. */
   tags?: Record<string, string>;
   /** What its newest version reads and writes; null where an earlier version was planned. */
   tables?: TableUse[] | null;
@@ -465,6 +467,8 @@ export interface Deployment {
   secrets?: Record<string, unknown> | null;
   /** How its job is to stop; `none` lets it run. */
   stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force";
+  /** Its labels, all of them. They group pipelines in lists; no run depends on them. */
+  tags?: Record<string, unknown> | null;
   /** Makes a deployment that is sent twice happen once. */
   idempotency_key?: string | null;
   /** Whether to give up the state that another query has left. */
@@ -597,7 +601,7 @@ export interface ForkedPipeline {
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
-  /** Always empty: there are none. */
+  /** Labels that its owner groups pipelines by; a value may be empty. */
   tags?: Record<string, string>;
   /** What its newest version reads and writes; null where an earlier version was planned. */
   tables?: TableUse[] | null;
@@ -872,7 +876,7 @@ export interface ListedPipeline {
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
-  /** Always empty: there are none. */
+  /** Labels that its owner groups pipelines by; a value may be empty. */
   tags?: Record<string, string>;
   /** What its newest version reads and writes; null where an earlier version was planned. */
   tables?: TableUse[] | null;
@@ -1315,6 +1319,8 @@ export interface Passport {
   checkpoint_interval_micros?: number | null;
   /** What its state is bound to. */
   fingerprint: string;
+  /** Its labels. */
+  tags?: Record<string, unknown>;
   /** The names of the secrets that its script names. */
   secrets?: string[];
   /** Whether it is to run there. */
@@ -1378,7 +1384,7 @@ export interface Pipeline {
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
-  /** Always empty: there are none. */
+  /** Labels that its owner groups pipelines by; a value may be empty. */
   tags?: Record<string, string>;
   /** What its newest version reads and writes; null where an earlier version was planned. */
   tables?: TableUse[] | null;
@@ -1441,8 +1447,8 @@ export interface PipelinePost {
   checkpoint_interval_micros?: number | null;
   /** Must be null: a new pipeline begins without a state. */
   state_url?: string | null;
-  /** Must be empty: there are no tags. */
-  tags?: Record<string, string> | null;
+  /** Its labels, which group pipelines in lists. */
+  tags?: Record<string, unknown> | null;
 }
 
 /** What one pipeline takes on the disk. A file that several names stand for counts once. */
@@ -1680,7 +1686,7 @@ export interface ReprocessedPipeline {
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
-  /** Always empty: there are none. */
+  /** Labels that its owner groups pipelines by; a value may be empty. */
   tags?: Record<string, string>;
   /** What its newest version reads and writes; null where an earlier version was planned. */
   tables?: TableUse[] | null;
@@ -1810,7 +1816,7 @@ export interface RolledBackPipeline {
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
-  /** Always empty: there are none. */
+  /** Labels that its owner groups pipelines by; a value may be empty. */
   tags?: Record<string, string>;
   /** What its newest version reads and writes; null where an earlier version was planned. */
   tables?: TableUse[] | null;
