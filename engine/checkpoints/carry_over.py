@@ -197,7 +197,7 @@ def _fitted(old: _Old, new: _Skeleton) -> _Old:
 
 
 def _check_forms(old: _Old, new: _Skeleton, operators: Mapping[int, int]) -> None:
-    """What is kept must look the same in both, whatever it means."""
+    """Raise unless the kept state has the same physical form in both queries, whatever it means."""
     for number, before in operators.items():
         if number not in new.operators or before not in old.operators:
             raise _not_as_expected(f"operator {number} is to keep the state of {before}, and there is none")
@@ -254,7 +254,7 @@ def _files_of_operator(checkpoint: Path, epoch: int, number: int) -> Iterator[Pa
 
 
 def _at_version(path: Path, version: int) -> Path:
-    """What a file of an empty state is called as the state of another version."""
+    """Return the name of an empty state's file as the state of another version."""
     if path.parent.name in _TABLES:
         return path
     if (match := _FIRST_SNAPSHOT.fullmatch(path.name)) is None:

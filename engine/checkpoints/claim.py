@@ -197,7 +197,8 @@ def _take_generation(paths: StatePaths, assigned: int | None) -> int:
 
 
 def _as_it_is(paths: StatePaths, width: int) -> tuple[Lineage, int]:
-    """What the state of another query is of, which stays written down as its own; `width` where it has none yet."""
+    """Return the lineage and the parallelism that are recorded for another query's state; `width` if none is recorded
+    yet."""
     recorded = (read_json(paths.pipeline) or {}).get("parallelism")
     return read_lineage(paths.lineage), recorded if isinstance(recorded, int) else width
 
@@ -205,7 +206,7 @@ def _as_it_is(paths: StatePaths, width: int) -> tuple[Lineage, int]:
 def _relation(
     paths: StatePaths, query: StatefulQuery, *, force: bool, takes_over: bool
 ) -> Literal["own", "given up", "taken over"]:
-    """What the state that is there is to the query."""
+    """Return how the existing state relates to the query."""
     findings = examine(paths)
     if findings and not force:
         raise findings[0].error()

@@ -49,7 +49,7 @@ class StoreOfOperator:
     variable: str | None = None
 
     def options(self) -> dict[str, str]:
-        """How Spark's reader of states is told of it."""
+        """Return the options of Spark's state reader."""
         options = {"operatorId": str(self.operator), "storeName": self.store}
         return options if self.variable is None else {**options, "stateVarName": self.variable}
 

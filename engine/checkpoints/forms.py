@@ -61,7 +61,7 @@ def carried_forms(
 
 
 def untold(forms: Forms, epoch: int | None) -> Mapping[int, Retelling]:
-    """What is still to be told in a state whose newest epoch this is, by operators."""
+    """Return the re-emissions that a state with this newest epoch still has to make, by operator."""
     retellings = {number: form.retelling for number, form in forms.items() if form.retelling is not None}
     return {number: retelling for number, retelling in retellings.items() if epoch is None or epoch < retelling.epoch}
 

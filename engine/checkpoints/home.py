@@ -46,6 +46,6 @@ def _at_home(store: Mapping[str, object], operator: Path) -> dict[str, object]:
 
 
 def _moved(schema: str, operator: Path) -> str:
-    """Where a schema is that was `<some checkpoint>/state/<number>/<within the operator>`."""
+    """Return the new path of a schema that was stored as `<some checkpoint>/state/<number>/<path in the operator>`."""
     _, separator, within = schema.rpartition(f"/state/{operator.name}/")
     return f"file:{operator / within}" if separator else schema

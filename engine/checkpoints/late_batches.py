@@ -63,8 +63,8 @@ def keep(paths: StatePaths, batch: LateBatch) -> None:
 
 
 def untold(paths: StatePaths) -> Sequence[LateBatch]:
-    """What came late in committed epochs and was not told, oldest first, as it is told in the history that the state
-    belongs to now. What is of none of its epochs goes."""
+    """Return the late rows of committed epochs that were not reported, oldest first, for the state's current lineage.
+    Batches of other epochs are deleted."""
     folder = paths.late
     if not folder.is_dir() or not paths.lineage.exists():
         return ()

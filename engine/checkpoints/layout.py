@@ -34,7 +34,7 @@ class StatePaths:
 
     @property
     def lineage(self) -> Path:
-        """Which history this state belongs to."""
+        """Return the file with the lineage of this state."""
         return self.root / "lineage.json"
 
     @property
@@ -44,7 +44,7 @@ class StatePaths:
 
     @property
     def pipeline(self) -> Path:
-        """What the state belongs to: name, script, fingerprint, parallelism."""
+        """Return the file with the owner of the state: name, script, fingerprint, parallelism."""
         return self.root / "pipeline.json"
 
     @property
@@ -59,12 +59,12 @@ class StatePaths:
 
     @property
     def meeting(self) -> Path:
-        """Where another pipeline has ended, if this one is to come to the same place and stay there."""
+        """Return the file with the offsets at which another pipeline has ended, if this one is to stop there too."""
         return self.root / "meeting.json"
 
     @property
     def late(self) -> Path:
-        """What came late in epochs of which the control plane has not been told, a file for each."""
+        """Return the folder of late rows that were not reported to the control plane, a file for each epoch."""
         return self.root / "late"
 
     @property

@@ -73,7 +73,7 @@ def manifest_bytes(manifest: SavepointManifest) -> bytes:
 
 
 def read_manifest(folder: Path) -> SavepointManifest:
-    """What a savepoint says of itself; refused when there is none or it makes no sense."""
+    """Read the manifest of a savepoint; refuse one that is missing or makes no sense."""
     try:
         content = read_json(folder / NAME)
     except UnreadableStateError as error:

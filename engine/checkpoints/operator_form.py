@@ -58,8 +58,8 @@ def read_form(checkpoint: Path, number: int) -> OperatorForm:
 
 
 def _form_of_store(store: Mapping[str, object]) -> dict[str, object]:
-    """What is noted of a store, with how many schemas it has instead of where they are, and without its width: Spark
-    leaves that as it was when it lays a state out for another one."""
+    """Return the recorded form of a store: the number of its schemas instead of their paths, and no width, since Spark
+    keeps the old width when it repartitions a state."""
     paths = store.get(_SCHEMA_PATHS, ())
     noted = {key: value for key, value in store.items() if key != _WIDTH}
     return {**noted, _SCHEMA_PATHS: len(paths) if isinstance(paths, list | tuple) else paths}

@@ -173,7 +173,7 @@ class Bucket:
         return True
 
     def head(self, name: str) -> Any:
-        """What the server says of an object, if it is there."""
+        """Return the server's metadata of an object, if it exists."""
         return self._if_there("head_object", name)
 
     def get(self, file: SavedFile, target: Path) -> None:

@@ -42,16 +42,16 @@ class PlannedEpoch:
 
     @property
     def positions(self) -> dict[str, object]:
-        """How far each source table is read."""
+        """Return the position of each source table."""
         return {str(content["table"]): content.get("at") for content in self.contents if "table" in content}
 
     @property
     def contents(self) -> tuple[Mapping[str, object], ...]:
-        """What each source has put into its offset; nothing for one that has none yet."""
+        """Return the offset content of each source; empty for one without an offset yet."""
         return tuple(_content(line) or {} for line in self.sources)
 
     def cut_into(self, parallelism: int) -> PlannedEpoch:
-        """The same epoch, for a state of another width."""
+        """Return the epoch for a state with another parallelism."""
         conf = self.about.get("conf")
         changed = {**conf, _PARTITIONS: str(parallelism)} if isinstance(conf, dict) else conf
         return PlannedEpoch(self.version, {**self.about, "conf": changed}, self.sources)
@@ -75,12 +75,12 @@ class CommitRecord:
 
     @property
     def state_ids_of(self) -> Mapping[int, object]:
-        """The same for each operator, by its number, as Spark has given them: a list for each partition."""
+        """Return the state ids of each operator as Spark assigned them: a list for each partition."""
         ids = self.about.get(_STATE_IDS)
         return {int(number): part for number, part in ids.items()} if isinstance(ids, dict) else {}
 
     def with_state_ids(self, ids: Mapping[int, object]) -> CommitRecord:
-        """The same epoch, with the state of other operators."""
+        """Return the record with the state ids of other operators."""
         return CommitRecord(self.version, {**self.about, _STATE_IDS: {str(number): ids[number] for number in ids}})
 
     def text(self) -> str:
@@ -154,15 +154,15 @@ def operators_of(checkpoint: Path) -> tuple[str, ...]:
 
 
 def operator_name(folder: Path) -> str | None:
-    """What Spark calls the operator that keeps its state in a folder; None where that cannot be read."""
+    """Return Spark's name of the operator whose state is in a folder; None if it cannot be read."""
     with suppress(ValueError, KeyError, TypeError, OSError, IndexError):
         return str(json.loads(operator_metadata(folder).read_text().splitlines()[1])["operatorInfo"]["operatorName"])
     return None
 
 
 def operator_metadata(folder: Path) -> Path:
-    """Where Spark says what the operator is that keeps its state in a folder: of some it says so in several epochs, and
-    the newest counts."""
+    """Return the metadata file of the operator whose state is in a folder. Some operators have one for several epochs,
+    and the newest counts."""
     numbered = [path for path in (folder / "_metadata" / "v2").glob("*") if path.name.isdigit()]
     return max(numbered, key=lambda path: int(path.name), default=folder / "_metadata" / "metadata")
 
@@ -173,7 +173,7 @@ def _watermark(line: str) -> int | None:
 
 
 def _content(line: str) -> dict[str, object] | None:
-    """What a source has put into its offset."""
+    """Parse the offset content of a source."""
     try:
         content = json.loads(line)
         content = json.loads(content) if isinstance(content, str) else content

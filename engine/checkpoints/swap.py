@@ -76,7 +76,7 @@ def finish_swap(paths: StatePaths) -> None:
 
 
 def _newest_aside(paths: StatePaths) -> Path:
-    """Where the old parts go: the folder that an unfinished swap began, which its marker shows, or a new one."""
+    """Return the folder for the old parts: the one of an unfinished swap, which its marker names, or a new one."""
     marker = _incoming(paths) / _MARKER
     if marker.exists():
         return paths.root / "replaced" / read_text(marker)
@@ -89,7 +89,7 @@ def _newest_aside(paths: StatePaths) -> Path:
 
 
 def asides(paths: StatePaths) -> list[Path]:
-    """Where the states lie that were replaced, oldest first."""
+    """Return the folders of replaced states, oldest first."""
     folder = paths.root / "replaced"
     return sorted(path for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
 

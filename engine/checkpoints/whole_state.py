@@ -76,7 +76,7 @@ def check_free(place: Place, pipeline_id: str) -> WholeState | None:
 
 
 def read_state(place: Place) -> WholeState:
-    """What is at a place, by its manifest; refused when that is none of a state."""
+    """Read the state at a location by its manifest; refuse a location without one."""
     content = place.manifest()
     if content is None:
         raise SavepointNotFoundError(f"there is no state at {place}", hint="it was not exported wholly")

@@ -21,7 +21,7 @@ _ROWS = "rows"
 
 
 def read_withheld(checkpoint: Path) -> Withheld:
-    """What a checkpoint withholds; refused when the file is damaged."""
+    """Return the suppressed aggregates of a checkpoint; refuse a damaged file."""
     path = checkpoint / WITHHELD
     try:
         return {int(number): _places(places) for number, places in (read_json(path) or {}).items()}
@@ -45,9 +45,9 @@ def carried(
     migrated: Mapping[int, Migration],
     open_windows: Mapping[int, Sequence[Range]],
 ) -> Withheld:
-    """What is withheld in the state of a new query: of what is `kept` the same as before, of what is `migrated` the
-    aggregates that stay, under their new places, and all that are new, in the windows that are open; or these windows
-    as a whole, where they are held back. What has been held back before stays so."""
+    """Return the suppressed aggregates in the state of a new query. A `kept` operator has the same ones; a `migrated`
+    one has those of its remaining aggregates under their new positions, and all new aggregates in the open windows, or
+    these windows as a whole if they are held back."""
     withheld = {number: dict(old.get(before, {})) for number, before in kept.items()}
     for number, migration in migrated.items():
         before, opened = old.get(migration.operator, {}), open_windows.get(number, ())

@@ -28,7 +28,8 @@ def find_format(name: str) -> Format:
 
 
 def make_decoder(options: FormatOptions, schema: Schema, subject: Subject | None = None) -> Decoder:
-    """What turns records of a format into rows of `schema`. `subject` is where a registry knows them, if one does."""
+    """Return the decoder that turns records of a format into rows of `schema`. `subject` is the name of the records in
+    a schema registry, if there is one."""
     make = find_format(options.format).decoder
     if make is None:
         raise TypeError(f"{options.format} is not read record by record")
@@ -36,7 +37,7 @@ def make_decoder(options: FormatOptions, schema: Schema, subject: Subject | None
 
 
 def make_encoder(options: FormatOptions, schema: Schema, subject: Subject | None = None) -> Encoder:
-    """What turns rows of `schema` into records of a format."""
+    """Return the encoder that turns rows of `schema` into records of a format."""
     make = find_format(options.format).encoder
     if make is None:
         raise TypeError(f"{options.format} is not written record by record")

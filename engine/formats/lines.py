@@ -13,14 +13,14 @@ _NEWLINE = 10
 
 
 def count_lines(block: bytes) -> int:
-    """How many lines there are; the last one may lack its newline."""
+    """Count the lines; the last one may lack its newline."""
     # takes half the time of bytes.count when lines are short
     newlines = int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
     return newlines + (1 if block and not block.endswith(b"\n") else 0)
 
 
 def line_ends(block: bytes) -> npt.NDArray[np.int64]:
-    """Where each line ends: the place of its newline, or of the end of the block where the last one lacks it."""
+    """Return the end of each line: the position of its newline, or the end of the block for a last line without one."""
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
     return ends if not block or block.endswith(b"\n") else np.append(ends, len(block))
 

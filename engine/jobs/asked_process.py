@@ -20,7 +20,7 @@ _MOST_OF_ANSWER = 8 * 1024 * 1024
 
 
 def ask_process(module: str, order: Mapping[str, Any], inherited: Sequence[str], limit: timedelta) -> dict[str, Any]:
-    """What a module of the engine answers to an order. It has the environment that a driver has."""
+    """Run a module of the engine with an order, in the environment of a driver, and return its answer."""
     mark = f"asked/{uuid.uuid4().hex}"
     try:
         return _answer(module, order, {**driver_environment(os.environ, inherited), processes.MARK: mark}, limit)

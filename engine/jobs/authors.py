@@ -26,7 +26,7 @@ CONTROL_PLANE = "control plane"
 
 
 def author_of(record: JobRecord, action: Action) -> str:
-    """Who is behind a step that follows from a record."""
+    """Return who caused a step that follows from a record."""
     asker = record.pipeline.asked_by
     return asker if asker is not None and _is_asked_for(record, action) else CONTROL_PLANE
 

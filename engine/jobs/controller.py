@@ -65,10 +65,10 @@ class LastCallTimes(Protocol):
     """Knows when drivers last called."""
 
     def last(self, job_id: str, generation: int) -> datetime | None:
-        """When a run last called home; None when it has not called this process."""
+        """Return when a run last reported; None if it has not reported to this process."""
 
     def last_sign(self, job_id: str, generation: int) -> datetime | None:
-        """When a run's work last showed that it is alive; None when it has not done so to this process."""
+        """Return when a run last showed that it is alive; None if it has not done so to this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Controller:
         return Observation(process, silence, stillness, is_up, run.step, ending, run.goodbye, maintenance, watch)
 
     def _since(self, at: datetime, now: datetime) -> timedelta:
-        """How long something is ago. What is later than now is of a clock that was set back since."""
+        """Return the time since an instant. An instant in the future comes from a clock that was set back since."""
         return now - (self._awake_since if at > now else max(at, self._awake_since))
 
     def _look(self, run: Run, now: datetime) -> Process:
@@ -235,7 +235,7 @@ class Controller:
     def _intent(
         self, record: JobRecord, action: Action, observation: Observation, now: datetime
     ) -> tuple[JobRecord, str]:
-        """What the records are to say, and the new run's secret, which they hold only the hash of."""
+        """Return the record to store before the action, and the new run's secret, which is stored only as a hash."""
         pipeline, status = intend(action, record.pipeline, record.status, now)
         run = record.run
         if run is not None and observation.process is Process.GONE:
@@ -331,7 +331,7 @@ class Controller:
 
 
 def hash_key(key: str) -> str:
-    """What is stored of a secret: enough to know it again, not to use it."""
+    """Return the stored form of a secret: enough to recognise it, not to use it."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -345,7 +345,7 @@ def _unstartable(error: OSError) -> Failure:
 
 
 def _event(before: JobRecord, after: JobRecord, action: Action, now: datetime) -> JobEvent | None:
-    """What the owner of a job can read about a step; steps that change no state and fail nothing leave no event."""
+    """Return the event that a step leaves for the job's owner, if it changes the state or fails something."""
     job, generation, who = after.status.job_id, after.status.generation, author_of(before, action)
     match action:
         case Recover(failure) | GiveUp(failure) | AbandonRescale(failure):

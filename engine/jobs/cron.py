@@ -94,7 +94,7 @@ class Cron:
             day -= timedelta(days=1)
 
     def _instants(self, day: date) -> list[datetime]:
-        """Those of a day of the time zone, in UTC."""
+        """Return the instants of a local day, in UTC."""
         if not self._has(day):
             return []
         instants: set[datetime] = set()

@@ -26,7 +26,7 @@ class DataDirectory:
 
     @property
     def server(self) -> Path:
-        """Where the control plane that works here can be reached."""
+        """Return the file with the address of the running control plane."""
         return self.root / "server.json"
 
     @property
@@ -36,7 +36,7 @@ class DataDirectory:
 
     @property
     def secrets_key(self) -> Path:
-        """What the secrets of pipelines are sealed with, readable by its owner alone."""
+        """Return the file with the key that encrypts the secrets of pipelines; only its owner can read it."""
         return self.root / "secrets.key"
 
     @property
@@ -51,17 +51,17 @@ class DataDirectory:
 
     @property
     def spares(self) -> Path:
-        """What drivers in reserve have written, a directory each."""
+        """Return the folder of spare drivers' files, a directory each."""
         return self.root / "spares"
 
     @property
     def hosts(self) -> Path:
-        """Where the processes are found that have the Java of several pipelines, a directory each."""
+        """Return the folder of the shared JVMs, a directory each."""
         return self.root / "hosts"
 
     @property
     def forks_log(self) -> Path:
-        """What the process has printed that drivers are forks of."""
+        """Return the log of the process that forks drivers."""
         return self.root / "forks.log"
 
     @property
@@ -71,11 +71,11 @@ class DataDirectory:
 
     @property
     def rehearsals(self) -> Path:
-        """What rehearsals work with that are being played, a directory each."""
+        """Return the folder of running rehearsals, a directory each."""
         return self.root / "rehearsals"
 
     def rehearsal(self, rehearsal_id: str) -> Path:
-        """What one rehearsal works with; it goes once that is over."""
+        """Return the work directory of one rehearsal; it is deleted when that has ended."""
         if not is_id(rehearsal_id, "reh"):
             raise ValueError(f"{rehearsal_id!r} is not a rehearsal id")
         return self.rehearsals / rehearsal_id
@@ -96,7 +96,7 @@ class DataDirectory:
         return self.state(pipeline_id) / "savepoints" / savepoint_id
 
     def runs(self, pipeline_id: str) -> Path:
-        """What belongs to the processes of a pipeline: assignments, logs, the lock."""
+        """Return the folder of a pipeline's processes: assignments, logs, the lock."""
         return self.root / "runs" / _checked(pipeline_id)
 
     def driver_lock(self, pipeline_id: str) -> Path:
@@ -104,19 +104,20 @@ class DataDirectory:
         return self.runs(pipeline_id) / "lock"
 
     def assignment(self, pipeline_id: str, generation: int) -> Path:
-        """What one run is to do."""
+        """Return the assignment file of one run."""
         return self.runs(pipeline_id) / f"{generation:06}.json"
 
     def log(self, pipeline_id: str, generation: int) -> Path:
-        """What one run has printed."""
+        """Return the log of one run."""
         return self.runs(pipeline_id) / f"{generation:06}.log"
 
     def mark(self, pipeline_id: str, generation: int) -> Path:
-        """What the processes of one run have in their environment, where that is not the run's own name."""
+        """Return the file with the mark that the processes of one run have in their environment, if it is not the run's
+        own name."""
         return self.runs(pipeline_id) / f"{generation:06}.mark"
 
     def maintenance_log(self, pipeline_id: str) -> Path:
-        """What work between runs has printed."""
+        """Return the log of maintenance between runs."""
         return self.runs(pipeline_id) / "chore.log"
 
     def maintenance_result(self, pipeline_id: str) -> Path:

@@ -121,9 +121,9 @@ class Policy:
     drain_limit: timedelta = timedelta(minutes=30)
 
     def longest_maintenance(self, size: int) -> timedelta:
-        """How long work on a state of so many bytes may take in all, however busy it is: what it may stand still for,
-        six times over, and a second for each MiB, which is what a disk manages that hardly answers. All that such work
-        does is to read and write the state a few times, so what takes longer goes round in circles."""
+        """Return the longest time that maintenance of a state of `size` bytes may take, however busy it is: six times
+        the limit without progress, plus a second for each MiB, which is what a very slow disk manages. Maintenance only
+        reads and writes the state a few times, so work that takes longer is in a loop."""
         return 6 * self.start_limit + timedelta(seconds=size / 2**20)
 
 
@@ -187,7 +187,7 @@ def _at_rest(desired: Pipeline, status: Status) -> Action:
 
 
 def _start(desired: Pipeline, status: Status) -> Action:
-    """What has to come before the next run, or the run itself."""
+    """Return the maintenance that must come before the next run, or the start of the run itself."""
     if desired.restore is not None:
         return RestoreSavepoint(desired.restore)
     if status.parallelism is not None and status.parallelism != desired.parallelism:
@@ -222,8 +222,8 @@ def _while_up(desired: Pipeline, status: Status, observation: Observation, now: 
 
 
 def _sickness(status: Status, observation: Observation, policy: Policy) -> Failure | None:
-    """What is wrong with a run that lives. A start may take as long as it likes if it comes on; from its first epoch on
-    it has to show that it is alive, as one that is up has."""
+    """Return what is wrong with a live run. A start may take as long as it likes while it progresses; from its first
+    epoch on it must show that it is alive, like a run that is up."""
     if status.state is State.RUNNING and observation.silence > policy.heartbeat_limit:
         return SILENT
     is_working = status.state is State.RUNNING or observation.is_up or observation.step == StartStep.FIRST_EPOCH
@@ -338,9 +338,9 @@ def _try_again(status: Status, failure: Failure, now: datetime, policy: Policy) 
 
 
 def _used_up(in_a_row: int, in_window: int, policy: Policy) -> str | None:
-    """How a job has used up its tries, if it has. Two counts, since either alone lets a sick job go on for ever: one
-    whose runs are healthy for a while each time never fails often in a row, and one whose starts take long never fails
-    often within a window."""
+    """Return how a job has used up its restarts, if it has. Two counts are needed, since either alone lets a failing
+    job continue for ever: runs that are healthy for a while never fail often in a row, and runs that start slowly never
+    fail often within a window."""
     if not 0 <= policy.allowed_restarts < max(in_a_row, in_window):
         return None
     if in_a_row > policy.allowed_restarts:
@@ -367,7 +367,7 @@ def _spread(job_id: str, outages: int) -> float:
 
 
 def backoff(failures: int, policy: Policy) -> timedelta:
-    """How long to wait after so many failures in a row: doubled each time, up to a limit."""
+    """Return the wait after `failures` in a row: doubled each time, up to a limit."""
     factor: int = 2 ** min(failures - 1, 30)  # without the limit, a job that may fail for ever overflows timedelta
     return min(policy.initial_backoff * factor, policy.max_backoff)
 

@@ -96,7 +96,7 @@ def has_foreign_state(current: Version, plan: PlannedQuery, status: Status) -> b
 
 
 def describe_change(before: Pipeline | None, after: Pipeline) -> str:
-    """What was asked for, for the owner of the job to read."""
+    """Describe the requested change for the owner of the job."""
     if before is None:
         return f"version {after.version} was deployed"
     changes: list[str] = []

@@ -34,7 +34,7 @@ class PipelineUse:
 
 
 def pipeline_use(directory: DataDirectory, pipeline_id: str) -> PipelineUse:
-    """What a pipeline takes. Files that go while this looks are passed over."""
+    """Return the disk use of a pipeline. Files that vanish meanwhile are skipped."""
     paths, known = StatePaths(directory.state(pipeline_id)), set[tuple[int, int]]()
     logs = sum(_sizes(folder, known) for folder in (paths.logs, directory.runs(pipeline_id)))
     state = _sizes(paths.root, known, without=(paths.logs, paths.savepoints))
@@ -42,7 +42,7 @@ def pipeline_use(directory: DataDirectory, pipeline_id: str) -> PipelineUse:
 
 
 def other_use(directory: DataDirectory, pipeline_ids: Collection[str]) -> dict[str, int]:
-    """What is there beside the pipelines, by what it is; nothing is said of what takes nothing."""
+    """Return the disk use beside the pipelines, by kind; kinds that use nothing are left out."""
     known = {folder.name for folder in folders_of_pipelines(directory.root / "state")} - set(pipeline_ids)
     sizes = {
         "records": sum(size_of(path) for path in directory.root.glob(f"{directory.database.name}*")),

@@ -46,7 +46,7 @@ class Facts:
 
 
 def effects_of(before: JobRecord, after: Pipeline, current: Version, following: Version, facts: Facts) -> Effects:
-    """What happens when `after` is desired, which has the version `following`, in the place of what `before` says."""
+    """Return the effects of replacing the desired state in `before` by `after`, which runs the version `following`."""
     stops = not before.status.state.is_terminal and _leaves(before, after)
     starts = after.stop == "none" and (stops or before.status.state.is_terminal) and after != before.pipeline
     is_other_query = not is_bound_alike(current, following)
@@ -64,14 +64,14 @@ def effects_of(before: JobRecord, after: Pipeline, current: Version, following: 
 
 
 def with_savepoint(expected: Effects, before: JobRecord, *, is_last: bool) -> Effects:
-    """The same when a savepoint is taken, too; `is_last` says that no epoch comes after it."""
+    """Add a savepoint to the effects; `is_last` means that no epoch follows it."""
     epoch = before.status.progress.epoch
     epochs = "the last epoch" if is_last else "the newest epoch" if epoch is None else f"epoch {epoch} or a later one"
     return replace(expected, kept=(*expected.kept, f"a savepoint of {epochs}"))
 
 
 def effects_of_delete(before: JobRecord, facts: Facts) -> Effects:
-    """What happens when a pipeline at rest is deleted; what it has written stays where it is."""
+    """Return the effects of deleting a stopped pipeline; its output stays."""
     savepoints = _savepoints(facts)
     state = () if before.status.progress.epoch is None else (_state(before),)
     return Effects(kept=("the output",), lost=(*state, *savepoints, "the logs and versions"), voided=facts.certificates)

@@ -48,7 +48,7 @@ class ForkedDriver:
     server: ForkServer
 
     def poll(self) -> int | None:
-        """How it has ended, as `subprocess` says it; None while it has not, and where nobody knows any more."""
+        """Return the exit code as `subprocess` does; None while the process runs, or if its exit code is lost."""
         return self.server.ending(self.pid)
 
 
@@ -72,7 +72,7 @@ class ForkServer:
         return ForkedDriver(pid, self)
 
     def ending(self, pid: int) -> int | None:
-        """How a fork has ended."""
+        """Return the exit code of a child process."""
         with self._guard, suppress(OSError, ValueError):
             code = self._ask({"ended": pid})["code"]
             return code if isinstance(code, int) else None

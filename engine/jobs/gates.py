@@ -43,7 +43,7 @@ def is_passed(gate: Gate, progress: Progress) -> bool:
 
 
 def reached(gate: Gate, progress: Progress) -> datetime | None:
-    """How far what is waited for has come; None while that is not known yet. Refused when it can never be known."""
+    """Return how far the awaited output is complete; None while unknown. Refuse a gate that can never be known."""
     sinks = progress.sinks
     if gate.table is not None and sinks and gate.table not in sinks:
         raise SinkNotFoundError(
@@ -67,8 +67,8 @@ def _never_known(name: str, reason: str, *, has_others: bool) -> CompletenessUnk
 
 
 def promised(status: Status, *, is_given_up: bool) -> Progress:
-    """How far a job has come for whoever relies on it: nothing is promised of a state that is to be given up, although
-    the run that has it may not have ended yet, and of one that has finished nothing more follows."""
+    """Return the progress that others may rely on. A state that is to be given up promises nothing, even while its run
+    has not ended; a finished job has no later rows."""
     if is_given_up:
         return Progress()
     return at_end(status.progress) if status.state is State.FINISHED else status.progress

@@ -36,7 +36,7 @@ from engine.jobs.status import Progress, Status
 
 
 def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> tuple[Pipeline, Status]:
-    """What is desired and the status, as they are to be once the action is decided on."""
+    """Return the desired state and the status after an action."""
     match action:
         case Launch():
             return desired, _launched(desired, _enter(status, State.SCHEDULING, now), now)

@@ -69,8 +69,8 @@ def leaked_paths(
     limits: Limits,
     is_alive: Callable[[int], bool] = lambda pid: processes.born(pid) is not None,
 ) -> Iterator[LeakedPath]:
-    """What may go below a data directory. `open_runs` has every pipeline there is, with its run if one is open; read
-    it before, so that a pipeline that is made meanwhile has nothing here that is old enough."""
+    """Yield the paths below a data directory that may be deleted. `open_runs` has every pipeline, with its open run if
+    there is one. Read it first: a pipeline that is created meanwhile then has no files old enough to delete."""
     for folder in folders_of_pipelines(directory.root / "state", open_runs):
         yield from _scratch(StatePaths(folder).logs, open_runs[folder.name], is_alive)
     for folder in folders_of_pipelines(directory.root / "runs"):
@@ -117,7 +117,7 @@ def _run_files(folder: Path, run: OpenRun | None, now: datetime, limits: Limits)
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What is in a directory; nothing when it is none."""
+    """List a directory; empty if it is no directory."""
     try:
         return sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

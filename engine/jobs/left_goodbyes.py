@@ -22,7 +22,7 @@ def leave_goodbye(lock: Path, generation: int, body: Mapping[str, object]) -> No
 
 
 def left_goodbye(lock: Path, generation: int) -> object | None:
-    """What a run has left behind, None where there is nothing that can be read."""
+    """Return the exit message that a run left behind; None if there is none that can be read."""
     try:
         content: object = json.loads(_path(lock, generation).read_text())
     except FileNotFoundError:
@@ -34,7 +34,7 @@ def left_goodbye(lock: Path, generation: int) -> object | None:
 
 
 def forget_goodbye(lock: Path, generation: int) -> None:
-    """It was heard."""
+    """Delete an exit message that was delivered."""
     try:
         _path(lock, generation).unlink(missing_ok=True)
     except OSError as error:

@@ -80,7 +80,7 @@ class Liveness:
 
 
 def effort_of(pid: int, proc: Path = Path("/proc")) -> Effort:
-    """What a process has done, and all that it has started and that live."""
+    """Return the CPU time and I/O of a process and of its live descendants."""
     stats = dict(_stats(proc))
     children: dict[int, list[int]] = {}
     for child, fields in stats.items():

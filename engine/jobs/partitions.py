@@ -94,10 +94,9 @@ class History:
 def next_told(
     consumer: Consumer, history: History, reached: datetime | None, now: datetime, most: int
 ) -> tuple[Sequence[Told], datetime]:
-    """What a consumer is to be told next, and up to where its buckets are closed then. `reached` is how far the output
-    is complete; None where that is not known. No bucket is closed before it has ended by the clock, so that neither the
-    end of the input nor a single row of the far future closes all there will ever be. What is void or
-    late is told whole, and of what is closed at most so many."""
+    """Return the next deliveries for a consumer, and the instant up to which its time buckets are then closed.
+    `reached` is how far the output is complete; None if unknown. A bucket is never closed before it has ended by the
+    clock, so that neither the end of the input nor a single row of the far future closes all future buckets."""
     voided = [
         *(Told("voided", bucket) for bucket in history.void),
         *(Told("reopened", bucket) for bucket in history.late),
@@ -114,13 +113,13 @@ def next_told(
 
 
 def next_end(consumer: Consumer) -> datetime:
-    """When the next bucket ends that was never closed."""
+    """Return the end of the next time bucket that was never closed."""
     return consumer.buckets.after(consumer.closed_until)
 
 
 def first_bucket(buckets: TimeBuckets, start: datetime | None, reached: datetime | None, now: datetime) -> datetime:
-    """Where the first bucket begins that a new consumer is told of: that of `start`; without one the oldest that is not
-    complete, and at the latest that of now."""
+    """Return the start of a new consumer's first time bucket: the one that holds `start`; by default the oldest
+    incomplete one, and at the latest the current one."""
     if start is not None:
         return buckets.holding(start)
     return buckets.holding(now if reached is None else min(reached, now))

@@ -68,7 +68,7 @@ class LocalProbes:
     _turns: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(2))
 
     def ask(self, order: ProbeOrder, secrets: Mapping[str, str]) -> ProbeResult:
-        """What comes of a test; never takes longer than the limit. Refused when several are under way."""
+        """Run a test and return its result, within the time limit. Refuse it while several run."""
         if not self._turns.acquire(blocking=False):
             raise ProbeBusyError("two tests are under way already", hint="try it again in a moment")
         try:

@@ -56,7 +56,7 @@ class SharedJava(SharedWith):
 
 
 def together(own: RunUsage, shared: RunUsage) -> RunUsage:
-    """What a run uses, where some of it is in processes that are not its own."""
+    """Add a run's share of shared processes to its own use."""
     roles = [*own, *(role for role in shared if role not in own)]
     return {role: _sum(own.get(role, _NOTHING), shared.get(role, _NOTHING)) for role in roles}
 
@@ -87,7 +87,7 @@ class UsageMeter:
     _cpu_before: dict[ProcessRole, float] = field(default_factory=dict)
 
     def measure(self) -> RunUsage:
-        """What they use now; CPU time never goes back, even if a process that has ended was waited for by nobody."""
+        """Measure the current use. CPU time never decreases, even if an ended process was never reaped."""
         cpu: dict[ProcessRole, float] = {}
         memory: dict[ProcessRole, int] = {}
         for role, process in self._roles():

@@ -16,7 +16,8 @@ MARK = "ARROYO_RUN"
 
 
 def born(pid: int) -> str | None:
-    """What tells the process that has this pid now from a later one; None when there is none or only its corpse."""
+    """Return the identity of the process with this pid, which tells it from a later one; None if there is none, or only
+    a zombie."""
     if not _PROC.is_dir():
         return "" if _exists(pid) else None
     try:
@@ -59,7 +60,7 @@ def marked(marker: str) -> list[int]:
 
 
 def maintenance_mark(pipeline_id: str) -> str:
-    """What the processes have in their environment that work on a pipeline's state between two runs."""
+    """Return the environment mark of the processes that maintain a pipeline's state between runs."""
     return f"maintenance/{pipeline_id}"
 
 

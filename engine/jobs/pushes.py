@@ -74,7 +74,7 @@ class Pushed:
     is_off: bool = False
 
     def doubts(self, doubt: Doubt | None) -> Pushed:
-        """The same with this in doubt."""
+        """Return the push with `doubt` as its uncertain delivery."""
         return replace(self, state=replace(self.state, doubt=doubt))
 
     def succeeded(self, at: datetime | None, event: int | None = None) -> Pushed:
@@ -83,8 +83,7 @@ class Pushed:
         return replace(self, state=PushState(pushed_at=at or state.pushed_at, newest=event or state.newest))
 
     def failed(self, at: datetime, error: str, code: str, chance: Chance) -> Pushed:
-        """It has failed once more; the next try is due after a longer pause, and of what is in doubt once that has
-        settled."""
+        """Record another failure. The next try waits longer, an uncertain delivery also until it has settled."""
         state, failures = self.state, self.state.failures + 1
         due = at + pause(failures, chance)
         if state.doubt is not None:
@@ -97,8 +96,7 @@ class Pushed:
 
 
 def pause(failures: int, chance: Chance) -> timedelta:
-    """How long to wait after so many failures in a row: twice as long each time, up to the longest, and each of several
-    that have failed together another part of it."""
+    """Return the wait after `failures` in a row: doubled each time up to the longest, with jitter."""
     doubled: int = 2 ** min(failures - 1, 20)
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * doubled)
     return longest * (0.5 + chance() / 2)

@@ -23,7 +23,7 @@ class Records(Protocol):
     """Pipelines, jobs and runs, durable."""
 
     def active(self) -> Sequence[JobRecord]:
-        """Those in which something may be to do."""
+        """Return the jobs that may need an action."""
 
     def version(self, pipeline_id: str, number: int) -> Version:
         """A version of a pipeline. It has `force` and `upgrade` only until a run of it was up: then the state is its

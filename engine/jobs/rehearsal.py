@@ -89,21 +89,21 @@ class RehearsalFolder:
 
     @property
     def log(self) -> Path:
-        """What it has printed."""
+        """Return the log file."""
         return self.root / "log"
 
     @property
     def work(self) -> Path:
-        """Where it keeps copies of the state, and the rows."""
+        """Return the folder with copies of the state, and the rows."""
         return self.root / "work"
 
     @property
     def result(self) -> Path:
-        """What came of it."""
+        """Return the result file."""
         return self.root / "result.json"
 
     def read_step(self) -> str | None:
-        """What it is at, if it has said so."""
+        """Return the current step, if it was recorded."""
         try:
             return self.step.read_text() or None
         except (OSError, ValueError):

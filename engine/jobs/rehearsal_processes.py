@@ -38,7 +38,7 @@ class Rehearsers(Protocol):
         """Remove all that it has worked with, once nobody is at it."""
 
     def left(self) -> Iterable[str]:
-        """Those that have something there."""
+        """Return the rehearsals that have left something behind."""
 
 
 class _Player(BaseModel):
@@ -99,7 +99,7 @@ class LocalRehearsers:
         shutil.rmtree(self.directory.rehearsal(rehearsal_id), ignore_errors=True)
 
     def left(self) -> Iterable[str]:
-        """Those that have a folder."""
+        """Return the rehearsals that have a folder."""
         parent = self.directory.rehearsals
         return sorted(entry.name for entry in parent.iterdir() if is_id(entry.name, "reh")) if parent.is_dir() else []
 
@@ -109,7 +109,7 @@ def _mark(rehearsal_id: str) -> str:
 
 
 def _until_none(look: Callable[[], list[int]], end: Callable[[list[int]], None], most: int = 100) -> None:
-    """What one that is being ended has started meanwhile is ended as well."""
+    """End processes until none is left, including those that start meanwhile."""
     for _ in range(most):
         if not (pids := look()):
             return

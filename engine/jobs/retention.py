@@ -82,7 +82,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 def decide_fates(savepoints: Sequence[HeldSavepoint], policy: Retention, now: datetime) -> list[Fate]:
-    """What becomes of each, in the same order: that in which they were asked for, oldest first."""
+    """Decide the fate of each savepoint, in the order of the requests for them, oldest first."""
     sound = [savepoint for savepoint in savepoints if savepoint.state == "completed" and not savepoint.is_damaged]
     kept = _kept_by_rules(sound, policy)
     fates: list[Fate] = []

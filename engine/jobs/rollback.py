@@ -53,9 +53,9 @@ def way_back(
     saved: Sequence[SavedState],
     upgraded: Collection[int] = (),
 ) -> WayBack:
-    """How a pipeline at version `current` goes back to an earlier one, by default to the one that ran before; refused
-    when that has left no state to go back to. `plans` has the plan of each version, and `upgraded` those
-    versions that have taken over the state before them."""
+    """Return how a pipeline at version `current` goes back to an earlier one, by default the previous one; refuse if no
+    state of it is left. `plans` has the plan of each version, and `upgraded` the versions that took over the state of
+    the one before."""
     version = _one_before(current, saved) if to is None else to
     if version not in plans or version >= current:
         raise NoWayBackError(

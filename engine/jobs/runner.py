@@ -78,10 +78,10 @@ class Runner(Protocol):
         """The process of a run whose start was interrupted before its pid was written down; None if there is none."""
 
     def look(self, run: Run) -> Process:
-        """What is left of a run's process."""
+        """Return what is left of a run's process."""
 
     def ending(self, run: Run) -> str | None:
-        """How a run's process has ended, as a sentence has it after `the driver`; None when that is not known."""
+        """Return how a run's process has ended, as the rest of a sentence after `the driver`; None if unknown."""
 
     def poke(self, run: Run) -> None:
         """Make the driver call home now."""
@@ -93,7 +93,7 @@ class Runner(Protocol):
         """Start work on a pipeline's state directory."""
 
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
-        """How that work stands; None when there is none."""
+        """Return the status of the maintenance; None if there is none."""
 
     def kill_maintenance(self, pipeline_id: str, failure: Failure) -> None:
         """End every process of that work, which has failed for that reason once they are gone."""
@@ -189,7 +189,7 @@ class LocalRunner:
         return spare.process
 
     def _mark_of(self, run: Run) -> str:
-        """What the processes of a run have in their environment."""
+        """Return the environment mark of a run's processes."""
         try:
             return self.directory.mark(run.pipeline_id, run.generation).read_text()
         except FileNotFoundError:
@@ -228,7 +228,7 @@ class LocalRunner:
             self._endings.setdefault(run.job_id, (run.generation, describe_ending(code, kills)))
 
     def ending(self, run: Run) -> str | None:
-        """How it has ended, if it was a child of this process."""
+        """Return how the run has ended, if it was a child of this process."""
         generation, text = self._endings.get(run.job_id, (None, None))
         return text if generation == run.generation else None
 
@@ -259,14 +259,14 @@ class LocalRunner:
         self._work[pipeline_id] = _Work(task, child, result, Liveness(child.pid, self.work_limit), size)
 
     def _end_work_of_predecessors(self, pipeline_id: str) -> None:
-        """What an earlier control plane has begun is begun again, or not wanted any more. It may hang, and the lock
-        with it; wherever it is ended, the state is whole."""
+        """End maintenance that an earlier control plane has started: it is restarted, or no longer wanted. It may hang
+        and hold the lock; wherever it is ended, the state is whole."""
         if pipeline_id not in self._cleared:
             processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
             self._cleared.add(pipeline_id)
 
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
-        """How the work stands, judged by its exit code; it is over when nothing lives any more that it has started."""
+        """Return the status of the maintenance by its exit code; it has ended when none of its processes is alive."""
         work = self._work.get(pipeline_id)
         if work is None:
             return None
@@ -299,7 +299,7 @@ class LocalRunner:
         return StatePaths(self.directory.state(pipeline_id)).checkpoint
 
     def _arguments(self, pipeline_id: str, task: MaintenanceTask) -> list[str]:
-        """What the driver's command is given to do the work."""
+        """Return the driver arguments for the maintenance."""
         state = str(self.directory.state(pipeline_id))
         match task:
             case Repartition(parallelism):
@@ -327,12 +327,12 @@ class LocalRunner:
 
 
 def _mark(job_id: str, generation: int) -> str:
-    """What the processes of a run have in their environment that were started for it."""
+    """Return the environment mark of the processes that were started for a run."""
     return f"{job_id}/{generation}"
 
 
 def _failure(work: _Work, code: int) -> Failure:
-    """What the work said of its failure, or its exit code when it said nothing."""
+    """Return the failure that the maintenance reported, or its exit code if it reported none."""
     try:
         error = json.loads(work.result.read_text())
         return Failure(error["code"], error["message"], error.get("hint"), read_cause(error.get("cause")))

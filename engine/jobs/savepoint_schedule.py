@@ -106,13 +106,13 @@ Step = Wait | Take | LeaveOut
 
 
 def read_timetable(schedule: Schedule) -> Timetable:
-    """What a schedule says; refused when it makes no sense."""
+    """Parse a schedule; refuse one that makes no sense."""
     zone = zone_of(schedule.time_zone)
     return Timetable(read_cron(schedule.cron, zone), tuple(_read_window(text) for text in schedule.blackout), zone)
 
 
 def decide(timetable: Timetable, due_at: datetime, now: datetime, hindrance: Hindrance | None) -> Step:
-    """What is to be done now of a schedule whose next instant is `due_at`."""
+    """Decide the next step of a schedule whose next instant is `due_at`."""
     if now < due_at:
         return Wait()
     latest: datetime | None = None

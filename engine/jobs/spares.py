@@ -61,7 +61,7 @@ class Spare:
 
     @property
     def mark(self) -> str:
-        """What all of its processes have in their environment."""
+        """Return the environment mark of all its processes."""
         return spare_mark(self.id)
 
     @property

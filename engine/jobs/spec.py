@@ -115,7 +115,7 @@ def _parts(text: str) -> tuple[str, ...]:
 
 
 def _complaint(name: str, text: str) -> str | None:
-    """What is wrong with a setting."""
+    """Return what is wrong with a setting; None if nothing is."""
     match name:
         case "memory" if (wrong := _memory_complaint(text)) is not None:
             return f"memory {wrong}, and is {text!r}"
@@ -283,7 +283,7 @@ class ShownUpgrade:
     objects: str | None = None
 
     def with_texts(self, text: str, markdown: str, content: str) -> ShownUpgrade:
-        """The same, shown in other words."""
+        """Return the shown upgrade in other words."""
         return replace(self, text=text, markdown=markdown, content=content)
 
 

@@ -26,7 +26,7 @@ class Failure:
 
     @property
     def cause(self) -> Cause:
-        """What is behind it, by which the next step is decided."""
+        """Return the cause of the failure, which decides the next step."""
         if self.declared_cause is not None:
             return self.declared_cause
         return Cause.MISTAKE if self.code.partition(".")[0] in _FATAL else Cause.UNKNOWN
@@ -55,8 +55,7 @@ class Progress:
 
 
 def advanced(before: Progress, report: EpochReport) -> Progress:
-    """How far a job has come with a further epoch. A watermark that is not known yet, as right after a start, leaves
-    the one from before."""
+    """Return the progress after another epoch. An unknown watermark, as right after a start, keeps the previous one."""
     return Progress(
         report.epoch,
         report.watermark or before.watermark,

@@ -34,7 +34,7 @@ class TimeBuckets:
     time_zone: str = "UTC"
 
     def holding(self, instant: datetime) -> datetime:
-        """Where the bucket begins that an instant is in."""
+        """Return the start of the time bucket that contains an instant."""
         if self.time_zone == "UTC":
             return instant - (instant - EPOCH - self.offset) % self.every
         local = instant.astimezone(ZoneInfo(self.time_zone)).replace(tzinfo=UTC)
@@ -43,7 +43,7 @@ class TimeBuckets:
         return next(start for start in map(self._beginning, (number + 1, number, number - 1)) if start <= instant)
 
     def after(self, start: datetime) -> datetime:
-        """Where the bucket ends that begins there, and the next one begins."""
+        """Return the end of the time bucket that starts at `start`."""
         if self.time_zone == "UTC":
             return start + self.every
         local = start.astimezone(ZoneInfo(self.time_zone)).replace(tzinfo=UTC)
@@ -83,7 +83,7 @@ def check_instant(name: str, instant: datetime) -> None:
 
 
 def key_of(start: datetime) -> str:
-    """What a bucket is called: the instant at which it begins, in UTC, as Airflow's partition mappers read it."""
+    """Return the key of a time bucket: its start in UTC, as Airflow's partition mappers read it."""
     return f"{start.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
 
 

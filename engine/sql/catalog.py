@@ -103,7 +103,7 @@ class Catalog:
             self.entries[name.lower()] = (spelled, replace(entry, rows=rows))
 
     def find(self, name: str) -> Entry:
-        """What a name stands for; refused when there is nothing."""
+        """Return the entry of a name; refuse an unknown one."""
         entry = self._entry(name)
         if entry is None:
             names = [spelled for spelled, _ in self.entries.values()]

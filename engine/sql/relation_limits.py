@@ -17,8 +17,8 @@ MAX_LEVELS = 150
 
 
 def count_relations(node: Node) -> int:
-    """How many relations a plan has, counting again what is used again. Raises TooLargeError when they are too many, or
-    too many on top of each other."""
+    """Count the relations of a plan, counting shared ones each time. Raise TooLargeError if there are too many, or too
+    many levels."""
     size, levels = _measure(node, {})
     if size > MAX_RELATIONS or levels > MAX_LEVELS:
         raise TooLargeError(

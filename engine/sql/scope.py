@@ -34,7 +34,7 @@ class Visible:
 
     @property
     def name(self) -> str:
-        """What a script calls it."""
+        """Return the name of the column in the script."""
         return self.column.name if self.alias is None else self.alias
 
 
@@ -48,7 +48,7 @@ class Scope:
 
     @property
     def shown(self) -> tuple[Visible, ...]:
-        """Those that a name without a table, or a star, can mean."""
+        """Return the columns that a bare name or a star can mean."""
         return tuple(visible for visible in self.columns if not visible.hidden)
 
     @property
@@ -57,7 +57,7 @@ class Scope:
         return frozenset(visible.table.lower() for visible in self.columns if visible.table)
 
     def resolve(self, parts: Sequence[str]) -> Expr:
-        """What a dotted name means: table and column, or column, each followed by members of structs."""
+        """Resolve a dotted name: table and column, or column, each followed by members of structs."""
         try:
             return self._resolve_here(parts)
         except UnknownColumnError:

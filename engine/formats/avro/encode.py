@@ -58,7 +58,7 @@ class AvroEncoder:
 
 
 def _shaper(kind: types.Type) -> Callable[[Any], object] | None:
-    """How a value of Arrow's becomes one of Avro's; None as it is."""
+    """Return the conversion from an Arrow value to an Avro value; None if none is needed."""
     if isinstance(kind, types.Interval):
         return lambda value: value // timedelta(microseconds=1)
     return None

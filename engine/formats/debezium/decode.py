@@ -74,7 +74,7 @@ class DebeziumDecoder:
         return Decoded(rows, origin, sorted(bad, key=lambda record: record.index))
 
     def _reasons(self, operations: _Operations) -> Iterator[tuple[int, str]]:
-        """Which changes cannot be taken, each once, and why."""
+        """Yield each change that cannot be applied, once, with the reason."""
         yield from self._reasons_of_image("before", operations.before, operations.takes)
         yield from self._reasons_of_image("after", operations.after, operations.adds)
         for at in np.flatnonzero(~(operations.takes | operations.adds)):
@@ -82,7 +82,7 @@ class DebeziumDecoder:
             yield int(at), "it has no 'op'" if operation is None else f"its 'op' is {operation!r}, not c, r, u or d"
 
     def _reasons_of_image(self, name: str, image: pa.StructArray, is_needed: Mask) -> Iterator[tuple[int, str]]:
-        """Which changes need this image and lack it, or a column of it, and why that is refused."""
+        """Yield the changes that need this image but lack it or one of its columns, with the reason."""
         for field, column in zip(self._schema, image.flatten(), strict=True):
             if not field.nullable and column.null_count:
                 lacks = is_needed & _mask(column.is_null())

@@ -161,7 +161,7 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _join(parts: list[tuple[Decoded, int]]) -> Decoded:
-    """What was decoded part by part, each with its number of lines, as a whole."""
+    """Join what was decoded part by part, each with its number of lines."""
     origins, bad, first = [], [], 0
     for part, lines in parts:
         origin = pa.array(range(part.rows.num_rows), pa.int64()) if part.origin is None else part.origin
@@ -172,7 +172,7 @@ def _join(parts: list[tuple[Decoded, int]]) -> Decoded:
 
 
 def _renumber(decoded: Decoded, origin: pa.Int64Array | None) -> Decoded:
-    """The same with the numbers that the records had before some were left out."""
+    """Restore the numbers that the records had before some were dropped."""
     if origin is None:
         return decoded
     bad = [BadRecord(origin[record.index].as_py(), record.reason, record.raw) for record in decoded.bad]

@@ -60,7 +60,7 @@ def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
 
 
 def count_objects(block: bytes) -> int | None:
-    """How many lines there are, when each begins and ends as an object; else None.
+    """Count the lines if each begins and ends as an object; else return None.
 
     Arrow takes newlines for blanks: it reads `{}{}` and a blank line as two rows, and `null` as a row of NULLs, or
     crashes when it comes first. But nowhere inside an object may `{` follow `}`, so where all lines end and begin like
@@ -128,7 +128,7 @@ def finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array:
 
 
 def _nulls_of(array: pa.Array) -> pa.BooleanArray | None:
-    """Where there is NULL; None when it is nowhere."""
+    """Return a mask of the NULLs; None if there are none."""
     return array.is_null() if array.null_count else None
 
 

@@ -66,7 +66,7 @@ def fields_of(kind: Any, columns: Iterable[tuple[str, types.Type]]) -> Fields:
 
 
 def set_fields(fields: Fields, values: Iterable[Any]) -> dict[str, Any]:
-    """What a message is made of, by field. Raises InvalidValueError where no message holds a value."""
+    """Return the values of a message, by field. Raise InvalidValueError if no message can hold a value."""
     chosen: dict[str, str] = {}
     settings = {}
     for (field, shape), value in zip(fields, values, strict=True):

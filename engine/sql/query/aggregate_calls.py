@@ -97,7 +97,7 @@ def _check_single_order(function: AggregateFunction, order: Sequence[Order], wri
 def _condition_of(
     call: AggregateCall, written: _WrittenArguments, arguments: Sequence[Expr], inputs: Expressions
 ) -> Expr | None:
-    """Which rows are aggregated: those of FILTER that IGNORE NULLS lets through."""
+    """Return the condition on aggregated rows: FILTER, combined with IGNORE NULLS."""
     condition = None if call.condition is None else inputs.condition(call.condition)
     if not (call.ignores_nulls or written.ignores_nulls):
         return condition

@@ -173,7 +173,7 @@ class Grouping:
         return ScopedRows(NoRows(Schema(fields)), Scope(tuple(visible_keys)))
 
     def _group_value(self, node: exp.Expr) -> Expr | None:
-        """What a group has for a sub-query, its window or an aggregate; None for everything else."""
+        """Return a group's value for a sub-query, its window or an aggregate; None for anything else."""
         value = self.subquery_value(node)
         if value is not None:
             return value

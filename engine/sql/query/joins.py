@@ -40,7 +40,7 @@ class JoinClause:
 
     @property
     def at(self) -> TextPosition | None:
-        """Where the joined relation stands in the script."""
+        """Return the position of the joined relation in the script."""
         return self.script.position(self.node.this)
 
     @property
@@ -67,7 +67,7 @@ class JoinClause:
                 raise JoinError(f"{visible.table!r} stands in FROM twice", hint="give one of them an alias", at=self.at)
 
     def condition(self, left: ScopedRows, right: ScopedRows) -> JoinCondition:
-        """What ON, USING or NATURAL ask for, else what WHERE says of the two sides."""
+        """Return the condition of ON, USING or NATURAL, or else the one of WHERE over both sides."""
         scope = Scope((*left.scope.columns, *right.scope.columns))
         shared, on = self._shared_names(left.scope, right.scope), self.node.args.get("on")
         conditions = [make_call("=", [left.scope.resolve([name]), right.scope.resolve([name])]) for name in shared]

@@ -266,7 +266,7 @@ class _LateralQuery:
         return keyed
 
     def _split_equality(self, condition: exp.Expr, inner: Scope) -> tuple[exp.Expr, exp.Expr]:
-        """What the query has, and what must be equal to it in the rows before."""
+        """Return the side of the equality that belongs to the query, and the side that belongs to the rows before."""
         if isinstance(condition, exp.EQ):
             sides = (condition.this, condition.expression)
             for inner_side, outer_side in (sides, reversed(sides)):

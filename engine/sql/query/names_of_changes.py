@@ -34,7 +34,7 @@ def refuse_names_of_changes(rows: Node, script: Script, query: exp.Expr | None =
 
 
 def _position(name: str, query: exp.Expr | None, script: Script) -> TextPosition | None:
-    """Where a query first names the column; None when it is named elsewhere."""
+    """Return the position at which a query first names the column; None if it does not."""
     if query is None:
         return None
     identifiers = (node for node in query.find_all(exp.Identifier, bfs=False) if node.name.lower() == name.lower())

@@ -64,7 +64,7 @@ class OperatorHints:
         return found
 
     def complaints(self, used: set[str]) -> Iterator[EngineError]:
-        """What is wrong with hints once all is read. `used` are the names that tables have."""
+        """Yield the errors in hints after everything is read. `used` are the names of tables."""
         for name, at in self.names.items():
             if name.lower() in used:
                 yield HintError(f"id({name}) is the name of a table", hint="give the operator another name", at=at)

@@ -123,8 +123,8 @@ class OverCalls:
         return self.window is None and isinstance(node.this, exp.Anonymous) and node.this.name.lower() in RANKINGS
 
     def _read_partition(self, node: exp.Window, window: Column | None) -> tuple[Expr, ...]:
-        """What the rows are partitioned by, with the window among it: a bound of a window that has a fixed width
-        stands for the whole window."""
+        """Return the partition keys, with the window among them: a bound of a fixed-width window stands for the whole
+        window."""
         partition = tuple(self.partition(item) for item in node.args.get("partition_by") or [])
         if window is None or any(_is_column(expr, window.name) for expr in partition):
             return partition
@@ -194,7 +194,7 @@ def _is_member_of(expr: Expr, name: str) -> bool:
 
 
 def read_order(order: exp.Expr | None, translate: Translate) -> tuple[Order, ...]:
-    """What an ORDER BY says; NULL is greater than everything unless it is said otherwise."""
+    """Translate an ORDER BY; NULL is greater than everything unless the clause says otherwise."""
     return tuple(
         Order(translate(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
         for item in (order.expressions if order is not None else [])

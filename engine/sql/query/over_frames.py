@@ -26,7 +26,7 @@ def read_frame(spec: exp.Expr | None) -> Frame | None:
 
 
 def _ends_of(spec: exp.Expr) -> tuple[int, int]:
-    """How many rows the first and the last row of a frame are away; without AND it ends at the current row."""
+    """Return the distance in rows of a frame's first and last row; without AND it ends at the current row."""
     start = _offset_of(spec.args.get("start"), spec.args.get("start_side"))
     end = _offset_of(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"))
     if start == UNBOUNDED or end == -UNBOUNDED or start > end:
@@ -35,7 +35,7 @@ def _ends_of(spec: exp.Expr) -> tuple[int, int]:
 
 
 def _offset_of(bound: object, side: object) -> int:
-    """How many rows a bound is away; what is unbounded is as far away as can be counted."""
+    """Return the distance of a bound in rows; an unbounded one has the largest distance."""
     sign = -1 if str(side or "").upper() == "PRECEDING" else 1
     match bound:
         case "CURRENT ROW":

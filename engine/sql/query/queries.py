@@ -71,7 +71,7 @@ class Queries:
         return None if name.lower() in self.ctes else self.catalog.find_lookup(name)
 
     def _with_ctes(self, query: exp.Expr, complaints: Complaints) -> Queries:
-        """The same with the CTEs of a query in reach, each of which sees those before it."""
+        """Add the CTEs of a query, each of which sees those before it."""
         inner = replace(self, read=None)
         clause = query.args.get("with_")
         if clause is None:

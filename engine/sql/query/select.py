@@ -82,11 +82,11 @@ class _Select:
 
     @property
     def grouped_items(self) -> list[exp.Expr]:
-        """What an aggregation is read for: the SELECT list and the condition of HAVING."""
+        """Return the items that read an aggregation: the SELECT list and the condition of HAVING."""
         return [*self.select.expressions, *([] if self.having is None else [self.having.this])]
 
     def translate(self, rows: Node) -> Node:
-        """What it makes of the rows of its FROM, before DISTINCT."""
+        """Translate the SELECT over the rows of its FROM, before DISTINCT."""
         subqueries = ScalarSubqueries(self.queries)
         is_grouped = self.select.args.get("group") is not None or has_aggregate(self.grouped_items)
         items = [] if is_grouped else self.select.expressions

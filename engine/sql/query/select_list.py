@@ -18,14 +18,14 @@ from engine.sql.text.parse import Script
 
 
 def aliases_of(select: exp.Select, scope: Scope) -> dict[str, exp.Expr]:
-    """What the names of the SELECT list stand for, where no column of the input has the same name."""
+    """Return the expressions behind the names of the SELECT list, except names that are columns of the input."""
     input_names = {visible.name.lower() for visible in scope.shown}
     aliases = {item.alias.lower(): item.this for item in select.expressions if isinstance(item, exp.Alias)}
     return {name: value for name, value in aliases.items() if name not in input_names}
 
 
 def resolve_group_item(item: exp.Expr, select_list: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
-    """What an item of GROUP BY stands for, which may be the number or the name of something selected."""
+    """Return the expression of a GROUP BY item, which may be the number or the name of a selected one."""
     if isinstance(item, exp.Literal) and not item.args.get("is_string"):
         return _numbered_item(item.name, select_list)
     if isinstance(item, exp.Column) and not item.table:
@@ -41,7 +41,7 @@ def _numbered_item(number: str, select_list: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _item_with_alias(name: str, select_list: Sequence[exp.Expr], scope: Scope) -> exp.Expr | None:
-    """What is selected under a name; a column of the input comes before it, but not before a window."""
+    """Return the selected expression of a name; a column of the input takes precedence, but not over a window."""
     selected = next((selected.unalias() for selected in select_list if selected.alias.lower() == name), None)
     is_input = any(visible.name.lower() == name for visible in scope.shown)
     return None if selected is None or (is_input and not is_window_call(selected)) else selected
@@ -64,7 +64,7 @@ def names_of_alias(alias: exp.Expr | None, count: int, script: Script) -> list[s
 
 
 def name_of_item(item: exp.Expr) -> str:
-    """What the column of a selected expression is called."""
+    """Return the column name of a selected expression."""
     if isinstance(item, exp.Alias):
         return usable(str(item.alias))
     if is_window_call(item):

@@ -94,7 +94,7 @@ class _SubqueryFilter:
 
     @property
     def at(self) -> TextPosition | None:
-        """Where the test stands in the script."""
+        """Return the position of the test in the script."""
         return self.queries.script.position(self.test.node)
 
     def filtered(self) -> Node:
@@ -126,8 +126,8 @@ class _SubqueryFilter:
         return choose_join(rows, projected, kind, condition, self.queries.updating_ttl, self.at)
 
     def _drop_unknown(self, rows: Node, value: Expr, inner_value: Expr, inner: _TestedAgainst) -> Node:
-        """Those of the rows for which NOT IN is not unknown: a NULL is not known to be out of what is not empty, and
-        nothing is known to be out of what has a NULL.
+        """Drop the rows for which NOT IN is unknown: NULL compared with a non-empty set, and any value compared with a
+        set that contains NULL.
 
         It is an anti join with the inner rows by parts (`join_by_parts.py`). A row of value 'a' belongs to one of 16
         parts, a row of NULL to a part of its own. An inner row of NULL stands in all of the parts, so it drops every

@@ -62,7 +62,7 @@ def _among_elements(node: exp.EQ | exp.NEQ, translate_call: TranslateCall) -> Ex
 
 
 def _array_behind(word: str, node: exp.Expr) -> exp.Expr | None:
-    """What stands in the parentheses of ANY or ALL; the parser knows ANY, and takes ALL for a function."""
+    """Return the array in the parentheses of ANY or ALL; the parser knows ANY, and takes ALL for a function."""
     array: exp.Expr | None = None
     if isinstance(node, exp.Any) and word == "any":
         array = node.this.unnest()

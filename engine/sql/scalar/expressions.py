@@ -125,8 +125,8 @@ class Expressions:
         return value
 
     def _with_own_syntax(self, node: exp.Expr) -> Expr | None:
-        """What the modules beside this one read. Rows of values and arrays come before the operators that they share
-        with single values."""
+        """Translate the syntax that the modules beside this one read. Rows of values and arrays come before the
+        operators that they share with single values."""
         return (
             translate_nested(node, self.translate, make_call)
             or translate_pattern(node, self.translate, make_call)

@@ -58,7 +58,7 @@ def used_names(text: str) -> UsedNames:
 
 
 def _declared(node: exp.Expr) -> exp.Expr | None:
-    """What a CREATE declares."""
+    """Return the object that a CREATE declares."""
     if not isinstance(node, exp.Create):
         return None
     target = node.this.this if isinstance(node.this, exp.Schema) else node.this

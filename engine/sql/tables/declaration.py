@@ -58,7 +58,7 @@ class Declaration:
         return tuple(column.field for column in self.columns.metadata)
 
     def filled(self) -> tuple[Filled, ...]:
-        """What the connector fills the metadata columns with."""
+        """Return the metadata columns, each with the key that the connector fills in."""
         return tuple((column.field.name, column.key) for column in self.columns.metadata)
 
     def _check_metadata(self, column: MetadataColumn) -> None:

@@ -48,8 +48,7 @@ class LateRowWrite:
 
 
 def late_row_writes(catalog: Catalog, writes: Sequence[Write], complaints: Complaints) -> list[LateRowWrite]:
-    """What goes into the sinks that source tables name for their late rows; what is wrong with those goes to the
-    complaints."""
+    """Return the writes of late rows into the sinks that source tables name; add errors to the complaints."""
     uses = {write.table: "the target of an INSERT" for write in writes}
     late_writes: list[LateRowWrite] = []
     for _, source in catalog.entries.values():
@@ -122,7 +121,7 @@ def _late_column(column: Field, source: Mapping[str, Field]) -> Named:
 
 
 def _windows_over(source: SourceTable, writes: Sequence[Write]) -> list[LateRows]:
-    """What is late for each of the windows that the rows of a source come to first."""
+    """Return the late rows of each window that the rows of a source reach first."""
     windows: list[LateRows] = []
     for write in writes:
         for node in walk(write):

@@ -74,12 +74,13 @@ class Script:
     words: tuple[tuple[int, str], ...]
 
     def position(self, node: exp.Expr | None) -> TextPosition | None:
-        """Where a node begins: its own position, else that of its first part."""
+        """Return the position at which a node begins: its own, or that of its first part."""
         start = None if node is None else start_of(node)
         return None if start is None else position_at(self.line_starts, start)
 
     def position_of_word(self, word: str, node: exp.Expr, inside: object = None) -> TextPosition | None:
-        """Where a keyword of `node` stands: the last one before the part `inside`, else the first one in `node`."""
+        """Return the position of a keyword of `node`: the last one before the part `inside`, else the first one in
+        `node`."""
         start = start_around(node)
         end = start_of(inside) if isinstance(inside, exp.Expr) else None
         if end is not None:
