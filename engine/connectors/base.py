@@ -127,7 +127,7 @@ class Source(Protocol):
         """The position before the first row of a partition."""
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
-        """Where the next epoch may end, for every partition in `at`: the same position when there is nothing
+        """Return where the next epoch may end, for every partition in `at`: the same position when there is nothing
         new, and at most `max_rows` rows further over all partitions together. Never blocks for data."""
 
     def is_finished(self, partition: str, at: Position) -> bool:
@@ -146,7 +146,7 @@ class HasMovingStart(Protocol):
     written down before anything is read, so that a replay begins there too."""
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
-        """Where partitions begin that were not there before; it `is_first` when the pipeline has read nothing yet."""
+        """Return the start positions of new partitions; `is_first` when the pipeline has read nothing yet."""
 
 
 @runtime_checkable
@@ -154,7 +154,7 @@ class HasEnd(Protocol):
     """A source that can say where it ends now, so that its history can be read up to there."""
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
-        """Where the partitions that begin there end now, or at the offsets that `stop` names."""
+        """Return the current ends of the partitions that begin at `at`, or the offsets that `stop` names."""
 
     def earlier(self, first: Position, second: Position) -> Position:
         """The one of two positions of a partition that comes first. Where they cannot be compared, since what the first
@@ -174,8 +174,7 @@ class HasBacklog(Protocol):
     """A source that can say how much it has not read."""
 
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
-        """How many rows of each partition come after those positions, as far as the source went when it was last
-        looked at."""
+        """Return how many rows of each partition follow those positions, as of the last look at the source."""
 
 
 @runtime_checkable

@@ -127,7 +127,7 @@ class GeneratedSource:
         return {"n": most, "origin": origin, **first_time}
 
     def _first_step(self) -> int:
-        """How long before the first step row 0 was due: long enough for one row, so that the origin is kept."""
+        """Return how long before the first step row 0 was due: long enough for one row, so that the origin is kept."""
         return _FIRST_STEP if self._pace.rate is None else max(_FIRST_STEP, int(MICROS / self._pace.rate) + 1)
 
     def _times(self, numbers: Numbers, end: Position) -> Numbers:

@@ -68,7 +68,7 @@ class LineReader:
 
 
 def line_reader(table: Table) -> LineReader:
-    """What reads the rows of a table from files of lines."""
+    """Return the reader of a table's rows from files of lines."""
     assert table.format is not None
     return LineReader(table, make_decoder(table.format, table.schema))
 

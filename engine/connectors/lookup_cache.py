@@ -85,7 +85,7 @@ class CachedLookup:
         return self._young.bytes + self._old.bytes
 
     def refresh(self) -> None:
-        """What is remembered is not asked for again."""
+        """Refresh the inner lookup; cached values stay."""
         self._inner.refresh()
 
     def fetch(self, keys: pa.Array) -> LookupResult:
@@ -114,7 +114,7 @@ class CachedLookup:
             self._old = _Generation(self._empty)
 
     def _hits(self, generation: _Generation, request: _Request, positions: Sequence[int]) -> _Hits:
-        """What a generation knows about some of the keys."""
+        """Look up some of the keys in a generation of the cache."""
         missing: list[int] = []
         hits: list[int] = []
         entries: list[tuple[int, float]] = []

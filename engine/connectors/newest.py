@@ -53,7 +53,7 @@ class NewestRows:
 
 
 def place_of_rows(table: Table) -> Path:
-    """Where the rows lie that a sink has written; refused where they cannot be read back."""
+    """Return the path of the rows that a sink has written; refuse a sink whose rows cannot be read back."""
     form = "" if table.format is None else table.format.format
     if isinstance(table.options, FilesystemSinkOptions) and isinstance(table.options.location, Path):
         if form in ("json", "parquet", "debezium_json"):
@@ -197,7 +197,7 @@ class _Kept:
             self.size -= first.nbytes
 
     def wanted(self) -> Iterator[dict[str, Any]]:
-        """Those of them that are wanted."""
+        """Yield the wanted rows."""
         for at, batch in enumerate(self.batches):
             yield from batch.slice(0 if at else max(0, self.rows - self.limit)).to_pylist()
 
@@ -219,8 +219,8 @@ def _last_of_group(file: pq.ParquetFile, group: int, behind: _Kept, name: str) -
 
 
 def _rows_at_once(most: int, rows: int, size: int) -> int:
-    """How many rows to decode next, where these are of that size. They grow with what has become of rows before them:
-    the file says only how many bytes it has for them, and it has a text once that comes a thousand times."""
+    """Return how many rows to decode next, from the size of decoded rows before them. The file only tells their encoded
+    size: a text that repeats a thousand times is stored once."""
     return max(1, min(most, _MOST_ROWS_AT_ONCE, _MOST_BYTES * rows // max(1, size)))
 
 

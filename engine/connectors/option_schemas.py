@@ -81,7 +81,7 @@ def _agreed(first: JsonSchema, second: JsonSchema) -> JsonSchema:
 
 
 def _plain(schema: Mapping[str, Any], info: FieldInfo) -> JsonSchema:
-    """What may be written for an option, without that it may be left out, and with its default as SQL has it."""
+    """Return the schema of an option's values without null, with the default as SQL spells it."""
     choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     found = {**schema, **(choices[0] if choices else {})}
     plain = {keyword: value for keyword, value in found.items() if keyword in _KEPT}

@@ -129,7 +129,7 @@ class TableOptions(Options):
 
     @property
     def idle_after(self) -> timedelta | None:
-        """How long a partition may be silent before it is idle; None is for ever."""
+        """Return how long a partition may be silent before it is idle; None for ever."""
         if self.idle_micros is None:
             return self.idle_time
         return None if self.idle_micros < 0 else timedelta(microseconds=self.idle_micros)
@@ -274,7 +274,7 @@ def _direction(
 
 
 def name_of(name: str, info: FieldInfo) -> str:
-    """What users call the option of a field."""
+    """Return the public name of an option's field."""
     return info.alias or name
 
 

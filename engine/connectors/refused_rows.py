@@ -44,7 +44,7 @@ def keep_refused(table: Table, directory: Path, epoch: Epoch, dead_letters: Sequ
 
 
 def refused_rows_of(directory: Path, epoch: Epoch) -> RefusedRows | None:
-    """What a sink has left of an epoch that it has recorded; None when it was nothing."""
+    """Return the rows that a sink has refused in a recorded epoch; None if there are none."""
     entry = next((entry for entry in reversed(read_ledger(directory)) if is_same_epoch(entry, epoch)), None)
     if entry is None:
         return None

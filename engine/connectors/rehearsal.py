@@ -34,12 +34,12 @@ class RehearsalOptions(Options):
 
 
 def column(number: int) -> str:
-    """What the column of that number is called."""
+    """Return the name of the column with this number."""
     return f"c{number}"
 
 
 def rows_directory(sink: Path) -> Path:
-    """Where a sink with this directory has its rows."""
+    """Return the folder of the rows of a sink with this directory."""
     return sink / "rows"
 
 

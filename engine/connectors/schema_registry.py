@@ -76,7 +76,7 @@ def _uses_registry(form: FormatOptions) -> bool:
 
 
 def subject_of(table: Table, topic: str) -> TableSubject | None:
-    """Where a registry knows the records of a table; None when it uses none."""
+    """Return the registry subject of a table's records; None if it uses no registry."""
     options = table.options
     assert isinstance(options, RegistryOptions)
     if options.registry_endpoint is None or table.format is None or not _uses_registry(table.format):
@@ -89,8 +89,8 @@ def subject_of(table: Table, topic: str) -> TableSubject | None:
 
 
 def ask_for_columns(table: Table, topic: str) -> str | None:
-    """What the registry answers when it is asked whether the records of a sink may have its columns from now on; None
-    where it uses none. Raises SchemaRefusedError where they may not, SchemaRegistryError where it does not answer."""
+    """Ask the registry whether the records of a sink may have its new columns, and return the answer; None if it uses
+    no registry. Raise SchemaRefusedError if they may not, SchemaRegistryError if the registry does not answer."""
     if (subject := subject_of(table, topic)) is None:
         return None
     from engine.formats import make_encoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow

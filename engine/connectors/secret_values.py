@@ -44,7 +44,7 @@ def refers_to_secret(value: object) -> bool:
 
 
 def complaint_about(info: FieldInfo, value: object) -> str | None:
-    """What is wrong with the references in an option's value, in words, or None."""
+    """Return what is wrong with the references in an option's value, or None."""
     for reference in references(value) if isinstance(value, str) else ():
         name = reference.name
         if not _NAME.fullmatch(name):

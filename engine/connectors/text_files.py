@@ -135,7 +135,7 @@ def cut_points(path: Path, start: int, end: int, parts: int) -> list[int]:
 
 
 def lines_before(path: Path, compression: Compression, byte: int) -> int:
-    """How many lines end before a byte; for telling people where they are, so it may take its time."""
+    """Count the lines that end before a byte, for error messages; this may take long."""
     counted = 0
     with open_text(path, compression) as file:
         while byte > 0 and (read := file.read(min(byte, BLOCK))):

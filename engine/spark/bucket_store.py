@@ -61,7 +61,7 @@ class BucketStore:
         self._ask([request for label, write in writes.items() for request in self._requests(label, write)])
 
     def set_timers(self, timers: Mapping[int, tuple[int | None, int | None]]) -> None:
-        """Of each bucket take out the timer that it had, and set the one that it is to have, in milliseconds."""
+        """Replace the timer of each shard: delete the old one and set the new one, in milliseconds."""
         requests: list[bytes] = []
         for label, (before, after) in timers.items():
             requests.append(self._choice(label))
@@ -81,7 +81,7 @@ class BucketStore:
         yield _of_head({"valueStateUpdate": {"value": self._bytes(_HEAD, write.listing, write.small)}})
 
     def _choice(self, label: int) -> bytes:
-        """What the requests after it are about."""
+        """Return the request that selects the shard for the requests after it."""
         key = self._client._serialize_to_bytes(self._client.key_schema, (label,))  # noqa: SLF001 - see above
         return _message({"implicitGroupingKeyRequest": {"setImplicitKey": {"key": key}}})
 

@@ -103,7 +103,7 @@ _ROWS_AT_ONCE = 200_000
 def packer(
     operator: Packing, asked_in: int | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task does with its rows: pack them for their buckets."""
+    """Return the task function that packs rows for their shards."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa  # noqa: PLC0415 - only tasks need it
@@ -143,7 +143,7 @@ def _epoch() -> int:
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a task does with that which buckets have sent out: make rows of it."""
+    """Turn the output of shards into rows."""
     from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
 
     for batch in batches:
@@ -247,7 +247,7 @@ class BucketProcessor(StatefulProcessor):
 
 
 def _read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None) -> StoredBucket:
-    """What is kept of a bucket, by its head."""
+    """Read the state of a shard by its head."""
     from engine.updating.head import StoredBucket, read_head  # noqa: PLC0415 - only tasks need it
     from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
 
@@ -295,7 +295,7 @@ class StepsTogether(TransformWithStateInPandasUdfUtils):
 
 @cache
 def recent_chunks() -> RecentChunks:
-    """What this process remembers: Spark uses it for many tasks, each with a processor of its own."""
+    """Return the cache of this process: Spark uses it for many tasks, each with a processor of its own."""
     from engine.updating.chunk_cache import RecentChunks  # noqa: PLC0415 - see above
 
     return RecentChunks(folder=Path(os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]))

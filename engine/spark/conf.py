@@ -109,7 +109,7 @@ def _local_files(master: str) -> Mapping[str, str]:
 
 
 def _jars(master: str, named: str | None) -> Mapping[str, str]:
-    """What workers elsewhere need of us; those of a local master are in the driver's own JVM."""
+    """Return the jars that remote workers need; a local master has them in the driver's JVM."""
     if is_one_jvm(master):
         return {} if named is None else {"spark.jars": named}
     return {"spark.jars": ",".join(filter(None, (named, str(ARCHIVE))))}

@@ -67,7 +67,7 @@ class TakenEpoch:
 
     @property
     def rows(self) -> int:
-        """How many rows went out in all."""
+        """Return the number of rows that were written in all."""
         return sum(self.rows_of.values())
 
 
@@ -117,7 +117,7 @@ class EpochPart:
         return *self.targets, *self.dead_letter_targets
 
     def refused(self) -> Mapping[str, int]:
-        """How many rows each sink that may leave rows out has left out so far."""
+        """Return how many rows each sink has refused so far, for sinks that may refuse rows."""
         refused = Counter[str]()
         for target in self._all_targets:
             if (count := target.refused) is not None:
@@ -126,7 +126,7 @@ class EpochPart:
 
     @property
     def wakes_after(self) -> timedelta | None:
-        """How long the input may be silent before a sink wants an epoch all the same."""
+        """Return how long the input may be silent before a sink needs an epoch."""
         return min(filter(None, (target.wakes_after for target in self._all_targets)), default=None)
 
     @property
@@ -181,7 +181,7 @@ class EpochPart:
     def _in_one_task(
         self, released: DataFrame, epoch: Epoch, written: Sequence[int], place: OneTaskPlace
     ) -> list[SinkMessage]:
-        """What one task has written; where the rows are too many for it, what Spark has, from a file of them."""
+        """Write in one task; if the rows are too many for it, have Spark write them from a file."""
         from engine.spark.one_task import OneTask, RowsPutAside  # noqa: PLC0415 - it needs Arrow
 
         leading = leading_of_branch(self.parts)
@@ -201,7 +201,7 @@ class EpochPart:
             file.unlink()
 
     def _write_segments(self, frame: DataFrame, epoch: Epoch, written: Sequence[int]) -> list[SinkMessage]:
-        """What tasks have written for the sinks that want rows, by their numbers."""
+        """Write the rows of the sinks with these numbers in tasks."""
         messages: list[SinkMessage] = []
         is_computed = True
         if written:

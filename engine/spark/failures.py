@@ -75,7 +75,7 @@ _STATE = re.compile(
 
 
 def _dead_process(text: str, stack: str) -> str | None:
-    """Which Python process has ended in the middle of its work, if one has."""
+    """Return which Python process has ended during its work, if one has."""
     broken_off = _BROKEN_OFF.search(stack) or _BROKEN_OFF.search(text)
     if broken_off and "StreamingSource" in broken_off[1]:
         return "the Python process that plans a table's epochs"

@@ -35,7 +35,8 @@ class FixedEnd:
 
 
 def ends_now(program: Program, checkpoint: Path, job: str) -> Mapping[str, FixedEnd]:
-    """Where the tables end now that a state has begun to read; `program` is its query, with secrets filled in."""
+    """Return the current ends of the tables that a state has begun to read; `program` is its query, with secrets filled
+    in."""
     fixed: dict[str, FixedEnd] = {}
     for offset in read_ends(checkpoint, _newest(checkpoint)):
         if offset.table in fixed:

@@ -36,7 +36,7 @@ def read_fresh(query: StreamingQuery, newest: int) -> Sequence[Mapping[str, obje
 
 
 def read_after(reports: Sequence[JavaProgress], newest: int) -> Sequence[Mapping[str, object]]:
-    """Those of the reports, which are in order, that are of later epochs than `newest`, read."""
+    """Parse the reports of epochs after `newest`; the reports are in order."""
     fresh: list[Mapping[str, object]] = []
     for index in range(len(reports) - 1, -1, -1):
         report = reports[index]

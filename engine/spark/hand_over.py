@@ -55,7 +55,7 @@ class Standing:
 
 
 def standing(state: Path) -> Standing | None:
-    """How far the pipeline with this state has come; None before its first epoch."""
+    """Return how far the pipeline with this state has read; None before its first epoch."""
     checkpoint = StatePaths(state).checkpoint
     committed = spark_log.newest_commit(checkpoint)
     if committed is None:
@@ -119,7 +119,7 @@ def have_met(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence
 
 
 def by_table(ends: Sequence[Offset]) -> Mapping[str, Offset] | None:
-    """Where each table ends; None where two places of the plan that read one have come to different positions."""
+    """Return the end of each table; None if two scans of one table have reached different positions."""
     found: dict[str, Offset] = {}
     for end in ends:
         first = found.setdefault(end.table, end)
@@ -129,8 +129,8 @@ def by_table(ends: Sequence[Offset]) -> Mapping[str, Offset] | None:
 
 
 def furthest(sources: Mapping[str, Source], ends: Sequence[Offset]) -> Mapping[str, Offset]:
-    """Where all places of a plan that read a table can come to: behind what any of them has read, with the latest
-    watermark."""
+    """Return, for each table, the end that every scan of it can reach: behind what any of them has read, with the
+    latest watermark."""
     found: dict[str, Offset] = {}
     for end in ends:
         first = found.setdefault(end.table, end)
@@ -162,7 +162,7 @@ def release(state: Path) -> None:
 
 
 def read_meeting(paths: StatePaths) -> Mapping[str, Offset]:
-    """Where a run is to come to and stay, by table; nothing where it is to read on."""
+    """Return the ends at which a run is to stop, by table; empty if it reads on."""
     content = read_json(paths.meeting) or {}
     try:
         return {table: Offset.from_json(end) for table, end in content.items()}  # type: ignore[arg-type]

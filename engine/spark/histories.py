@@ -27,8 +27,8 @@ _NEW_STATE = "give the run a new state directory"
 
 
 def histories_of(program: Program, backfill: Backfill | None, begun: Mapping[str, BegunTable]) -> Mapping[str, History]:
-    """What each table that was not begun yet has to read of its history. Raises BackfillError where the rows would not
-    be those that are asked for."""
+    """Return the history that each new table has to read. Raise BackfillError if the rows would not be the requested
+    ones."""
     if backfill is None:
         return MappingProxyType({})
     _check_tables(program, backfill)

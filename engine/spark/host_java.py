@@ -93,11 +93,11 @@ class HostJava:
 
     @property
     def python(self) -> str:
-        """What it takes for Python."""
+        """Return the Python executable that the JVM uses."""
         return os.environ["PYSPARK_PYTHON"]
 
     def death(self) -> JvmDiedError | None:
-        """What has become of it, when its connection is lost; None when it lives."""
+        """Return why the JVM has died, when its connection is lost; None if it lives."""
         return java_process.death_of(gateway_of_session())
 
     def let_in(self, name: str, log: Path) -> Door:

@@ -80,7 +80,7 @@ class LogWarning:
 
 
 def in_our_words(line: str) -> LogWarning | None:
-    """What a line of Spark's log means to a user; None when it is no warning, or of no use to anybody."""
+    """Translate a line of Spark's log for users; None if it is no warning, or a useless one."""
     entry = _LINE.match(line)
     if entry is None:
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def map_in_arrow(
     rows: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: StructType | str
 ) -> DataFrame:
-    """What the function makes of the rows of each task."""
+    """Apply the function to the rows of each task."""
     mapped = UserDefinedFunction(function, schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     columns = mapped(*(rows[name] for name in rows.columns))
     return DataFrame(rows._jdf.mapInArrow(columns._jc, False, None), rows.sparkSession)  # noqa: SLF001 - Spark has no other way

@@ -67,13 +67,13 @@ def write_mark(directory: Path, mark: SourceMark) -> None:
 
 
 def read_mark(directory: Path) -> SourceMark | None:
-    """Where another source stands, if it has said so."""
+    """Return the position of another source, if it has recorded one."""
     content = read(directory / "source.json")
     return None if content is None else SourceMark(**content)
 
 
 def file_name(partition: str, index: int) -> str:
-    """What a file about slice `index` of a partition's range is called."""
+    """Return the file name of slice `index` of a partition's range."""
     return f"{hashlib.sha256(partition.encode()).hexdigest()[:16]}-{index}.json"
 
 
@@ -87,7 +87,7 @@ def write(path: Path, content: Mapping[str, object]) -> None:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """What is in a file; None when there is none."""
+    """Read a file; None if there is none."""
     try:
         content: dict[str, Any] = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):

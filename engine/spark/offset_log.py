@@ -37,7 +37,7 @@ def hash_offsets(checkpoint: Path, epoch: int) -> str:
 
 
 def read_settled(checkpoint: Path, epoch: int, *, closes_windows: bool) -> Settled:
-    """How far a planned epoch will settle its output. A replay reads the same."""
+    """Return how far a planned epoch will settle its output. A replay returns the same."""
     planned = read_planned(checkpoint, epoch)
     ends = _ends(planned)
     marks = [end.promise for end in ends if end.promise is not None]
@@ -47,13 +47,13 @@ def read_settled(checkpoint: Path, epoch: int, *, closes_windows: bool) -> Settl
 
 
 def read_ends(checkpoint: Path, epoch: int) -> list[Offset]:
-    """Where the source tables end in a planned epoch."""
+    """Return the ends of the source tables in a planned epoch."""
     return _ends(read_planned(checkpoint, epoch))
 
 
 def planned_for(checkpoint: Path, epoch: int, ends: Sequence[Offset]) -> list[Offset]:
-    """Those of the ends of an epoch that were planned anew for it: a table that was not stands where it stood, and its
-    slices are of an earlier epoch."""
+    """Return the ends that were planned for this epoch. A table that was not planned keeps its end, and its slices
+    belong to an earlier epoch."""
     if not (checkpoint / "offsets" / str(epoch - 1)).exists():
         return list(ends)
     before = {end.table: end.sequence for end in read_ends(checkpoint, epoch - 1)}

@@ -51,7 +51,7 @@ class EndedEpoch:
 
 
 def rest_after(epoch: EndedEpoch, linger: timedelta, machine: Machine) -> timedelta:
-    """How long to rest after an epoch."""
+    """Return the pause after an epoch."""
     if epoch.goes_on or not linger:
         return _NONE
     rows = epoch.took - epoch.fixed
@@ -64,5 +64,5 @@ def rest_after(epoch: EndedEpoch, linger: timedelta, machine: Machine) -> timede
 
 
 def look_after(idle_looks: int, linger: timedelta) -> timedelta:
-    """How long to wait after a look that has led to no epoch, as that many have not."""
+    """Return the pause after a look that led to no epoch, given the number of such looks in a row."""
     return linger if idle_looks < _SILENT_LOOKS else max(linger, _SILENT_INTERVAL)

@@ -51,7 +51,7 @@ class PaceFile:
         self._write(_PACE, _AT_ONCE)
 
     def read(self) -> bytes:
-        """What is said; nothing at first."""
+        """Return the recorded pace; empty at first."""
         return self._read(_PACE)
 
     def note_waited(self, waited: timedelta) -> None:
@@ -59,7 +59,7 @@ class PaceFile:
         self._write(_WAITED, f"{waited.total_seconds():.6f}".encode())
 
     def waited(self) -> timedelta:
-        """How long a planner has waited in the newest round."""
+        """Return how long a planner has waited in the newest round."""
         return timedelta(seconds=float(self._read(_WAITED) or 0))
 
     def is_first(self, table: str) -> bool:

@@ -59,7 +59,7 @@ class Pacing:
         self.file.clear()
 
     def waited(self) -> timedelta:
-        """How long was waited before the epoch that begins now, since Spark has begun to look for it."""
+        """Return how long the current epoch was delayed since Spark began to look for it."""
         return self.file.waited() if self.linger else timedelta(0)
 
     def note(self, duration: timedelta) -> None:

@@ -140,7 +140,8 @@ class _Look:
 
     @property
     def busy(self) -> Collection[str]:
-        """Those that are not silent: what waits to be read is not, however long others are read before it."""
+        """Return the partitions that are not silent. A partition with waiting rows is not, however long others are read
+        before it."""
         return {*self.moving, *(name for name, rows in (self.waiting or {}).items() if rows)}
 
 
@@ -160,7 +161,7 @@ class Planner:
         return Offset(self.spec.table, {}, {})
 
     def next(self, start: Offset) -> Offset:
-        """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
+        """Return the end of the epoch after `start`; `start` itself when there is nothing to do."""
         if self.spec.meets is not None:
             return self._next_to_meet(start, self.spec.meets)
         if self.spec.pulse is not None and is_draining(self.spec.pulse) and not self._must_begin(start):
@@ -225,7 +226,7 @@ class Planner:
         )
 
     def _look(self, start: Offset) -> _Look:
-        """What the source has after `start`."""
+        """Look for input after `start`."""
         new = self._new_partitions(start)
         begins = {**start.positions, **new}
         past = self._history(start, begins)
@@ -248,7 +249,7 @@ class Planner:
         return replace(past, ends=None, is_over=True)
 
     def _waiting(self, ends: Mapping[str, Position]) -> Mapping[str, int] | None:
-        """How many rows are there behind these positions, where the source can tell."""
+        """Count the rows behind these positions, if the source can tell."""
         return self.source.waiting(ends) if isinstance(self.source, HasBacklog) else None
 
     def _is_due(self, start: Offset, look: _Look, watermark: int | None, now: datetime, *, is_first: bool) -> bool:
@@ -300,11 +301,11 @@ class Planner:
             notes.write_mark(self.spec.notes, mark)
 
     def _notes_of(self, start: Offset, begins: Mapping[str, Position]) -> Mapping[str, Sequence[notes.ReaderNote]]:
-        """What the readers of the epoch that ends at `start` have left, by partition."""
+        """Return the notes that the readers of the epoch ending at `start` have left, by partition."""
         return {name: notes.collect(self.spec.notes, name, count, begins[name]) for name, count in start.moved.items()}
 
     def _new_partitions(self, start: Offset) -> Mapping[str, Position]:
-        """Where the partitions begin that are new."""
+        """Return the start positions of new partitions."""
         names = [name for name in self.source.partitions() if name not in start.positions]
         if isinstance(self.source, HasMovingStart):
             return self.source.begin(names, is_first=start.sequence == 0)
@@ -313,8 +314,8 @@ class Planner:
     def _ends(
         self, begins: Mapping[str, Position], new: Collection[str], past: History | None
     ) -> Mapping[str, Position]:
-        """Where the epoch ends in every partition, and no further than the history that it is of. New ones of a
-        `HasMovingStart` source are read from the next epoch on: where they begin must be in the offset log first."""
+        """Return the end of the epoch in every partition, at most the end of its history. New partitions of a
+        `HasMovingStart` source are read from the next epoch on, since the offset log must record their start first."""
         is_recorded = isinstance(self.source, HasMovingStart)
         readable = {name: begin for name, begin in begins.items() if not (is_recorded and name in new)}
         if past is not None and not past.is_over:
@@ -375,5 +376,5 @@ def _count_dropped(notes_of_start: Mapping[str, Sequence[notes.ReaderNote]]) -> 
 
 
 def _last_candidate(partition_notes: Sequence[notes.ReaderNote]) -> int | None:
-    """What the last slice that had rows showed: slices are in order, so its rows are the last of the range."""
+    """Return the candidate of the last slice with rows: slices are in order, so its rows are the last of the range."""
     return next((note.candidate for note in reversed(partition_notes) if note.candidate is not None), None)

@@ -138,8 +138,8 @@ def _total(operators: Iterable[Mapping[str, object]], name: str) -> int:
 
 
 def _state_rows(operators: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
-    """How many rows windows keep, by their kind. What an updating operator keeps are chunks of many rows, so the number
-    of those says nothing."""
+    """Count the rows that windows keep, by kind. Updating operators keep chunks of many rows, so their count would say
+    nothing."""
     rows: dict[str, int] = {}
     for operator in operators:
         if (kind := _COUNTED_OPERATORS.get(str(operator.get("operatorName")))) is not None:

@@ -60,7 +60,7 @@ def plan_rehearsal(spec: RehearsalSpec) -> PlannedRehearsal:
 
 
 def plan_against(running: RunningQuery, spec: RehearsalSpec) -> PlannedRehearsal:
-    """The same for the query of a state or a savepoint, which is only looked at."""
+    """Plan a rehearsal against the query of a state or a savepoint, which is only read."""
     before = compile_running(running, udfs=spec.old_udfs or spec.udfs, connections=spec.connections)
     after = compile_script(
         spec.sql,

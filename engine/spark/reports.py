@@ -38,14 +38,14 @@ class Reporter:
         return replace(report, lineage=self.lineage)
 
     def _paths(self) -> Mapping[str, frozenset[RowPath]]:
-        """How rows come to each sink; one that several statements write has those of all."""
+        """Return the paths by which rows reach each sink; a sink of several statements has the paths of all."""
         paths: dict[str, frozenset[RowPath]] = {}
         for write in self.program.writes:
             paths[write.table] = paths.get(write.table, frozenset()) | row_paths(write)
         return paths
 
     def late(self, minutes: Mapping[str, Collection[int]]) -> Mapping[str, Sequence[Stretch]]:
-        """When the late rows of an epoch were, for the tables that take them, and for the sinks of the same source."""
+        """Return the times of late rows, for the tables that take them and for the sinks of the same source."""
         paths, late = self._paths(), dict[str, set[int]]()
         for taker, those in minutes.items():
             sources = {path.table for path in paths[taker]}
@@ -55,8 +55,8 @@ class Reporter:
         return {sink: stretches(those) for sink, those in late.items()}
 
     def count(self, ends: Iterable[Offset], fresh_ends: Collection[Offset]) -> Mapping[str, ReadSlices]:
-        """What was counted in the slices that end there. Rows are those of the fresh ends alone: the others are of
-        earlier epochs."""
+        """Count what was read in the slices with these ends. Only fresh ends count rows: the others belong to earlier
+        epochs."""
         return {end.table: self._count(end, has_rows=end in fresh_ends) for end in ends}
 
     def _keeps_dead_letters(self, table: str) -> bool:

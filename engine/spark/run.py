@@ -141,7 +141,7 @@ def run_in(
     on_started: Callable[[], None] = lambda: None,
     on_sign: OnSign = lambda _: None,
 ) -> Outcome:
-    """The same in a session that is there already, which stays open."""
+    """Run in an existing session, which stays open."""
     before = {name: str(spark.conf.get(name)) for name in (_PARTITIONS, _COUNTS_STATE)}
     try:
         listeners = _Listeners(on_epoch, on_started, on_sign)
@@ -465,7 +465,7 @@ class _Running:
                 return outcome
 
     def _outcome_of_stop(self, draining: Draining) -> Literal["stopped", "too slow"] | None:
-        """How the run ends now because it was told to; None while nobody has, or an epoch is waited for."""
+        """Return how the run ends on request; None if it need not stop, or an epoch is awaited."""
         match self.control.mode:
             case "immediate":
                 return "stopped"

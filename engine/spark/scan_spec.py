@@ -38,7 +38,7 @@ class ScanSpec:
 
     @property
     def schema(self) -> Schema:
-        """What Spark sees of the table."""
+        """Return the schema of the table in Spark."""
         changes = CHANGES if self.scan.is_changes else Schema(())
         return Schema((*self.columns, *changes, *self.hidden))
 
@@ -54,7 +54,7 @@ class ScanSpec:
 
     @property
     def spark_read(self) -> SparkRead | None:
-        """How Spark reads it itself, if it does."""
+        """Return how Spark itself reads the table, if it does."""
         return connector_of(self.table).spark_read(self.table)
 
     def open(self) -> Source:

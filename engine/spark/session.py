@@ -46,7 +46,7 @@ class SharedJava(Protocol):
         """Whether it has not been seen to end."""
 
     def death(self) -> EngineError | None:
-        """What has become of it, when its connection is lost; None when it lives."""
+        """Return why the JVM has died, when its connection is lost; None if it lives."""
 
     def leave(self) -> None:
         """End all that this process has under way there: from then on nothing there touches a file of its state."""

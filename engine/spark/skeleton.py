@@ -95,7 +95,7 @@ def as_snapshots(spark: SparkSession, parallelism: int) -> AbstractContextManage
 
 
 def _stream(spark: SparkSession, program: Program) -> DataFrame:
-    """What streams, as `stream_part` has it, but over nothing."""
+    """Return the stream of `stream_part` over empty sources."""
     register_functions(spark, program)
     epoch = EpochPart(program.parts, [_target(program, write.table).receiving(write) for write in program.writes], {})
     specs = scan_specs(program, epoch, Path(), EpochLimits(1, None))

@@ -122,7 +122,7 @@ def _rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, rows: Sequenc
 
 
 def slices_of(rows: Sequence[Row]) -> Mapping[str, AssignedSlice]:
-    """What is read of each partition, as one slice: another reader may have had the epoch cut into several."""
+    """Return one slice for each partition; another reader may have had the epoch cut into several."""
     slices: dict[str, AssignedSlice] = {}
     for row in rows:
         start, end = json.loads(row.start), json.loads(row.end)
@@ -135,7 +135,7 @@ def slices_of(rows: Sequence[Row]) -> Mapping[str, AssignedSlice]:
 def _decoder(
     spec: ScanSpec, read: SparkRead, slices: Mapping[str, AssignedSlice], moment: EpochMoment
 ) -> Callable[[Iterator[object]], Iterator[object]]:
-    """What a task does with Spark's rows of one slice; made on the driver, run in a worker."""
+    """Return the task function for Spark's rows of one slice; it is made on the driver and runs in a worker."""
 
     def decode(batches: Iterator[object]) -> Iterator[object]:
         import pyarrow as pa  # noqa: PLC0415 - only tasks need it

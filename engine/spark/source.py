@@ -73,7 +73,7 @@ class Reader(DataSourceStreamReader):
         return self.planner.first().to_json()
 
     def latestOffset(self, start: dict[str, Json], limit: ReadLimit) -> dict[str, Json]:  # noqa: N802
-        """Where the next epoch ends."""
+        """Return the end of the next epoch."""
         before, pulse = Offset.from_json(start), self.spec.plan.pulse
         # a planner may be there already: a query that is new asks for its first offset before this
         if pulse is not None and self._waiting is None:
@@ -160,7 +160,7 @@ def source_class(
 
 
 def streamed(spark: SparkSession, table: str) -> DataFrame:
-    """What streams of a table whose data source is registered."""
+    """Return the stream of a table whose data source is registered."""
     return spark.readStream.format(format_name(table)).load()
 
 

@@ -108,8 +108,8 @@ def with_starts(program: Program, starts: Mapping[str, StartPosition]) -> Progra
 def begun_for(
     place: Path, program: Program, reset: Collection[str], udfs: Sequence[UdfFile] = (), connections: str = ""
 ) -> Mapping[str, BegunTable]:
-    """What a state or savepoint has begun to read of a program that is to go on from it, where `reset` names what it
-    reads anew. It may be running, and is only looked at."""
+    """Return what a state or savepoint has begun to read of a program that continues from it; `reset` names the tables
+    that are read from the start. The state may be running, and is only read."""
     paths = StatePaths(place)
 
     def read() -> tuple[RunningQuery | None, Mapping[str, BegunTable]]:
@@ -123,5 +123,5 @@ def begun_for(
 
 
 def begun_after(begun: Mapping[str, BegunTable], anew: Collection[str]) -> Mapping[str, BegunTable]:
-    """What the state has begun to read once another query has taken it over that reads some tables anew."""
+    """Return what the state has begun to read after a query takes it over that reads some tables from the start."""
     return {name: table for name, table in begun.items() if name not in anew}

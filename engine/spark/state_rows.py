@@ -47,7 +47,7 @@ def rows_of_window(
 
 
 def rows_of_window_by_itself(paths: StatePaths, operator: Operator) -> Iterator[KeptRow]:
-    """The same, with a Spark of its own that ends with the last row."""
+    """Yield the rows of a window with a Spark session of its own, which ends with the last row."""
     from engine.spark.session import close_session, open_session  # noqa: PLC0415 - it imports Spark
 
     opened: list[SparkSession] = []

@@ -30,7 +30,7 @@ class Control:
 
     @property
     def mode(self) -> StopMode | None:
-        """How the run is to stop, if it is."""
+        """Return how the run is to stop; None if it continues."""
         return self._mode
 
     @property

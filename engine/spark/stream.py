@@ -100,7 +100,7 @@ def open_tables(
 def scan_specs(
     program: Program, epoch: EpochPart, notes: Path, limits: EpochLimits, job: str = ""
 ) -> Mapping[str, ScanSpec]:
-    """What is to be known of the source tables of a program, by name."""
+    """Return the scan of each source table of a program, by name."""
     hidden = WITH_WATERMARK if program.parts.closes_windows else WITH_TIME if _reads_time(program, epoch) else BARE
     directories = {name: notes / format_name(name) for name in program.scans}
     fused = fused_tables(program.running_parts.branches)

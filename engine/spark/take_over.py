@@ -125,9 +125,9 @@ def take_over(
 def retellings_of(
     paths: StatePaths, before: Program, program: Program, plan: UpgradePlan, reset: frozenset[str]
 ) -> Mapping[int, Retelling]:
-    """What is to be told anew from the next epoch on. What the query before has not told yet goes on to be told: its
-    sinks have what the one before that has written. Refused where these are not the sinks of the new query, which
-    would be told that rows are gone which they have not had, while those that have them would not."""
+    """Return the re-emissions that start with the next epoch. Re-emissions that the previous query has not finished
+    continue, since its sinks have the output of the query before that. Refuse if the new query has other sinks, which
+    would receive retractions of rows that they never had."""
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None:
         return {}

@@ -40,7 +40,7 @@ class Target:
 
     @property
     def wakes_after(self) -> timedelta | None:
-        """How long the input may be silent before it wants an epoch all the same."""
+        """Return how long the input may be silent before the sink needs an epoch."""
         return connector_of(self.table).wakes_after(self.table.options)
 
     @property
@@ -56,7 +56,7 @@ class Target:
 
     @property
     def refused(self) -> int | None:
-        """How many rows it has left out so far, since nothing took them; None when it leaves none out."""
+        """Return how many rows the sink has refused so far; None for a sink that refuses none."""
         may_refuse = connector_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
         return refused_so_far(read_ledger(self.place.directory)) if may_refuse else None
 
@@ -67,7 +67,7 @@ class Target:
         return opener(self.table, self.place)
 
     def receiving(self, write: Write) -> Target:
-        """The same sink, with the rows of a query."""
+        """Return this sink as the target of a query."""
         return replace(self, is_updating=is_updating(write), takes_late_rows=has_late_rows(write))
 
     def epoch_of_sink(self, epoch: Epoch) -> Epoch:
@@ -82,5 +82,5 @@ class Target:
 
 
 def sink_directory(state: Path, table: str) -> Path:
-    """Where a sink keeps its own files."""
+    """Return the folder of a sink's own files."""
     return state / "sinks" / safe_name(table)

@@ -62,8 +62,8 @@ class WholeTasks:
         return streamed(spark, self.spec.table.name)
 
     def writer(self, targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterator[object]], Iterator[object]]:
-        """What writes the rows of slices into segments of the target, and answers with messages; without a target the
-        rows are only read."""
+        """Return the task function that writes the rows of slices into segments of the target and returns messages;
+        without a target it only reads the rows."""
 
         def write(batches: Iterator[object]) -> Iterator[object]:
             context = TaskContext.get()

@@ -40,7 +40,7 @@ _MINUTE = 60_000_000
 
 
 def segment_writer(targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterator[object]], Iterator[object]]:
-    """What a task does with its rows; made on the driver, run in a worker."""
+    """Return the task function that writes segments; it is made on the driver and runs in a worker."""
 
     def write(batches: Iterator[object]) -> Iterator[object]:
         context = TaskContext.get()

@@ -20,5 +20,5 @@ class DeltaOptions(FileSinkOptions, StorageOptions):
 
     @property
     def location(self) -> Location:
-        """Where `path` is."""
+        """Return the location of `path`."""
         return read_location(self.path)

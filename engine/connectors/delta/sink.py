@@ -36,7 +36,7 @@ class DeltaTarget:
 
     @property
     def mark(self) -> Mark:
-        """That of the files: nobody who reads the table sees it."""
+        """Return the mark of the files, which readers of the table do not see."""
         return self.files.mark
 
     def is_fresh(self) -> bool:
@@ -53,7 +53,7 @@ class DeltaTarget:
         return self.files.has(name)
 
     def size(self, name: str) -> int:
-        """How long a file is."""
+        """Return the size of a file."""
         return self.files.size(name)
 
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:

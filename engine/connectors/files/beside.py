@@ -20,7 +20,7 @@ def beside(path: Path, prefix: str) -> Path:
 
 
 def text_beside(text: str, prefix: str) -> str:
-    """The same of a directory, or of a prefix in a bucket."""
+    """Return a sibling of a directory, or of a prefix in a bucket."""
     location = read_location(text)
     if isinstance(location, Path):
         return str(beside(location, prefix))

@@ -58,7 +58,7 @@ def _refused(path: Path, index: int, complaint: str, record: pa.RecordBatch) -> 
 
 
 def _texts(table: Table, options: CsvOptions, path: Path, compression: Compression) -> tuple[list[str], pa.RecordBatch]:
-    """What the columns are called, in lower case, and the values of all of them as they are written."""
+    """Return the column names in lower case, and all values as text."""
     try:
         with open_text(path, compression) as file:
             read = csv.read_csv(

@@ -107,7 +107,7 @@ def _copy_groups(segments: Sequence[Path], draft: Path) -> None:
 
 
 def _read_footer(file: BinaryIO) -> tuple[int, Footer]:
-    """Where the footer of a file begins, and what it says."""
+    """Return the start of a file's footer, and the footer."""
     tail = len(MAGIC) + 4
     size = file.seek(-tail, os.SEEK_END)
     (length,) = struct.unpack("<I", file.read(4))

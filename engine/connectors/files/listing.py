@@ -51,7 +51,7 @@ class FilePosition:
 
     @property
     def place(self) -> tuple[int, str, bool, int]:
-        """What orders positions."""
+        """Return the sort key of positions."""
         key = self.key or Key(-1, "")
         return key.time, key.name, self.is_done, self.at
 
@@ -108,7 +108,7 @@ def _status_of(path: Path) -> os.stat_result | None:
 
 
 def ranges_between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition) -> list[FileRange]:
-    """What lies between two positions. Raises when the files there are not those that were there."""
+    """Return the file ranges between two positions. Raise if the files differ from those that were listed before."""
     if end.key is None:
         return []
     whole = _between(files, start, end, end.key)
@@ -141,7 +141,7 @@ def _between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition
 
 
 def _range_of(file: ListedFile, start: FilePosition, end: FilePosition) -> FileRange:
-    """What is to be read of a file."""
+    """Return the range of a file to read."""
     first = start.at if file.key == start.key else 0
     last = end.at if file.key == end.key and not end.is_done else None
     return FileRange(file.key.name, first, last, file.size, file.size)

@@ -18,7 +18,7 @@ from engine.schema import arrow_schema
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a file has."""
+    """Return the number of rows in a file."""
     with _open(path) as file:
         return int(file.metadata.num_rows)
 
@@ -64,7 +64,7 @@ def _groups(metadata: pq.FileMetaData, start: int, end: int | None) -> tuple[lis
 
 
 def _columns(table: Table, path: Path, file_schema: pa.Schema) -> list[str | None]:
-    """What each of the table's columns is called in the file, or None when the file lacks it."""
+    """Return the file's name of each table column, or None if the file lacks it."""
     by_name = {name.lower(): name for name in file_schema.names}
     names = [by_name.get(field.name.lower()) for field in table.schema]
     for field, name in zip(table.schema, names, strict=True):

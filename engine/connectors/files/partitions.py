@@ -73,12 +73,12 @@ class Partitioner:
         )
 
     def _keys(self, rows: pa.RecordBatch) -> list[pa.Array]:
-        """What the rows of a directory have in common."""
+        """Return the columns whose values choose a row's directory."""
         fields = [rows.column(index) for index in self._fields]
         return fields if self._pattern is None else [_coarse(rows.column(EVENT_TIME), self._pattern), *fields]
 
     def _span(self, times: pa.TimestampArray) -> tuple[int | None, int | None]:
-        """When the time of a directory with rows of these times is over, and the time of the oldest of them."""
+        """Return the end of the time bucket of a directory with these rows, and their oldest time."""
         latest, oldest = pc.max(times), pc.min(times)
         until = end_of(latest.as_py(), self._pattern or "") if latest.is_valid else None
         return until, None if times.null_count or not oldest.is_valid else to_micros(oldest.as_py())

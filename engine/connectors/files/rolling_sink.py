@@ -105,7 +105,7 @@ class RollingFilesSink:
         self._target.probe()
 
     def holds_from(self, epoch: Epoch) -> Sequence[int | None]:
-        """Of each file that is open after an epoch, the time that none of its rows is older than."""
+        """Return, for each file that is open after an epoch, a time that none of its rows is older than."""
         if self._layout.policy.is_every_epoch:
             return ()
         manifest = find_manifest(self._directory, epoch.lineage, epoch.number)

@@ -119,7 +119,7 @@ class Bucket:
             draft.unlink(missing_ok=True)
 
     def size(self, name: str) -> int:
-        """How long an object is that is there."""
+        """Return the size of an existing object."""
         return int(self._head(name)["ContentLength"])
 
     def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
@@ -195,7 +195,7 @@ class Bucket:
             raise
 
     def _compare(self, name: str, file: _File) -> None:
-        """What is there must be what was to be put there."""
+        """Raise unless the existing object equals the one that was to be created."""
         head = self._head(name)
         if head is None:
             raise TargetUnavailableError(

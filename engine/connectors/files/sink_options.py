@@ -59,12 +59,12 @@ class FileSinkOptions(Options):
 
     @property
     def policy(self) -> RollingPolicy:
-        """When a file becomes final."""
+        """Return the policy that finishes files."""
         return RollingPolicy(self.file_size, self.interval, self.inactivity_interval)
 
     @property
     def wakes_after(self) -> timedelta | None:
-        """How long the input may be silent before an epoch is wanted all the same, so that files become final."""
+        """Return how long the input may be silent before an epoch is needed to finish files."""
         waits = [wait for wait in (self.interval, self.inactivity_interval) if wait is not None]
         return max(min(waits) / 2, timedelta(seconds=1)) if waits else None
 
@@ -107,7 +107,7 @@ class TimedFileSinkOptions(FileSinkOptions):
 
     @property
     def policy(self) -> RollingPolicy:
-        """When a file becomes final."""
+        """Return the policy that finishes files."""
         policy = super().policy
         if self.watermark_expiration is None:
             return replace(policy, at_watermark=self.time_pattern is not None and not policy.is_every_epoch)

@@ -40,7 +40,7 @@ class FileTarget(Protocol):
         replaced before it began must not; see `withdraw`."""
 
     def size(self, name: str) -> int:
-        """How long a file is that is there."""
+        """Return the size of an existing file."""
 
     def begin(self, permit: WritePermit) -> None:
         """Make the location and clear away what earlier runs have left unfinished. Called when a run takes its first
@@ -93,7 +93,7 @@ class Directory:
             )
 
     def size(self, name: str) -> int:
-        """How long a file is that is there."""
+        """Return the size of an existing file."""
         return (self._path / name).stat().st_size
 
     def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:

@@ -40,7 +40,7 @@ def unit_of(pattern: str) -> Unit | None:
 
 
 def end_of(instant: datetime, pattern: str) -> int | None:
-    """When the unit of time that an instant lies in is over, in microseconds; None when the pattern has no unit."""
+    """Return the end of the time unit that contains an instant, in microseconds; None if the pattern has no unit."""
     unit = unit_of(pattern)
     if unit is None:
         return None

@@ -79,7 +79,7 @@ class FilesystemSinkOptions(TimedFileSinkOptions, StorageOptions):
 
     @property
     def location(self) -> Location:
-        """Where `path` is."""
+        """Return the location of `path`."""
         return read_location(self.path)
 
 

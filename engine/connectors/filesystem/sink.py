@@ -22,7 +22,7 @@ def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, context: 
 
 
 def suffix_of(table: Table) -> str:
-    """What the names of a table's files end with."""
+    """Return the suffix of the table's file names."""
     match table.format:
         case ParquetOptions():
             return ".parquet"

@@ -67,7 +67,7 @@ class FilesystemSource:
         return self.advance(at, None)
 
     def earlier(self, first: Position, second: Position) -> Position:
-        """That in the earlier file, or at the earlier place of the same one."""
+        """Return the position in the earlier file, or the earlier position in the same file."""
         return first if from_position(first).place < from_position(second).place else second
 
     def is_finished(self, partition: str, at: Position) -> bool:
@@ -175,7 +175,7 @@ class FilesystemSource:
 
 
 def _merged(ranges: Sequence[FileRange]) -> list[FileRange]:
-    """The same with neighbours joined again."""
+    """Merge adjacent ranges."""
     joined: list[FileRange] = []
     for file_range in ranges:
         if joined and joined[-1].name == file_range.name and joined[-1].end == file_range.start:

@@ -86,5 +86,5 @@ class KafkaOptions(RegistryOptions):
 
     @property
     def protocol(self) -> Protocol:
-        """How to talk to the brokers."""
+        """Return the security protocol of the brokers."""
         return self.auth_protocol or ("PLAINTEXT" if self.auth_type == "none" else "SASL_SSL")

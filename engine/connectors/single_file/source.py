@@ -48,8 +48,8 @@ class SingleFileSource:
         return self.advance(at, None)
 
     def earlier(self, first: Position, second: Position) -> Position:
-        """That at the earlier byte. Behind the end of the file as it is now there is nothing, so that is never earlier;
-        the byte at which a compressed one ends is not known."""
+        """Return the position at the earlier byte. There is nothing behind the current end of the file, so that is
+        never earlier; the end of a compressed file is unknown."""
         (byte, is_end), (other, is_other_end) = _from_position(first), _from_position(second)
         is_before = byte < other or (is_other_end and self._compression != "none")
         return first if is_before and not is_end else second

@@ -20,7 +20,7 @@ _PATIENCE = 60.0
 
 
 def _ask(address: str, arguments: list[str]) -> bytes:
-    """How the process has ended, in two bytes; none where no process came of it."""
+    """Return how the process has ended, in two bytes; empty if no process was started."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             lines = [os.getcwd(), str(len(arguments)), *arguments]  # noqa: PTH109 - `pathlib` takes as long as all the rest

@@ -170,7 +170,7 @@ def _tell(client: socket.socket, answer: bytes) -> None:
 
 
 def _received(client: socket.socket) -> Request:
-    """What a client has sent; only one of the same user is heard."""
+    """Receive a request; only a client of the same user is accepted."""
     client.settimeout(_PATIENCE)
     credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     if _CREDENTIALS.unpack(credentials)[1] != os.getuid():

@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 
 def answer_within(patience: timedelta, call: Callable[[], T], too_late: Callable[[T], object] = lambda _: None) -> T:
-    """What a call gives, or raises; TimeoutError when that takes too long. Then a thread stays in the call until Java
-    goes on or ends, and `too_late` gets what it gives in the end."""
+    """Call and return the result; raise TimeoutError if the call takes too long. A thread then stays in the call until
+    the JVM answers or ends, and passes a late result to `too_late`."""
     answers, guard = SimpleQueue[tuple[T | None, BaseException | None]](), threading.Lock()
     is_given_up = False
 

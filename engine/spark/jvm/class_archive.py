@@ -33,7 +33,7 @@ class Archive:
     lock: int | None = None
 
     def options(self) -> Sequence[str]:
-        """What the JVM is told. It carries on without the archive, and without a word, when that does not fit."""
+        """Return the JVM options. The JVM silently continues without an archive that does not fit."""
         if self.major >= _AOT_CACHE_SINCE:
             option = "AOTCache" if self.lock is None else "AOTCacheOutput"
             return "-Xlog:cds*=off", "-Xlog:aot*=off", f"-XX:{option}={self.path}"
@@ -51,7 +51,7 @@ class Archive:
 
 
 def cache_dir(env: Mapping[str, str]) -> Path:
-    """Where things that can be made again are kept: `ARROYO_CACHE`, or the user's cache directory."""
+    """Return the directory of caches: `ARROYO_CACHE`, or the user's cache directory."""
     if directory := env.get("ARROYO_CACHE"):
         return Path(directory)
     base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".cache")

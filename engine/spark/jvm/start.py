@@ -64,7 +64,7 @@ class JvmLog:
 
     @staticmethod
     def of(path: Path) -> JvmLog:
-        """That of a JVM which is about to be started."""
+        """Return the log of a JVM that is about to start."""
         return JvmLog(path, _size(path), _size(noise_of(path)), count_memory_kills())
 
     def last_words(self) -> str:
@@ -93,7 +93,7 @@ class Gateway:
         return self.process.poll() is None
 
     def death(self) -> EngineError | None:
-        """What has become of it, when its connection is lost; None when it lives."""
+        """Return why the JVM has died, when its connection is lost; None if it lives."""
         return death_of(self)
 
 
@@ -108,7 +108,7 @@ class StartedJvm:
 
 
 def spark_home() -> Path:
-    """Where the installed pyspark lives; nothing of it is imported."""
+    """Return the folder of the installed pyspark without importing it."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None or not (home := Path(spec.origin).parent).joinpath("jars").is_dir():
         raise JavaStartError(
@@ -223,7 +223,7 @@ def stop(gateway: Gateway, deadline: timedelta = EXIT_DEADLINE) -> None:
 
 
 def death_of(gateway: Gateway, patience: timedelta = DEATH_PATIENCE) -> JvmDiedError | None:
-    """What has become of a JVM whose connection is lost; None when it lives."""
+    """Return why a JVM with a lost connection has died; None if it lives."""
     try:
         code = gateway.process.wait(patience.total_seconds())
     except subprocess.TimeoutExpired:
@@ -292,7 +292,8 @@ def _escape(value: str) -> str:
 
 
 def noise_of(log_file: Path) -> Path:
-    """What is printed past the logger: the JVM's own complaints and the standard error of Python workers."""
+    """Return the file of output that bypasses the logger: the JVM's own errors and the standard error of Python
+    workers."""
     return log_file.with_name(log_file.name + ".stderr")
 
 

@@ -94,7 +94,7 @@ class Lowering:
         raise TypeError(type(node).__name__)
 
     def _below_filter(self, node: Filter) -> DataFrame:
-        """What a filter is asked of; a ranking of which it takes only the first places sorts no other rows."""
+        """Lower the input of a filter; a ranking whose first places alone are used sorts no other rows."""
         ranked = leading_rows(node)
         if ranked is None:
             return self.lower(node.input)
@@ -103,7 +103,7 @@ class Lowering:
         return self._up_to(node.input, over, frame)
 
     def _up_to(self, node: Node, below: Node, frame: DataFrame) -> DataFrame:
-        """What projections make of the frame of a relation below them."""
+        """Apply the projections above a relation to its frame."""
         if node is below:
             return frame
         assert isinstance(node, Project), node

@@ -40,7 +40,7 @@ def lower_lookup_join(node: LookupJoin, rows: DataFrame, table: Table) -> DataFr
 
 
 def _finder(spec: LookupSpec) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
-    """What a task does with its keys; made on the driver, run in a worker."""
+    """Return the task function that looks up keys; it is made on the driver and runs in a worker."""
 
     import pyarrow as pa  # noqa: PLC0415 - few runs need it on the driver
 

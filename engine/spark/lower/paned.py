@@ -37,7 +37,7 @@ def lower_panes(node: WindowAggregate, open_rows: DataFrame) -> DataFrame:
 
 
 def pane_spec(node: WindowAggregate) -> PaneSpec:
-    """What the operator computes."""
+    """Return the computation of the operator."""
     assert isinstance(node.window, Hop)
     assert node.by_pane is not None
     calls = [named.aggregate for named in node.aggregates]
@@ -57,8 +57,8 @@ def pane_spec(node: WindowAggregate) -> PaneSpec:
 
 
 def _columns_read(node: WindowAggregate) -> dict[str, Expr]:
-    """What the operator reads of each row: keys, and of each aggregate its arguments; of merged rows what was merged
-    for it, and how many they are."""
+    """Return the columns that the operator reads: keys, and the arguments of each aggregate; of partial rows, the
+    partial values and the row count."""
     columns = {f"k{index}": key.expr for index, key in enumerate(node.keys)}
     if not isinstance(node.input, Partials):
         return columns | {

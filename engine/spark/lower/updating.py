@@ -69,7 +69,7 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udf
 
 
 def aggregate_spec(node: UpdatingAggregate, udfs: Udfs) -> AggregateSpec:
-    """What the operator computes."""
+    """Return the computation of the operator."""
     calls = [column.aggregate for column in node.aggregates]
     one_by_one = _taken_one_by_one(node)
     measures = tuple(_measure(call, udfs.by_name[call.function] if call in one_by_one else None) for call in calls)
@@ -96,7 +96,7 @@ def _taken_one_by_one(node: UpdatingAggregate) -> Set[Aggregate]:
 
 
 def columns_read(node: UpdatingAggregate) -> dict[str, Expr]:
-    """What the operator reads of each row: keys, and of each aggregate its arguments, its order and its condition."""
+    """Return the columns that the operator reads: keys, and the arguments, order and condition of each aggregate."""
     columns = {f"k{index}": key.expr for index, key in enumerate(node.keys)}
     if isinstance(node.input, Partials):
         return columns | _merged_columns(node.input, node.aggregates)
@@ -110,7 +110,8 @@ def columns_read(node: UpdatingAggregate) -> dict[str, Expr]:
 
 
 def _merged_columns(partials: Partials, aggregates: Sequence[NamedAggregate]) -> dict[str, Expr]:
-    """What the operator reads of merged rows: how many they are, and what was merged for each aggregate."""
+    """Return the columns that the operator reads of partial rows: the row count, and the partial values of each
+    aggregate."""
     columns: dict[str, Expr] = {field.name: Column(field.name, field.type, field.nullable) for field in partials.schema}
     names = {
         f"a{index}_{place}": name
@@ -130,7 +131,7 @@ def _hash_of_values(node: UpdatingAggregate, index: int, measure: Measure) -> st
 
 
 def _measure(call: Aggregate, udf: Udf | None) -> Measure:
-    """How an aggregate is kept; those of the user's as all rows of the group, unless they take them one by one."""
+    """Return how an aggregate is kept: a user's as all rows of the group, unless it takes them one by one."""
     kinds = tuple(argument.type for argument in call.arguments)
     result: types.Type = call.type
     function = call.function
@@ -192,7 +193,7 @@ def _hidden_of(spec: JoinSpec) -> tuple[Field, ...]:
 
 
 def _side(node: UpdatingJoin, spec: JoinSpec, number: int, rows: DataFrame, extras: tuple[Named, ...]) -> DataFrame:
-    """What the operator reads of one side."""
+    """Return the columns that the operator reads of one side."""
     relation, schema = (node.left, spec.left) if number == 0 else (node.right, spec.right)
     keys = [pair[number] for pair in node.equal]
     renamed = [Named(new, Column(old.name, old.type)) for new, old in zip(schema.names, relation.schema, strict=True)]
@@ -239,5 +240,5 @@ def _schema_of(columns: tuple[Named, ...]) -> Schema:
 
 
 def numbered(schema: Schema, prefix: str = "c") -> Schema:
-    """The same columns under names that anything can pass on."""
+    """Rename the columns to safe names that are numbered."""
     return Schema(tuple(Field(f"{prefix}{index}", field.type, field.nullable) for index, field in enumerate(schema)))

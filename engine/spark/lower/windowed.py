@@ -88,8 +88,8 @@ def _without_late(
 
 
 def _gap_of_rows(node: WindowAggregate, gap: timedelta) -> SparkColumn | str:
-    """How long a session goes on after a row's event time. Spark joins rows that are exactly the gap apart, we do not:
-    so its gap is the smallest step shorter."""
+    """Return how long a session lasts after a row's event time. Spark joins rows that are exactly the gap apart, we do
+    not, so its gap is one microsecond shorter."""
     if not isinstance(node.input, Partials):
         return _spell(gap - _TICK)
     micros = f"unix_micros({LAST_TIME.name}) - unix_micros({EVENT_TIME}) + {_micros(gap - _TICK)}L"
@@ -97,12 +97,12 @@ def _gap_of_rows(node: WindowAggregate, gap: timedelta) -> SparkColumn | str:
 
 
 def _count_of(node: WindowAggregate) -> Callable[[SparkColumn], SparkColumn]:
-    """What counts the rows of which a condition is true."""
+    """Return the function that counts the rows for which a condition is true."""
     return _count_merged if isinstance(node.input, Partials) else F.count_if
 
 
 def _count_merged(condition: SparkColumn) -> SparkColumn:
-    """How many rows were merged into those for which the condition is true."""
+    """Count the rows that were merged into the partial rows for which the condition is true."""
     return F.coalesce(F.sum(F.when(condition, F.col(MERGED_ROWS.name))), F.lit(0))
 
 
@@ -112,7 +112,7 @@ def _is_late(window: Window) -> SparkColumn:
 
 
 def _last_end(window: Window) -> str:
-    """When the last window that a row belongs to ends, if the row were alone; in microseconds."""
+    """Return the end of the last window that contains a row on its own, in microseconds."""
     time = f"unix_micros({EVENT_TIME})"
     match window:
         case Tumble(width):

@@ -41,7 +41,7 @@ def needs_kernel(call: Call) -> bool:
 
 
 def name_of_kernel(call: Call) -> str:
-    """What Spark is to know the call's kernel as: one name for each type that it gives."""
+    """Return Spark's name of the call's kernel: one for each result type."""
     kind = re.sub("[^a-z0-9]+", "_", str(call.type).lower()).strip("_")
     return f"arroyo_{call.function}_{kind}"
 

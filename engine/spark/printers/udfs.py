@@ -36,6 +36,6 @@ def rows_to_sql(arguments: Sequence[str]) -> str:
 
 
 def name_of_udf(name: str, *, when: bool = False) -> str:
-    """What Spark knows a function by; the mark before its name tells which way of calling it is meant."""
+    """Return Spark's name of a function; the mark before its name tells how it is called."""
     mark, _, plain_name = name.lower().rpartition(" ")
     return f"arroyo_own{mark}{'when' * when}_{plain_name}"

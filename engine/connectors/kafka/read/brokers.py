@@ -78,8 +78,8 @@ class Brokers:
         return {name: (len(topic.partitions), _known_id(topic)) for name, topic in topics.items()}
 
     def ends(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
-        """Where each partition ends, for a reader of committed records before the first open transaction. A partition
-        that is not there, or has no leader, is left out, or waited for when `all_of_them` must be there."""
+        """Return the end of each partition, for a reader of committed records before the first open transaction. A
+        partition that does not exist, or has no leader, is left out, or awaited with `all_of_them`."""
         return self._offsets(partitions, all_of_them, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # so it is there
 
     def starts(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
@@ -95,7 +95,7 @@ class Brokers:
         return {**self.ends([name for name in offsets if name not in young], all_of_them=True), **young}
 
     def committed(self, partitions: Collection[str]) -> dict[str, int]:
-        """What the consumer group has committed; partitions without a commit are left out."""
+        """Return the committed offsets of the consumer group; partitions without a commit are left out."""
         if not partitions:
             return {}
         targets = [TopicPartition(*split_name(name)) for name in partitions]

@@ -94,7 +94,7 @@ class RecordReader:
             self.consumer.unassign()
 
     def _next_messages(self, most: int) -> list[Message]:
-        """What has come already, or else the next thing that comes."""
+        """Return the messages that have already arrived, or else wait for the next ones."""
         if self.ahead:
             messages, self.ahead = self.ahead, []
             return messages
@@ -173,7 +173,7 @@ def _offset(message: Message) -> int:
 
 
 def _behind(records: list[Message], at: int) -> int:
-    """Where one is after the records, which begin at `at` or later."""
+    """Return the offset behind the records, which begin at `at` or later."""
     return _offset(records[-1]) + 1 if records else at
 
 

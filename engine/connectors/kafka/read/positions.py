@@ -40,7 +40,7 @@ class ReadPosition:
 
 
 def partition_name(topic: str, number: int) -> str:
-    """What a partition is called; no topic has a slash in its name."""
+    """Return the name of a partition; topic names have no slash."""
     return f"{topic}/{number}"
 
 
@@ -51,9 +51,8 @@ def split_name(partition: str) -> tuple[str, int]:
 
 
 def share(backlog: Mapping[str, int], limit: int | None) -> dict[str, int]:
-    """How many of the waiting records of each partition are read next: at most `limit` together, each partition in
-    proportion to what waits in it, so that all of them are done at about the same time. None has to wait for another:
-    each gets one, if the limit has that many."""
+    """Divide `limit` rows over the waiting records of partitions, in proportion to their backlog, so that all are
+    finished at about the same time. Each partition gets at least one row if the limit allows."""
     if limit is None or sum(backlog.values()) <= limit:
         return dict(backlog)
     waiting = [name for name, rows in backlog.items() if rows]

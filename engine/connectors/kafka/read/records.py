@@ -29,16 +29,16 @@ class PartitionRecords(Protocol):
 
     @property
     def lost(self) -> int:
-        """How many before them were gone."""
+        """Return how many records before these were lost."""
 
     def values(self) -> pa.BinaryArray:
-        """What was written, NULL where nothing was."""
+        """Return the values; NULL for records without one."""
 
     def offset(self, index: int) -> int:
         """The offset of one of them."""
 
     def around(self, key: str) -> pa.Array:
-        """What every record has around its value, by the name that a script gives it."""
+        """Return a metadata column of the records, by the name that scripts use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Messages:
     lost: int = 0
 
     def values(self) -> pa.BinaryArray:
-        """What was written."""
+        """Return the values."""
         return pa.array([message.value() for message in self.messages], pa.binary())
 
     def offset(self, index: int) -> int:
@@ -59,7 +59,7 @@ class Messages:
         return self.messages[index].offset() or 0
 
     def around(self, key: str) -> pa.Array:
-        """What every record has around its value."""
+        """Return a metadata column of the records."""
         kind, messages = to_arrow(METADATA[key].type), self.messages
         match key:
             case "topic":
@@ -90,7 +90,7 @@ class SparkRows:
     lost: int = 0
 
     def values(self) -> pa.BinaryArray:
-        """What was written."""
+        """Return the values."""
         return self.rows.column("value")
 
     def offset(self, index: int) -> int:
@@ -98,7 +98,7 @@ class SparkRows:
         return int(self.rows.column("offset")[index].as_py())
 
     def around(self, key: str) -> pa.Array:
-        """What every record has around its value."""
+        """Return a metadata column of the records."""
         kind, count = to_arrow(METADATA[key].type), self.rows.num_rows
         match key:
             case "topic":

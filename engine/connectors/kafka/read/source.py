@@ -58,11 +58,11 @@ class KafkaSource:
 
     @property
     def patience(self) -> timedelta:
-        """How long brokers may fail to answer."""
+        """Return how long brokers may fail to answer."""
         return self._options.broker_timeout
 
     def partitions(self) -> Sequence[str]:
-        """Those of all topics that there are, asked for now and then."""
+        """Return the partitions of all topics; the list is refreshed from time to time."""
         if (
             self._discovered is None
             or self._clock() - self._discovered >= self._options.discovery_interval.total_seconds()
@@ -71,7 +71,7 @@ class KafkaSource:
         return [name for partitions in self._topics.values() for name in partitions]
 
     def start(self, partition: str) -> Position:
-        """Where a partition begins if it is read from now on."""
+        """Return the start of a partition that is read from now on."""
         return self.begin([partition], is_first=True)[partition]
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
@@ -134,12 +134,13 @@ class KafkaSource:
         return {name: replace(begin, offset=offsets[name]).to_json() for name, begin in begins.items()}
 
     def earlier(self, first: Position, second: Position) -> Position:
-        """That with the smaller offset; of two topics of the same name, that of the topic whose end was asked for."""
+        """Return the position with the smaller offset; of two topics of the same name, that of the topic whose end was
+        requested."""
         one, other = ReadPosition.from_json(first), ReadPosition.from_json(second)
         return first if one.topic_id == other.topic_id and one.offset < other.offset else second
 
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
-        """What comes after those offsets, up to the last stable ones. Offsets without a record are counted too."""
+        """Count the offsets behind the positions, up to the last stable ones. Offsets without a record count too."""
         return {
             name: max(0, self._ends.get(name, 0) - ReadPosition.from_json(position).offset)
             for name, position in at.items()

@@ -35,12 +35,12 @@ class KafkaSparkRead:
 
     @property
     def columns(self) -> Sequence[str]:
-        """What the table has of a record: nothing else need leave the JVM."""
+        """Return the record fields that the table uses: nothing else need leave the JVM."""
         keys = {_COLUMNS.get(key) for _, key in self.table.metadata}
         return ("value", "offset", *(name for name in ("key", "timestamp", "headers") if name in keys))
 
     def options_of(self, slices: Sequence[Slice]) -> Mapping[str, str]:
-        """Which records, and how to reach them."""
+        """Return the reader options: the offsets, and the connection to the brokers."""
         starts, ends = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
         for task_slice in slices:
             topic, number = split_name(task_slice.partition)
@@ -59,7 +59,7 @@ class KafkaSparkRead:
         }
 
     def chunk(self, partition: str, rows: pa.RecordBatch) -> Chunk:
-        """What some rows of Spark's, all of one partition, are to us."""
+        """Convert rows of Spark, all of one partition, to a chunk."""
         topic, number = split_name(partition)
         return RowMaker(self.table).chunk(SparkRows(topic, number, rows))
 

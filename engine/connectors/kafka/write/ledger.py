@@ -45,7 +45,7 @@ class KafkaLedger:
 
     @property
     def group(self) -> object:
-        """What a producer must know of the group to write an entry."""
+        """Return the group metadata that a producer needs to write an entry."""
         return self._consumer.consumer_group_metadata()
 
     def read(self) -> list[LedgerEntry]:

@@ -34,21 +34,21 @@ class LedgerMemory:
         return bool(self.taken) and now - datetime.fromisoformat(self.refreshed) >= REFRESHED_EVERY
 
     def with_taken(self, parts: set[int], now: datetime) -> LedgerMemory:
-        """The same after these parts were written."""
+        """Return the memory after these parts were written."""
         before = set(self.taken)
         refreshed = now.isoformat() if parts >= before or not before else self.refreshed
         return replace(self, taken=tuple(sorted(before | parts)), refreshed=refreshed)
 
 
 def name_of(prefix: str, job: str, table: str, epoch: Epoch) -> str:
-    """What the sink is called in Kafka. The histories that come from one beginning share it, so that a run fences off
-    whoever wrote before it; pipelines that only have the same name do not."""
+    """Return the sink's name in Kafka. Lineages with a common beginning share it, so that a run fences off the one
+    before it; pipelines that only have the same name do not share it."""
     first = epoch.parents[-1][0] if epoch.parents else epoch.lineage
     return f"{prefix}{job}.{table}.{first[:12]}"
 
 
 def recall(directory: Path, name: str, topic: str, epoch: Epoch) -> LedgerMemory:
-    """What is remembered of this history and topic: its own names, though the given ones may have changed."""
+    """Return the memory of this lineage and topic under its recorded names, even if the configured ones differ."""
     try:
         content = json.loads((directory / "kafka.json").read_bytes())
         memory = LedgerMemory(**{**content, "taken": tuple(content["taken"])})

@@ -50,7 +50,7 @@ class SizeLimit:
 
 
 def size_limit_of(table: Table, client: ClientConfig) -> SizeLimit | None:
-    """How large a table's records may be; None where one that is too large stops the job."""
+    """Return the largest record size of a table; None if a record that is too large stops the job."""
     limit = client.get("message.max.bytes", _USUAL)
     return None if table.bad_data == "fail" else SizeLimit(table, int(str(limit)))
 

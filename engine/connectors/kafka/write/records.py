@@ -89,8 +89,7 @@ def _named_headers(column: pa.ListArray) -> pa.ListArray:
 
 
 def parts_of(keys: pa.BinaryArray, task: int, parts: int) -> npt.NDArray[np.int64]:
-    """Which of so many parts each record belongs to: equal keys always to the same, and those without one to the
-    task's."""
+    """Assign each record to one of `parts`: equal keys to the same one, records without a key to the task's."""
     if parts == 1 or keys.null_count == len(keys):
         return np.full(len(keys), task % parts, np.int64)
     coded = keys.dictionary_encode()

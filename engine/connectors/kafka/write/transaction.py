@@ -117,8 +117,8 @@ def write_part(writer: Writer, part: TransactionPart, epoch: Epoch) -> None:
 
 
 def _key(writer: Writer, part: TransactionPart, epoch: Epoch) -> object:
-    """What a producer must have been made for. A sink that is opened again signs in by another callable that does the
-    same."""
+    """Return the key by which a producer is reused. Callables are no part of it: a sink that is opened again has a new
+    login callable that does the same."""
     client = tuple(sorted((name, value) for name, value in writer.client.items() if not callable(value)))
     return (writer.directory, epoch.generation, part.name, part.topic, client)
 

@@ -24,7 +24,7 @@ _EPOCH = (2020, 1, 1, 0, 0, 0)
 
 
 def digest_of_source() -> str:
-    """What the archive names as its source."""
+    """Return the digest of the sources that the archive records."""
     return hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()
 
 

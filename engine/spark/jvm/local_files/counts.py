@@ -8,7 +8,7 @@ from pyspark.sql.classic.column import Column as ClassicColumn
 
 
 def total_of_counts(counts: Column) -> Column:
-    """How many there are, of a column of how many there are in parts; never NULL."""
+    """Return the sum of a column of counts; never NULL."""
     context = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no other way to Java
     assert context is not None
     assert context._jvm is not None  # noqa: SLF001

@@ -29,12 +29,12 @@ class StateRewriter:
 
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What the old values are made of, and the new ones."""
+        """Return the columns of the old values, and those of the new ones."""
         return _listed(self.java.columnsBefore()), _listed(self.java.columnsAfter())
 
     @property
     def window_starts(self) -> tuple[int, ...]:
-        """When the windows begin that are in the rows so far: microseconds, in order."""
+        """Return the starts of the windows seen so far, in microseconds, in order."""
         return tuple(map(int, _listed(self.java.windowStarts())))
 
     def rewrite(self, partition: int, version: int, state_id: str, origins: Sequence[str]) -> str:
@@ -51,12 +51,13 @@ class StateRewriter:
 
 
 def state_rewriter(spark: SparkSession, old: Path, operator: int, new: Path, new_operator: int) -> StateRewriter:
-    """What puts the state of an operator of the checkpoint `old` into that of an operator of the checkpoint `new`."""
+    """Return the writer that copies the state of an operator in checkpoint `old` to an operator in checkpoint `new`."""
     return StateRewriter(_java(spark, _root(old), operator, _root(new), new_operator))
 
 
 def filler(spark: SparkSession, rows: DataFrame, keys: int, new: Path, new_operator: int) -> StateRewriter:
-    """What puts rows, of which so many columns are the key, into the state of an operator of the checkpoint `new`."""
+    """Return the writer that puts rows, whose first `keys` columns are the key, into the state of an operator in
+    checkpoint `new`."""
     return StateRewriter(_java(spark, rows._jdf, keys, _root(new), new_operator))  # noqa: SLF001 - see below
 
 
