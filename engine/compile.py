@@ -78,7 +78,7 @@ class Program:
 
     @property
     def whole(self) -> WholeBranch | None:
-        """What the tasks of the source do, where that is all there is to do."""
+        """Return the branch that runs wholly in the source's tasks, if the whole program does."""
         branch = whole_branch(self.running_parts) if self.is_fused and not self.parts.reads_time else None
         if branch is None or connector_of(self.tables[branch.table]).spark_read(self.tables[branch.table]) is not None:
             return None
@@ -92,7 +92,7 @@ class Program:
 
     @property
     def column_lineage(self) -> Mapping[str, ColumnLineage]:
-        """Where the columns of each table that is written come from."""
+        """Return the column lineage of each table that is written."""
         lookups = {name: table.primary_key for name, table in self.tables.items() if table.direction == "lookup"}
         return lineage_of_writes(self.translated, lookups)
 
@@ -103,7 +103,7 @@ class Program:
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """What keeps state between epochs, by what it means; in the order of Spark's operator numbers."""
+        """Return the stateful operators with their identities, in the order of Spark's operator numbers."""
         return operators_of(self.parts, self.codes)
 
     @property
@@ -238,7 +238,7 @@ def _check_targets(program: Program) -> None:
 
 
 def _udfs_called(writes: Sequence[Write], functions: Udfs) -> Udfs:
-    """Those of the user's functions that the plan calls."""
+    """Return the user's functions that the plan calls."""
     names = {name for write in writes for name in functions_of(write)}
     return Udfs({name: udf for name, udf in functions.by_name.items() if name in names})
 

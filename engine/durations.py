@@ -53,8 +53,8 @@ def spell_duration(length: timedelta) -> str:
 
 
 def read_months(text: str) -> tuple[int, timedelta] | None:
-    """How many months `text` names and what there is beside them: '1 year 3 days'. None when it names no months, or
-    parts of one."""
+    """Read the months of a duration and its rest: '1 year 3 days'. Return None for a text without months, or with parts
+    of one."""
     if not _HAS_MONTHS.search(text):
         return None
     months, other_units = 0, ""

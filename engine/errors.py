@@ -63,7 +63,7 @@ class EngineError(Exception):
 
 
 def cause_of(error: EngineError | type[EngineError]) -> Cause:
-    """What is behind an error, as its class declares it."""
+    """Return the cause that the error's class declares."""
     if error.is_outage:
         return Cause.OUTAGE
     return Cause.UNKNOWN if error.retryable else Cause.MISTAKE

@@ -15,7 +15,7 @@ _COUNT = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
 def count_memory_kills() -> int:
-    """How many processes the kernel has ended so far because memory was short; 0 where it does not say."""
+    """Count the processes that the kernel has killed for lack of memory; 0 if it does not tell."""
     for counter in _COUNTERS:
         try:
             count = _COUNT.search(counter.read_text())
@@ -27,8 +27,8 @@ def count_memory_kills() -> int:
 
 
 def describe_ending(returncode: int, memory_kills: int) -> str:
-    """What follows the name of a process that has ended with this code; `memory_kills` is how many processes the kernel
-    has ended for memory since it was started."""
+    """Return the rest of a sentence about a process with this exit code; `memory_kills` is how many processes the
+    kernel has killed for lack of memory since the start."""
     if returncode >= 0:
         return f"ended with exit code {returncode}"
     number = -returncode

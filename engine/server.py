@@ -286,7 +286,7 @@ def _spares(pipeline: PipelineSettings, directory: DataDirectory) -> SpareDriver
 
 
 def _forks(pipeline: PipelineSettings, directory: DataDirectory) -> ForkedDrivers | None:
-    """Who forks drivers; nobody where they are not the engine's own, or cannot be forked."""
+    """Return the process that forks drivers; None if drivers are not the engine's own, or cannot be forked."""
     if pipeline.driver_command or sys.platform != "linux":
         return None
     environment = partial(driver_environment, os.environ, pipeline.driver_environment)
@@ -304,7 +304,7 @@ def _open_traces(settings: Settings, instance: str) -> Traces | None:
 
 
 def _lineage_watch(settings: Settings, context: Context) -> LineageWatch | None:
-    """Who tells OpenLineage of runs, where it is to be told."""
+    """Return the watch that reports runs to OpenLineage, if that is configured."""
     sender = open_sender(settings.openlineage)
     return None if sender is None else LineageWatch(context, sender, EventMaker(context), settings.openlineage.interval)
 

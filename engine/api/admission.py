@@ -37,7 +37,7 @@ class Admission:
         return self.caller_of(hash_key(token), admin_hashes, clock) if token else None
 
     def caller_of(self, token_hash: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:
-        """The same for the hash of a token. Takes the same time whichever admin's it is."""
+        """Return the caller with a token of this hash. Takes equally long for every admin's token."""
         if sum(hmac.compare_digest(token_hash, admitted) for admitted in admin_hashes) > 0:
             return Caller(ADMIN, token_hash)
         named = self._named.get(token_hash)

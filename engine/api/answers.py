@@ -627,7 +627,7 @@ def savepoint(stored: StoredSavepoint, directory: DataDirectory, task: DoneTask 
 
 
 def savepoint_task(task: DoneTask) -> SavepointTask:
-    """What was to be done with a savepoint."""
+    """Return a finished task of a savepoint, as the API has it."""
     return SavepointTask(kind=task.kind, at=to_micros(task.at), state=task.state, message=task.message)
 
 
@@ -653,7 +653,7 @@ def certificate(stored: StoredCertificate, run: ParentRun | None = None) -> Cert
 
 
 def upgrade_plan(shown: ShownUpgrade) -> UpgradePlan:
-    """What becomes of a state."""
+    """Return an upgrade plan, as the API has it."""
     return UpgradePlan(
         id=shown.id,
         is_refused=shown.is_refused,
@@ -665,7 +665,7 @@ def upgrade_plan(shown: ShownUpgrade) -> UpgradePlan:
 
 
 def effects(expected: WhatHappens, upgrade: ShownUpgrade | None = None) -> Effects:
-    """What a change would do."""
+    """Return the effects of a change, as the API has them."""
     return Effects(
         stops=expected.stops,
         starts=expected.starts,
@@ -679,8 +679,8 @@ def effects(expected: WhatHappens, upgrade: ShownUpgrade | None = None) -> Effec
 
 
 def watermark(record: JobRecord, gate: Gate | None, *, is_given_up: bool) -> Watermark:
-    """How far the output is complete. That of a finished job lies in the far future; of a state that is to be given up
-    nothing is known. Refused when the gate can never be passed."""
+    """Return how far the output is complete. A finished job's output is complete up to the far future; nothing is known
+    of a state that is to be given up. Refuse a gate that can never be passed."""
     status = record.status
     is_finished = status.state is State.FINISHED and not is_given_up
     progress = promised(status, is_given_up=is_given_up)

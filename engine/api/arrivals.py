@@ -182,7 +182,7 @@ def _has_gone_on(context: Context, move: Move) -> bool:
 
 
 def _plan(body: ArrivalRequest, context: Context) -> PlannedQuery:
-    """What the query is here; refused where it is something else than where it comes from."""
+    """Plan the imported query here; refuse it if it has another meaning than at its origin."""
     passport = body.passport
     if not ids.is_id(passport.pipeline_id, "pl"):
         raise RequestError(f"{passport.pipeline_id!r} is no id of a pipeline")
@@ -249,7 +249,7 @@ def _import(context: Context, body: ArrivalRequest, planned: PlannedQuery, reque
 
 
 def _passport_at(about: Mapping[str, object], body: ArrivalRequest) -> Passport:
-    """What the place says, which was written when the pipeline had stopped."""
+    """Read the export that was written when the pipeline had stopped."""
     try:
         passport = Passport.model_validate(about)
     except ValidationError as error:

@@ -73,7 +73,7 @@ class Authentication:
         await self.app(scope, receive, send)
 
     def _check(self, method: str, path: str, headers: Headers) -> Caller | None:
-        """Who asks; refuses what has no valid token where one is needed."""
+        """Return the caller; refuse a request without a valid token if one is needed."""
         _check(self.rules, path, headers)
         if is_open(path, method) and (path != METRICS_PATH or self.rules.open_metrics):
             return self._caller(method, headers) if (method, path) == ("GET", SESSION) else None
@@ -121,13 +121,13 @@ def is_let_in(request: Request) -> bool:
 
 
 def caller(request: Request) -> Caller:
-    """Who was let in, where nobody else is."""
+    """Return the caller of a request, which was admitted."""
     found: Caller = request.scope["state"][_CALLER]
     return found
 
 
 def cookie_name(headers: Headers) -> str:
-    """What the cookie of a session is called. Cookies know no ports, so that each port has a name of its own."""
+    """Return the name of the session cookie. Cookies ignore ports, so each port has a name of its own."""
     _, _, port = headers.get("host", "").rpartition("]")[2].partition(":")
     return f"arroyo-session-{port}" if port.isdigit() else "arroyo-session"
 

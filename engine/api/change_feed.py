@@ -112,7 +112,7 @@ class ChangeFeed:
         return self._newest
 
     def after(self, number: int) -> Sequence[FeedItem]:
-        """What has changed after a number but for previews, in order."""
+        """Return the changes after a number, in order, without previews."""
         items: list[FeedItem] = []
         for item in reversed(self._items.values()):
             if item.number <= number:

@@ -88,7 +88,7 @@ def note_asking_run(connection: Connection, context: Context, request: ChangeReq
 
 
 def again(answer: KeptAnswer) -> Response:
-    """The same answer once more."""
+    """Replay a recorded response."""
     return _response(answer, {"Idempotency-Replayed": "true"})
 
 
@@ -147,7 +147,7 @@ async def _change_request(
 
 
 def _caller(request: Request) -> str:
-    """Who sends a request: whose token it has, what its client calls itself, and where it is."""
+    """Return who sends a request: the token's name, the client's own name, and its address."""
     agent = "".join(filter(str.isprintable, request.headers.get("user-agent", "")))[:_MOST_OF_AGENT].strip()
     client = f"{agent or 'the API caller'} at {request.client.host}" if request.client else agent or "the API caller"
     who = who_asks(request)

@@ -179,7 +179,7 @@ async def _pieces(request: Request, context: Context, asked: Cursor | None, seco
 
 
 def read(database: Database, last_calls: LastCalls, number: int) -> News:
-    """What has changed since a number, in one view of the store."""
+    """Read what has changed since a number, in one view of the store."""
     with database.reading() as connection:
         log = stored_changes.log(connection)
         news = stored_changes.since(connection, number)
@@ -204,7 +204,7 @@ def read(database: Database, last_calls: LastCalls, number: int) -> News:
 
 
 def _start(feed: ChangeFeed, asked: Cursor | None) -> tuple[Cursor, bool]:
-    """Where a reader goes on, and whether it has to forget what it knows."""
+    """Return where a reader continues, and whether it must forget what it knows."""
     if asked is None:
         return Cursor(feed.log, 0), False
     if asked.log == feed.log and feed.knows(asked.number):

@@ -141,7 +141,7 @@ class LastCalls:
             self._usages[job_id] = (generation, measured)
 
     def usage(self, job_id: str, generation: int) -> MeasuredUsage | None:
-        """What this run uses of the machine, if it has said so."""
+        """Return the resource use of this run, if it has reported any."""
         match self._usages.get(job_id):
             case (newest, measured) if newest == generation:
                 return measured
@@ -165,14 +165,14 @@ class LastCalls:
         return False
 
     def last_sign(self, job_id: str, generation: int) -> datetime | None:
-        """When the work of this run last showed that it is alive, if it has."""
+        """Return when this run last showed that it is alive, if it has."""
         match self._signs.get(job_id):
             case (newest, _, at) if newest == generation:
                 return at
         return None
 
     def last(self, job_id: str, generation: int) -> datetime | None:
-        """When this run last called, if it has."""
+        """Return when this run last reported, if it has."""
         match self._at.get(job_id):
             case (newest, at) if newest == generation:
                 return at

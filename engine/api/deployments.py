@@ -265,7 +265,7 @@ def _refuse_taken(connection: Connection, name: str) -> None:
 
 
 def _spec_before(connection: Connection, name: str) -> Spec:
-    """What the pipeline of that name runs now; the defaults when there is none."""
+    """Return the current version of the pipeline of that name; the defaults if there is none."""
     pipeline = pipelines.find(connection, name)
     return Spec("") if pipeline is None else versions.get(connection, pipeline.id, pipeline.version).spec
 
@@ -331,7 +331,7 @@ def check_starts(context: Context, place: Path | None, spec: Spec, wish: Upgrade
 
 
 def starts_of(spec: Spec) -> Mapping[str, StartPosition]:
-    """Where the runs of a spec are told that tables begin."""
+    """Return the start positions in a version's settings."""
     return read_run_settings(spec.settings).start_from
 
 
@@ -347,7 +347,7 @@ def _keeps_other_objects(deployment: _Deployment) -> bool:
 
 
 def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
-    """How the state that is there is taken over; refused where something would be lost that nobody has accepted."""
+    """Return how the existing state is taken over; refuse a loss that was not accepted."""
     shown, body = deployment.upgrade, deployment.body
     if shown is None:
         return None
@@ -359,7 +359,7 @@ def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
 def _make(
     connection: Connection, name: str, deployment: _Deployment, context: Context
 ) -> tuple[Pipeline | None, Pipeline]:
-    """What was there under the name, and what the deployment makes of it."""
+    """Return the pipeline that had the name, and the one that the deployment makes."""
     earlier = pipelines.find(connection, name)
     deployment.request.check(earlier)
     if deployment.must_be_new:
@@ -447,7 +447,7 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
 def _with_savepoint(
     connection: Connection, pipeline: Pipeline, upgrade: Upgrade, deployment: _Deployment, now: datetime
 ) -> Upgrade:
-    """The same with a savepoint of the state before, which the driver takes before it changes anything."""
+    """Add a savepoint of the previous state, which the driver takes before it changes anything."""
     number = pipeline.version + 1
     savepoint = Savepoint(
         ids.make("sp"),

@@ -58,7 +58,7 @@ def page() -> HTMLResponse:
 
 @ROUTER.get("/start.js")
 def start() -> Response:
-    """What the page runs first; in a file of its own, since its policy lets no script stand in the page."""
+    """Return the page's first script; it is a file of its own, since the page's policy allows no inline scripts."""
     return Response(_START, media_type="text/javascript")
 
 
@@ -70,7 +70,7 @@ def asset(asset: Literal["swagger-ui.css", "swagger-ui-bundle.js"]) -> FileRespo
 
 @SHORTCUT.get("/docs")
 def docs() -> RedirectResponse:
-    """Where people look for the page first."""
+    """Redirect from the path where people look for the page first."""
     return RedirectResponse(PAGE)
 
 

@@ -51,7 +51,7 @@ def answer_with(
 
 
 def facts_of(connection: Connection, context: Context, record: JobRecord, *, is_deleted: bool = False) -> Facts:
-    """What is known of a pipeline's past."""
+    """Return the known facts of a pipeline's past."""
     reports = checkpoints.latest(connection, record.status.job_id, 1)
     return Facts(
         savepoints=savepoints.states(connection, record.pipeline.id).count("completed"),
@@ -66,7 +66,7 @@ def facts_of(connection: Connection, context: Context, record: JobRecord, *, is_
 
 
 def effects_between(connection: Connection, context: Context, before: JobRecord, after: Pipeline) -> Effects:
-    """What happens when a pipeline as it was is to be as it is desired now."""
+    """Return the effects of the change from a pipeline's earlier record to its desired state."""
     current = versions.get(connection, after.id, before.pipeline.version)
     following = versions.get(connection, after.id, after.version)
     written = read_record(connection, after.id)
@@ -91,7 +91,7 @@ def _certificates(connection: Connection, context: Context, record: JobRecord, *
 
 
 def certificate_names(voided: Sequence[Certificate]) -> tuple[str, ...]:
-    """What certificates are called, each with the run of the DAG that holds it."""
+    """Return the names of certificates, each with the DAG run that holds it."""
     return tuple(f"{certificate.id} of {certificate.dag_id} {certificate.run_id}" for certificate in voided)
 
 

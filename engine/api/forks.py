@@ -128,7 +128,7 @@ class _Fork:
         return pipeline
 
     def _set_secrets(self, connection: Connection, context: Context, pipeline: Pipeline) -> None:
-        """Those that were given, or those of the original."""
+        """Store the given secrets, or those of the original."""
         vault = context.database.vault
         if self.body.secrets is None:
             values = dict(pipeline_secrets.read(connection, vault, self.origin.id))
@@ -139,7 +139,7 @@ class _Fork:
             pipeline_secrets.replace(connection, vault, pipeline.id, values, context.clock())
 
     def answer(self) -> answers.ForkOrigin:
-        """Where its state comes from, as the API says it."""
+        """Return the origin of the fork's state, as the API has it."""
         return answers.ForkOrigin(
             pipeline_id=self.origin.id,
             pipeline=self.origin.name,

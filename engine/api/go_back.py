@@ -55,7 +55,7 @@ def go_back_if_failed(context: Context, pipeline_id: str) -> None:
 
 
 def plan_way_back(context: Context, record: JobRecord, saved: Savepoint) -> RestorePlan:
-    """How a pipeline goes back to the state before its version, and to the query that it had then."""
+    """Plan the return of a pipeline to the state and the query before its current version."""
     with context.database.reading() as connection:
         upgrade = versions.get(connection, record.pipeline.id, record.pipeline.version).upgrade
     # the state of another pipeline is of another history, though nothing was committed in it
@@ -100,8 +100,8 @@ def _to_go_back_to(connection: Connection, record: JobRecord) -> Savepoint | Non
 
 
 def _with_own_version(context: Context, plan: RestorePlan, upgrade: Upgrade) -> RestorePlan:
-    """The same with the version that the pipeline had before: also where its query is the same as that which failed,
-    since that one is for the state of another pipeline only."""
+    """Add the version that the pipeline had before, even if its query equals the one that failed, since that one is
+    only for the state of another pipeline."""
     pipeline = plan.record.pipeline
     with context.database.reading() as connection:
         current = versions.get(connection, pipeline.id, pipeline.version)

@@ -53,7 +53,7 @@ def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOv
 
 
 def _told_of_starts(copy: Spec, name: str) -> Iterator[str]:
-    """What there is to say of tables that the copy does not read from their first record."""
+    """Yield warnings about tables that the copy does not read from their first record."""
     starts = read_run_settings(copy.settings).start_from
     if begun := sorted(table for table, start in starts.items() if start.word != "earliest"):
         yield f"windows that are open then have the rows of {', '.join(begun)} from where {name} began to read it"
@@ -72,9 +72,8 @@ def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
 
 
 def handed_over(copy: Spec) -> Spec | None:
-    """What the original is to run: the query of the copy where the original writes. Where either has begun to read is
-    not said again: what the original was told would contradict the state. None where nobody can tell the script
-    without its prefix."""
+    """Return what the original is to run: the copy's query with the original's sinks, and without start positions,
+    which would contradict the state. Return None if the script cannot be separated from its prefix."""
     query = without_prefix(copy.query)
     if query is None:
         return None

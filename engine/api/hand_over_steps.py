@@ -333,7 +333,7 @@ class HandOvers:
         self._done(pair, "given_up")
 
     def _standings(self, pair: _Pair) -> tuple[Standing | None, Standing | None]:
-        """Where the copy is, and where the original is."""
+        """Return the positions of the copy and of the original."""
         directory, meetings = self.context.directory, self.context.meetings
         return (
             meetings.standing(directory.state(pair.row.copy_id)),
@@ -543,7 +543,7 @@ def _cut(pair: _Pair, at: Standing) -> str:
 
 
 def _since(row: Reprocessing, step: HandOverStep, now: datetime) -> datetime:
-    """When the two began to stand still for each other, in all steps in which they do."""
+    """Return when the two began to wait for each other, over all steps in which they do."""
     both = row.step in reprocessings.MEETING and step in reprocessings.MEETING
     return row.since if both else now
 

@@ -228,7 +228,7 @@ def _shown(row: Reprocessing, origin: str, copy: str) -> HandOver:
 
 
 def says(origin: str, copy: str, told: Sequence[str]) -> tuple[str, ...]:
-    """What a hand-over comes to, in sentences."""
+    """Describe the effects of a hand-over, in sentences."""
     return (
         f"once {copy} has caught up it stops, {origin} stops behind it, and {copy} reads up to exactly there",
         f"then {origin} goes on with the query and the state of {copy}, at the very next row, and writes where it did",

@@ -63,7 +63,8 @@ SwitchAction: TypeAlias = WaitFor | StopIt | EndIt | GoBack
 
 
 def follow(row: Reprocessing, origin: JobRecord, now: datetime, because: str) -> SwitchAction:
-    """What becomes of a switch whose original nobody has stopped for it; `because` is why it does not run."""
+    """Return the next action of a switch whose original was not stopped for it; `because` is the reason why it does not
+    run."""
     pipeline, status = origin.pipeline, origin.status
     is_new = status.version == row.new_version
     if is_new and status.progress.epoch is not None:
@@ -85,7 +86,7 @@ def follow(row: Reprocessing, origin: JobRecord, now: datetime, because: str) ->
 def follow_stopped(
     row: Reprocessing, origin: JobRecord, at: Standing | None, saved: Savepoint | None, because: str
 ) -> EndIt | GoBack:
-    """What becomes of a switch whose original has stopped for it."""
+    """Return the next action of a switch whose original has stopped for it."""
     name, status = origin.pipeline.name, origin.status
     if status.version == row.new_version and status.progress.epoch is not None:
         return EndIt()

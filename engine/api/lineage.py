@@ -40,7 +40,7 @@ def show_lineage(pipeline: str, context: ContextDep) -> Lineage:
 
 
 def version_datasets(context: Context, pipeline_id: str, name: str, number: int) -> Datasets:
-    """What a version of a pipeline reads and writes; refused where that is not known any more."""
+    """Return the tables that a version of a pipeline reads and writes; refuse if that is no longer known."""
     from engine.compile import compile_script  # noqa: PLC0415 - the server is there sooner
     from engine.udf.declared import name_files  # noqa: PLC0415
 

@@ -33,7 +33,7 @@ class Cursor:
 
     @staticmethod
     def read(text: str) -> Cursor:
-        """What an answer has called its cursor."""
+        """Parse the cursor of an earlier answer."""
         parts = _CURSOR.fullmatch(text)
         if parts is None:
             raise RequestError(f"{text!r} is not a cursor", hint="send the cursor of an answer before as it is")
@@ -122,7 +122,7 @@ def _lines_from(log: Path, start: int, limit: int, *, is_over: bool) -> tuple[li
 
 
 def _end_of_lines(content: bytes, *, is_cut: bool, is_over: bool) -> int:
-    """Where the last whole line ends. One that is longer than what is read at once is as good as whole."""
+    """Return the end of the last whole line. A line that is longer than one read counts as whole."""
     return len(content) if is_over or (is_cut and b"\n" not in content) else content.rfind(b"\n") + 1
 
 

@@ -16,7 +16,7 @@ class Meetings(Protocol):
     """Looks at states, and compares places in tables."""
 
     def standing(self, state: Path) -> Standing | None:
-        """How far the pipeline of a state has come; None before its first epoch."""
+        """Return how far the pipeline of a state has read; None before its first epoch."""
 
     def has_read(self, spec: Spec, at: Standing, ends: Sequence[Any]) -> bool:
         """Whether it has read all that lies before these ends."""
@@ -51,7 +51,7 @@ class StateMeetings:
         self._connections = connections
 
     def standing(self, state: Path) -> Standing | None:
-        """How far the pipeline of a state has come."""
+        """Return how far the pipeline of a state has read."""
         from engine.spark import hand_over  # noqa: PLC0415
 
         return hand_over.standing(state)

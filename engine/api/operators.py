@@ -129,7 +129,7 @@ def list_checkpoint_groups(
 
 
 def _rates(newest: Sequence[EpochReport], now: datetime) -> Iterator[tuple[int, float, Mapping[str, TableFigures]]]:
-    """When each epoch was committed, how long after the one before in seconds, and its figures; oldest first."""
+    """Yield each epoch's commit time, the seconds since the commit before, and its figures; oldest first."""
     for before, report in pairwise(reversed(newest)):
         seconds = (report.at - before.at).total_seconds()
         if report.at >= now - _KEPT_FOR and seconds > 0:

@@ -31,7 +31,7 @@ class OtherQuery(Body):
     """Which of them count, each request says."""
 
     def to_spec(self, current: Spec) -> Spec:
-        """What the pipeline would run with it; what is left out is as it is now."""
+        """Return the pipeline's version with this query; omitted fields keep their current value."""
         spec = replace(current, query=self.query)
         if self.udfs is not None:
             spec = replace(spec, udfs=udf_texts(self.udfs))

@@ -79,8 +79,8 @@ def read_shown(record: JobRecord, directory: Path | None, after: str | None, lim
 
 
 def shown_directory(context: Context, record: JobRecord, table: str | None) -> Path | None:
-    """Where a preview sink keeps its rows; None before it has any. Refused when the pipeline has no such table, as far
-    as that is known, or several and none is named."""
+    """Return the folder of a preview sink's rows; None before it has any. Refuse an unknown table, or an omitted one if
+    there are several."""
     directory = _directory(StatePaths(context.directory.state(record.pipeline.id)).sinks, table)
     if table is not None and directory is not None and not directory.exists():
         _refuse_other(table, record.status.progress)
@@ -88,7 +88,7 @@ def shown_directory(context: Context, record: JobRecord, table: str | None) -> P
 
 
 def shown_directories(context: Context, record: JobRecord) -> Mapping[str, Path]:
-    """Where all preview sinks of a pipeline keep their rows that have any, by their tables."""
+    """Return the folders of all preview sinks of a pipeline that have rows, by table."""
     names = {safe_name(name): name for name in record.status.progress.sinks}
     sinks = StatePaths(context.directory.state(record.pipeline.id)).sinks
     shown = [file.parent for file in sorted(sinks.glob(f"*/{PREVIEW_FILE}"))]
@@ -96,7 +96,7 @@ def shown_directories(context: Context, record: JobRecord) -> Mapping[str, Path]
 
 
 def _directory(sinks: Path, table: str | None) -> Path | None:
-    """Where the preview sink keeps its rows; None before it has any."""
+    """Return the folder of the preview sink's rows; None before it has any."""
     if table is not None:
         return sinks / safe_name(table)
     shown = sorted(sinks.glob(f"*/{PREVIEW_FILE}"))

@@ -150,5 +150,5 @@ def delivery_shown(consumer: Consumer, delivery: Delivery, run: ParentRun | None
 
 
 def delivery_id(consumer: Consumer, sequence: int) -> str:
-    """What a delivery is called, which no other one ever is: also that of its certificate."""
+    """Return the id of a delivery, which is unique; its certificate has the same id."""
     return f"{consumer.id}-{sequence}"

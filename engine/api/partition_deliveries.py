@@ -68,7 +68,7 @@ def find(context: Context, name: str) -> Consumer:
 
 
 def give(context: Context, name: str, limit: int) -> Found:
-    """What a consumer has not acknowledged, with what is to be told now, which is written down before it is given."""
+    """Return what a consumer has not acknowledged, and new deliveries, which are stored before they are returned."""
     with context.database.reading() as connection:
         look = _look(connection, context, name, limit)
         if not look.is_news:
@@ -91,7 +91,7 @@ def described(connection: Connection, context: Context, consumer: Consumer, reco
 
 
 def waiting_for(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> int:
-    """How many deliveries a consumer was told and has not acknowledged, or would be told now; at most a thousand."""
+    """Count the deliveries that a consumer has not acknowledged or would now receive; at most a thousand."""
     try:
         until = output_reached(connection, consumer, record)
     except EngineError:  # nobody can ever say how far the output of its sink is complete: there is nothing to wait for
@@ -124,14 +124,14 @@ def _look(connection: Connection, context: Context, name: str, limit: int) -> _L
 
 
 def _late(connection: Connection, consumer: Consumer, record: JobRecord) -> Sequence[LateBatch]:
-    """What came late and was not looked at for a consumer."""
+    """Return the late rows that were not yet considered for a consumer."""
     if consumer.late == "ignore" or is_state_given_up(connection, record):
         return ()
     return late_batches.after(connection, consumer.pipeline_id, consumer.late_seen, record.status.progress.epoch)
 
 
 def output_reached(connection: Connection, consumer: Consumer, record: JobRecord) -> datetime | None:
-    """How far the output is complete that a consumer follows. Refused where that can never be known."""
+    """Return how far the output that a consumer follows is complete. Refuse if that can never be known."""
     is_given_up = is_state_given_up(connection, record)
     until = reached(Gate(EPOCH, consumer.table, consumer.by), promised(record.status, is_given_up=is_given_up))
     is_finished = record.status.state is State.FINISHED and not is_given_up

@@ -13,7 +13,7 @@ from engine.jobs.spec import Spec
 
 
 def lock_of(key: str) -> str:
-    """What can be told of a key without giving it away."""
+    """Return a digest of a key, which does not reveal it."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -40,7 +40,7 @@ class Passport(Body):
 
     @property
     def spec(self) -> Spec:
-        """What makes its version."""
+        """Return the version's content."""
         micros = self.checkpoint_interval_micros
         interval = None if micros is None else timedelta(microseconds=micros)
         return Spec(self.query, self.udfs, self.settings, interval)

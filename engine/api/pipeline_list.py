@@ -116,7 +116,7 @@ def _lag(record: JobRecord, is_given_up: bool, now: datetime) -> int | None:
 
 
 def _usage(record: JobRecord, last_calls: LastCalls) -> dict[str, Any]:
-    """What the processes of the run that is open use of the machine."""
+    """Return the resource use of the open run."""
     run = record.run
     measured = None if run is None else last_calls.usage(run.job_id, run.generation)
     cores = None if measured is None or measured.cores is None else round(measured.cores, 3)

@@ -23,8 +23,8 @@ from engine.udf.requirements import needs_of
 
 
 def meaning_of(program: Program, files: Sequence[UdfFile]) -> str:
-    """The same text for two scripts that run alike. What is left at its default is not in it, so that a new option
-    changes nothing."""
+    """Return a text that is equal for scripts that run alike. Defaults are left out, so that a new option changes
+    nothing."""
     parts = [program.fingerprint, *(stable_text(write) for write in program.writes)]
     parts += [f"{name}: {list(_of_table(program.tables[name]))}" for name in sorted(program.tables)]
     # `{}` is what versions without a header have been written down with

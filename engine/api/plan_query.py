@@ -56,8 +56,8 @@ def objects_of(program: Program) -> str:
 
 
 def _tables(program: Program) -> Iterator[dict[str, str | None]]:
-    """What is read and written, and where that is for others. A place that is only known on the driver, since it has a
-    variable of its environment or a secret in it, is not said."""
+    """Yield the tables that are read and written, with their public location. A location that contains a secret or a
+    variable of the driver's environment is left out."""
     from engine.openlineage.names import known_place  # noqa: PLC0415
 
     for direction, names in (("source", sorted(program.scans)), ("sink", program.target_names)):

@@ -29,9 +29,9 @@ def plan_reprocess(
     *,
     may_hold_secrets: bool = False,
 ) -> Sequence[str]:
-    """Where each sink writes; refused where a table cannot be read again as the settings say. Brokers and files are not
-    asked: what they have deleted meanwhile is seen when the pipeline starts. The compiler is loaded late: the server is
-    there sooner."""
+    """Return where each sink writes; refuse if a table cannot be read again as the settings ask. Brokers and files are
+    not asked: deleted input is found when the pipeline starts. The compiler is imported late, so that the server starts
+    sooner."""
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.connectors.redirected import describe_redirected  # noqa: PLC0415
     from engine.spark.histories import histories_of  # noqa: PLC0415

@@ -82,7 +82,7 @@ def plan_restore(
 
 
 def read_checked(context: Context, stored: Savepoint) -> tuple[SavepointManifest, int]:
-    """What a savepoint holds, whose files are all there, and its parallelism."""
+    """Read a savepoint whose files all exist, and its parallelism."""
     if stored.state != "completed" or stored.parallelism is None:
         raise SavepointError(
             f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be restored"

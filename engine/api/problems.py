@@ -192,7 +192,8 @@ def _on_engine_error(_: Request, error: Exception) -> JSONResponse:
 
 
 def _on_database(request: Request, error: Exception) -> JSONResponse:
-    """What was not committed is undone. Without a traceback: a log that grows would keep a full disk full."""
+    """Answer a database failure; uncommitted changes are undone. Log it without a traceback: a growing log would keep a
+    full disk full."""
     if not isinstance(error, OperationalError):
         raise error
     LOG.error("%s %s: the database cannot be used: %s", request.method, request.url.path, error.orig)

@@ -159,7 +159,7 @@ class Pusher:
         return stored
 
     def _settled(self, todo: _Next, doubt: Doubt) -> datetime:
-        """When what is in doubt is stored, or never will be: counted anew where the clock was set back since."""
+        """Return when an uncertain delivery is settled; counted again if the clock was set back since."""
         now = self.context.clock()
         if doubt.since > now:
             self._write(todo, todo.pushed.doubts(replace(doubt, since=now)))
@@ -227,12 +227,12 @@ def _tell(
 
 
 def _meant(extra: Mapping[str, object]) -> tuple[object, object]:
-    """What an event says of which bucket."""
+    """Return what an event says of which time bucket."""
     return extra.get("kind"), extra.get("key")
 
 
 def _extra(todo: _Next) -> dict[str, object]:
-    """What the event tells: the same as that of a task that hands buckets on."""
+    """Return the content of the event: the same as that of a task that passes time buckets on."""
     consumer, delivery, certificate = todo.consumer, todo.delivery, todo.delivery.certificate
     stands_on = None
     if certificate is not None:

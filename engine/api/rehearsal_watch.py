@@ -150,7 +150,7 @@ class RehearsalWatch:
         reach(RehearsalPoint.AFTER_PROCESS)
 
     def _order(self, rehearsal: Rehearsal) -> tuple[RehearsalOrder, str, dict[str, str]]:
-        """What the process is told, the scripts that name secrets, and the pipeline's own secrets."""
+        """Return the order for the process, the scripts that name secrets, and the pipeline's own secrets."""
         context, directory = self.context, self.context.directory
         with context.database.reading() as connection:
             record = read_record(connection, rehearsal.pipeline_id)

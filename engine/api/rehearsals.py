@@ -153,7 +153,7 @@ def _again(connection: Connection, context: Context, kept: dict[str, Any]) -> Re
 
 
 def _place(connection: Connection, context: Context, pipeline_id: str, savepoint_id: str | None) -> Path:
-    """What both queries go on from."""
+    """Return the state from which both queries start."""
     if savepoint_id is None:
         return context.directory.state(pipeline_id)
     savepoint = savepoints.get(connection, pipeline_id, savepoint_id)

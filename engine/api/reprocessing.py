@@ -150,7 +150,7 @@ class _Plan:
         return pipeline
 
     def _way_out(self, connection: Connection) -> str:
-        """What to do where there is a pipeline of the name: it may be the one that was made before."""
+        """Return the hint for a name that is taken: the pipeline may be the one that was made before."""
         row = reprocessings.find(connection, read_record(connection, self.name).pipeline.id)
         if row is None or row.origin_id != self.origin.id:
             return "give the new one another name"
@@ -240,7 +240,7 @@ def _refuse_the_future(settings: Mapping[str, str], now: datetime) -> None:
 
 
 def _settings(of_origin: Mapping[str, str], body: ReprocessRequest) -> Mapping[str, str]:
-    """Those of the original, but for what is read."""
+    """Return the settings of the original, except for what is read."""
     kept = {name: text for name, text in of_origin.items() if name not in READS}
     since = {} if body.since is None else {"history_from": body.since}
     starts = {} if body.start_from is None else {"start_from": body.start_from}

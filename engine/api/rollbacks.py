@@ -86,7 +86,7 @@ class _Rollback:
         return desired.ask_version(current, self.version)
 
     def answer(self) -> answers.Rollback:
-        """What it goes back to, as the API says it."""
+        """Return the target of the rollback, as the API has it."""
         ahead = [
             answers.SinkAhead(table=sink.table, connector=sink.connector, epochs=sink.epochs, rows=sink.rows)
             for sink in self.ahead
@@ -191,8 +191,8 @@ def _planned(context: Context, manifest: SavepointManifest, origin: Version, way
 
 
 def _placed(context: Context, pipeline_id: str, saved: Sequence[SavedState]) -> list[SavedState]:
-    """The same with what is known of their place in the history of the state that is there. Of a state that cannot be
-    read nobody knows: then all are taken to be behind it."""
+    """Add whether each state is behind the current one. If the current state cannot be read, all are taken to be behind
+    it."""
     try:
         history = written_history(StatePaths(context.directory.state(pipeline_id)))
     except UnreadableStateError:
@@ -251,6 +251,6 @@ def _store(context: Context, request: ChangeRequest, pipeline: str, plan: _Rollb
 
 
 def _told(plan: _Rollback, before: Pipeline, after: Pipeline) -> str:
-    """What the owner of the job reads of it."""
+    """Describe the rollback for the owner of the job."""
     ahead = "".join(f"; {sink}" for sink in plan.ahead)
     return f"it was rolled back to version {plan.way.version}: {desired.describe_change(before, after)}{ahead}"

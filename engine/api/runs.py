@@ -283,7 +283,7 @@ def _tell(context: Context, run: Run, committed: Sequence[EpochReport], *, is_fi
 
 
 def _stop_of(context: Context, run: Run, status: Status) -> StopMode:
-    """How the pipeline is to stop; looked up only where a run's orders depend on it."""
+    """Return how the pipeline is to stop; looked up only where a run's orders depend on it."""
     if status.state is not State.CHECKPOINT_STOPPING:
         return "none"
     with context.database.reading() as connection:

@@ -59,7 +59,7 @@ class Holds:
             self.tasks[name] = replace(task, state="failed", message=f"{type(error).__name__}: {error}")
 
     def reason(self, savepoint_id: str) -> str | None:
-        """What a savepoint is held for, if it is."""
+        """Return why a savepoint is held, if it is."""
         reasons = self._reasons.get(savepoint_id)
         return reasons[0] if reasons else None
 

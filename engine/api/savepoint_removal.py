@@ -42,7 +42,7 @@ def refuse_needed(context: Context, connection: Connection, record: JobRecord, s
 
 
 def fates(context: Context, connection: Connection, record: JobRecord, policy: Retention) -> list[Fate]:
-    """What a policy makes of a pipeline's savepoints, oldest first."""
+    """Return what a retention policy does to each savepoint of a pipeline, oldest first."""
     held = [
         HeldSavepoint(
             id=savepoint.id,

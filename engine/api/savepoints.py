@@ -200,7 +200,7 @@ def restore(
 
 
 def _rehearse(context: Context, request: ChangeRequest, pipeline: str, stop: StopMode) -> Response:
-    """What taking a savepoint would do."""
+    """Return the effects of taking a savepoint."""
     with context.database.reading() as connection:
         record = _record(connection, request, pipeline)
         expected = effects_between(connection, context, record, _stopped(context, request, record, stop))

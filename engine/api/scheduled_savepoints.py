@@ -141,7 +141,7 @@ def _go_on(context: Context, pipeline_id: str) -> None:
 
 
 def _outcome(context: Context, stored: StoredSchedule, savepoint: Savepoint | None) -> Outcome:
-    """What is known by now of the savepoint of the last instant."""
+    """Return the outcome of the last scheduled savepoint."""
     last = stored.last
     assert last is not None
     if savepoint is None:
@@ -161,7 +161,7 @@ def _outcome(context: Context, stored: StoredSchedule, savepoint: Savepoint | No
 
 
 def _task_of(context: Context, savepoint: Savepoint) -> str | None:
-    """How far the drill of a savepoint has come in this process; None where it has not begun."""
+    """Return how far the restore test of a savepoint is; None if it has not begun in this process."""
     task = context.holds.tasks.get(savepoint.id)
     return None if task is None or task.kind != "drill" else task.state
 

@@ -59,7 +59,7 @@ def sweep_now(
 
 
 def look(context: Context) -> list[Leak]:
-    """What may go."""
+    """List what may be deleted."""
     with context.database.reading() as connection:
         counts = old_rows.count(connection, context.clock(), context.limits)
     return [*map(_of_path, _paths(context)), *_of_rows(counts, context)]

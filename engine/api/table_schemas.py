@@ -181,7 +181,7 @@ def shown_type(kind: types.Type) -> dict[str, Any]:
 
 
 def in_snake_case(body: object) -> object:
-    """The same object with names in small letters; what is in its values stays as it is."""
+    """Return the object with its names in snake case; its values are unchanged."""
     if not isinstance(body, dict):
         return body
     return {_CAPITAL.sub("_", str(name)).lower(): value for name, value in body.items()}

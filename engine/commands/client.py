@@ -111,7 +111,7 @@ class Client:
 
 
 def _agent() -> str:
-    """Who calls, for those who ask later who has stopped a pipeline."""
+    """Return the name of the caller, for later questions about who stopped a pipeline."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may have a user without a name

@@ -21,7 +21,7 @@ def _run(arguments: Namespace) -> int:
 
 
 def completion_script(parser: ArgumentParser, shell: str) -> str:
-    """What a shell has to run to know the verbs, their options and choices; every other value may be a file's name."""
+    """Return the shell script that completes verbs, options and choices; every other value may be a file name."""
     import shtab  # noqa: PLC0415 - no other verb needs it
 
     verbs = next(action for action in parser._actions if isinstance(action, _SubParsersAction))  # noqa: SLF001

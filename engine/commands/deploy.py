@@ -24,7 +24,7 @@ from engine.sink_prefix import writing_under
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument("file", help="Read the query from this file; - is standard input")
     parser.add_argument("--name", help="Name the pipeline (default: the name of the file)")
     parallelism = "Run this many tasks side by side (default: as it is, and 1 for a new pipeline)"
@@ -74,7 +74,7 @@ def run(args: Namespace) -> int:
 
 
 def read_text(file: str) -> str:
-    """What is in a file, or on standard input."""
+    """Read a file or standard input."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8-sig")
     except (OSError, ValueError) as error:

@@ -38,7 +38,7 @@ def send(
 
 
 def describe_effects(effects: Mapping[str, Json]) -> str:
-    """What would happen, a line for each kind of thing; below it the plan, where another query comes over a state."""
+    """Describe the effects, a line for each kind, and the upgrade plan if another query takes over a state."""
     pause = effects.get("pause_micros")
     both = effects.get("stops") and effects.get("starts")
     length = f"about {pause / 1_000_000:.0f} s" if isinstance(pause, int) else "unknown"
@@ -58,7 +58,7 @@ def describe_effects(effects: Mapping[str, Json]) -> str:
 
 
 def rollback_facts(rollback: Json) -> list[tuple[str, object]]:
-    """What a rollback goes back to, and which sinks stay ahead."""
+    """Return the target of a rollback, and the sinks that stay ahead."""
     if not isinstance(rollback, dict):
         return []
     savepoint = rollback.get("savepoint_id")

@@ -17,7 +17,7 @@ from engine.instants import now, to_micros
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument("pipeline", nargs="?", help="Choose the pipeline by name or id (default: all of them)")
     parser.add_argument("-f", "--follow", action="store_true", help="Go on with what happens, until Ctrl-C")
     severity = "Show events that are at least that bad (default: info, which is all)"
@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """What has happened, oldest first, and with --follow what happens."""
+    """Print the events, oldest first, and new ones with --follow."""
     client = connect(args)
     query: dict[str, str | int | float] = {"severity": args.severity}
     # before what is shown, so that nothing falls between

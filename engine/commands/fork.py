@@ -15,7 +15,7 @@ from engine.commands.waiting import add_wait, change
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument("savepoint", help="Begin with the savepoint of this id; `arroyo savepoints` lists them")
     parser.add_argument("name", help="Name the new pipeline")
     parser.add_argument(

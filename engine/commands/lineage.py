@@ -63,7 +63,7 @@ def _show(arguments: Namespace, datasets: Datasets) -> int:
 
 
 def _tables(datasets: Datasets) -> Mapping[tuple[str, str, str], str]:
-    """What the script calls the table of a column. Several tables that read one place may have it."""
+    """Return the script's tables of each column. Several tables may read one place."""
     tables: dict[tuple[str, str, str], list[str]] = {}
     for dataset in datasets.inputs:
         for column in dataset.facets.columns.fields:

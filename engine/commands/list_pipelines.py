@@ -73,7 +73,7 @@ def all_pipelines(client: Client) -> Iterator[dict[str, Json]]:
 
 
 def _line(row: Mapping[str, Json]) -> list[object]:
-    """What a control plane of an earlier version does not say is left empty."""
+    """Return a row of the list; fields that an older control plane lacks are empty."""
     memory, cores = row.get("memory_bytes"), row.get("cpu_cores")
     return [
         *(row.get(name) for name in ("name", "id", "state", "parallelism", "version")),

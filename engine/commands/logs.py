@@ -17,7 +17,7 @@ _COLOURS = {"warn": "\033[33m", "error": "\033[31m"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     add_pipeline(parser)
     parser.add_argument("--limit", type=int, default=100, help="Show this many lines (default: 100)")
     parser.add_argument(
@@ -51,7 +51,7 @@ def lines_after(first: Json, follower: Follower[str]) -> Iterator[str]:
 
 
 def _cursor_of(answer: Mapping[str, Json]) -> str | None:
-    """Where an answer ends; None where all of it does, and where a control plane knows no cursors."""
+    """Return the cursor behind an answer; None if the log has ended, or if the server knows no cursors."""
     cursor = answer.get("cursor")
     return None if cursor is None or answer.get("over") else str(cursor)
 

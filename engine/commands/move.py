@@ -43,7 +43,7 @@ _BUSY = "pipeline.busy"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     add_pipeline(parser)
     parser.add_argument("--to", required=True, metavar="URL", help="Move it to the control plane at this URL")
     token = f"Send this token to that control plane (default: {_TOKEN})"
@@ -71,7 +71,7 @@ class _Move:
     timeout: float
 
     def departure(self) -> dict[str, Any] | None:
-        """What has been written down of it here."""
+        """Return the record of the export at this control plane."""
         answer = _object(self.here.get(f"{self.path}/departure"))
         field_of(answer, "data")
         newest = next(iter(rows_of(answer)), None)
@@ -84,7 +84,7 @@ class _Move:
         return _object(self.here.send("POST", f"{self.path}/departure/{action}", None))
 
     def request(self, departure: Mapping[str, Any]) -> dict[str, Json]:
-        """What the other control plane is told."""
+        """Return the import request for the other control plane."""
         return {
             "passport": departure["passport"],
             "place": departure["place"],
@@ -235,7 +235,7 @@ def _clear_there(move: _Move) -> int:
 
 
 def _give_up(move: _Move, error: EngineError) -> int:
-    """What cannot be goes back by itself, as long as it was not given away."""
+    """Undo the move after an error, unless the pipeline was already given away."""
     departure = move.departure()
     warn(str(error))
     if departure is None or departure["step"] not in ("leaving", "exported"):

@@ -18,7 +18,7 @@ _CREATE = ("table", "by", "time_zone", "offset", "start", "until", "late")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument(
         "action",
         choices=("create", "list", "show", "next", "ack", "deliveries", "delete"),
@@ -120,14 +120,14 @@ def _described(consumer: Mapping[str, Json]) -> str:
 
 
 def _late(consumer: Mapping[str, Json]) -> str | None:
-    """What becomes of rows that come late, where somebody wants to hear of them."""
+    """Return what happens with late rows, if the consumer wants to know of them."""
     if consumer.get("late") != "reopen":
         return None
     return "reopen" if consumer.get("late_known") is not False else "reopen, but no table takes late rows any more"
 
 
 def _pushed(consumer: Json) -> str:
-    """How the push of a consumer goes, below what it was told."""
+    """Describe the push of a consumer."""
     shown = facts(push_facts(consumer)) if isinstance(consumer, dict) else ""
     return f"\n\n{shown}" if shown else ""
 

@@ -70,13 +70,13 @@ def run_show(args: Namespace) -> int:
 
 
 def _spelled(settings: Json) -> str | None:
-    """What the runs are told, where they begin among it; nothing where that is nothing."""
+    """Return the settings of the runs, start positions included; None if there are none."""
     parts = settings.items() if isinstance(settings, dict) else ()
     return ", ".join(f"{name}={value}" for name, value in sorted(parts)) or None
 
 
 def _state_facts(newest: Sequence[Mapping[str, Json]]) -> list[tuple[str, object]]:
-    """What the newest epoch has left in the state: memory, and rows where those are counted."""
+    """Return the state's size after the newest epoch: memory, and rows where they are counted."""
     if not newest:
         return []
     size, rows = newest[0].get("state_bytes"), newest[0].get("state_rows")

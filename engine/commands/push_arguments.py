@@ -49,7 +49,7 @@ def wanted_push(args: Namespace) -> dict[str, Json]:
 
 
 def push_facts(consumer: Mapping[str, Json]) -> Sequence[tuple[str, Json]]:
-    """How the push of a consumer goes; nothing where it has none."""
+    """Return the facts of a consumer's push; empty if it has none."""
     push = consumer.get("push")
     if not isinstance(push, dict):
         return []

@@ -16,7 +16,7 @@ from engine.errors import RequestError
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     add_pipeline(parser)
     since = "Read again the rows whose event time is not before T1"
     parser.add_argument("--from", dest="since", metavar="T1", help=since)

@@ -12,7 +12,7 @@ from engine.commands.waiting import add_wait, change
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     add_pipeline(parser)
     parser.add_argument("savepoint", help="Go back to the savepoint with this id; `arroyo savepoints` lists them")
     parser.add_argument(

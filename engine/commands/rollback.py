@@ -13,7 +13,7 @@ from engine.commands.waiting import add_wait, change
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     add_pipeline(parser)
     parser.add_argument("--to", type=int, metavar="VERSION", help="Go back to this version (default: the one before)")
     parser.add_argument("--key", help="Roll back once, however often the command runs with this idempotency key")

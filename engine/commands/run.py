@@ -165,7 +165,7 @@ def _run(arguments: Namespace) -> int:
 
 
 def _upgrade(arguments: Namespace) -> StateUpgrade | None:
-    """How the run takes over the state of another script; None when it does not."""
+    """Return how the run takes over the state of another script; None if it does not."""
     from engine.spark.run_spec import StateUpgrade  # noqa: PLC0415 - as above
 
     if not arguments.upgrade:

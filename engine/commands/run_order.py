@@ -44,7 +44,7 @@ def write_order(spec: RunSpec, *, as_json: bool) -> str:
 
 
 def read_order(text: str) -> tuple[RunSpec, bool]:
-    """What such a text says: the run, and whether its progress is JSON."""
+    """Parse the order of a run, and whether its progress is JSON."""
     order = json.loads(text)
     spec = RunSpec(
         name=order["name"],

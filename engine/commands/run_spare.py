@@ -183,7 +183,7 @@ def _code_of(run: Callable[[str], int], order: str) -> int:
 
 
 def _write_to(outputs: list[int]) -> None:
-    """What this process prints goes where the run's output goes, as it would be written there."""
+    """Redirect this process's output to that of the run."""
     for descriptor, place in zip(outputs, _OUTPUTS, strict=True):
         os.dup2(descriptor, place)
         os.close(descriptor)
@@ -212,7 +212,7 @@ def _say_who(lock: IO[str]) -> None:
 
 
 def _remove_leavings(directory: Path) -> None:
-    """What spares have left that were killed."""
+    """Remove the files of spares that were killed."""
     for home in directory.iterdir():
         if home.is_dir() and not home.is_symlink() and not processes.is_locked(home / LOCK):
             shutil.rmtree(home, ignore_errors=True)

@@ -41,7 +41,7 @@ _MOST = 1000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument("words", nargs="+", metavar="WORD", help=f"Take a savepoint of PIPELINE, or {_usages()}")
     parser.add_argument("--label", help="Label the savepoint for people; labels need not be unique")
     parser.add_argument("--reason", help="Say what the savepoint is taken for")

@@ -11,7 +11,7 @@ from engine.settings import load
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument("--host", help="Listen on this address (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, help="Listen on this port; 0 takes a free one (default: 5115)")
     parser.add_argument(

@@ -12,7 +12,7 @@ from engine.commands.waiting import add_wait, change
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What `start` takes."""
+    """Add the arguments of `start`."""
     add_pipeline(parser)
     add_checkpoint_interval(parser)
     add_wait(parser, "running", "finished")

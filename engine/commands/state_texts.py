@@ -50,7 +50,7 @@ def listing_text(listing: Shown) -> str:
 
 
 def diagnosis_text(diagnosis: Diagnosis, explains: bool) -> str:
-    """What is wrong, a line each, and what it means and the way out when that is to be explained."""
+    """Describe the damage, a line each, with meaning and remedy if asked for."""
     left = [f"left: {sink}" for sink in diagnosis.left] if explains else []
     if not diagnosis.damages:
         return "\n".join([f"{diagnosis.directory} is whole", *left])

@@ -22,7 +22,7 @@ _LONGEST_TEST = 60.0
 
 
 def add_arguments(parser: ArgumentParser, *, is_table: bool) -> None:
-    """What both verbs take."""
+    """Add the arguments of both verbs."""
     kind = "table" if is_table else "connection"
     parser.add_argument(
         "action",

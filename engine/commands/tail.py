@@ -14,7 +14,7 @@ from engine.commands.remote import add_pipeline, connect, errors_shown, path_of,
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     add_pipeline(parser)
     parser.add_argument("table", nargs="?", help="Show this preview table (default: the only one of the pipeline)")
     parser.add_argument("--limit", type=int, default=10, help="Begin with this many rows (default: 10)")

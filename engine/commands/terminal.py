@@ -73,7 +73,7 @@ def read_script(path: str) -> str:
 
 
 def why_unreadable(error: OSError | ValueError) -> str:
-    """What is wrong with a file that could not be read as text."""
+    """Return why a file could not be read as text."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)

@@ -16,7 +16,7 @@ from engine.instants import now, to_micros
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument(
         "action", choices=("create", "list", "revoke"), help="Create a token, list all of them, or revoke one"
     )

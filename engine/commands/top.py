@@ -31,7 +31,7 @@ _WIDTH_OF_A_PIPE = 200
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument("--once", action="store_true", help="Print one table and end, as into a pipe")
     order = f"Sort by this, the worst or the most first (default: {WORST})"
     parser.add_argument("--sort", choices=ORDERS, default=WORST, help=order)

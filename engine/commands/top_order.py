@@ -47,6 +47,6 @@ def _number(row: Mapping[str, Json], field: str) -> float | None:
 
 
 def _rank(row: Mapping[str, Json]) -> int:
-    """How bad a state is; one of a newer control plane is shown with those that fail."""
+    """Return how bad a state is; a state of a newer control plane ranks with failures."""
     state = row.get("state")
     return _RANKS.index(State(state)) if isinstance(state, str) and state in set(State) else 0

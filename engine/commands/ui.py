@@ -12,7 +12,7 @@ from engine.commands.remote import add_connection, connect, errors_shown, show
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument("--no-browser", action="store_true", help="Print the link, and open nothing")
     add_connection(parser)
 

@@ -98,7 +98,7 @@ def verdict(goal: Goal, job: Mapping[str, Json], tasks: int | None = None) -> st
 
 
 def progress_of(job: Mapping[str, Json]) -> str:
-    """What a job is doing, in a line."""
+    """Describe what a job is doing, in a line."""
     state, step, failure = field_of(job, "state"), job.get("step"), job.get("failure_code")
     if state == "Recovering" and failure:
         return f"{state} after {failure}"

@@ -23,7 +23,7 @@ from engine.commands.remote import (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What the verb takes."""
+    """Add the arguments of the verb."""
     add_pipeline(parser)
     parser.add_argument("--past", help="Wait until the output is complete up to this instant (ISO 8601)")
     parser.add_argument("--table", help="Wait for this sink (default: all sinks)")
@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """How far committed output is complete; with --past, 3 when that was not reached."""
+    """Print how far committed output is complete; with --past, return 3 if that was not reached."""
     client = connect(args)
 
     def ask(hold: float) -> Json:

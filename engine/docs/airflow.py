@@ -56,7 +56,7 @@ class Documented:
 
     @property
     def name(self) -> str:
-        """What authors write."""
+        """Return the name that authors write."""
         return "@task.streaming_sql" if self.node.name == "streaming_sql_task" else self.node.name
 
     @property
@@ -190,7 +190,7 @@ def _spelled(node: ast.expr | None) -> str:
 
 @cache
 def _named() -> Mapping[str, str]:
-    """What choices, and constants of the package, are called there; of the latter those that are short."""
+    """Return the names of choices and short constants of the package."""
     found: dict[str, str] = {}
     for path in sorted((ROOT / PACKAGE).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -232,7 +232,7 @@ def _settled(constructor: ast.FunctionDef | None) -> frozenset[str]:
 
 
 def _line(each: Documented) -> Iterator[Documented]:
-    """It and the classes of ours that it stands on."""
+    """Yield a class and its base classes of ours."""
     yield each
     for base in each.bases:
         if (known := documented().get(base)) is not None:
@@ -245,7 +245,7 @@ def _texts(node: Definition) -> dict[str, str]:
 
 
 def _more(each: Documented) -> str:
-    """What Airflow's own classes take besides."""
+    """Return what Airflow's base classes accept in addition."""
     match _place(each.module):
         case "operators" | "sensors":
             return "And what every task of Airflow takes: `task_id`, `retries`, `execution_timeout`, `pool` and so on."

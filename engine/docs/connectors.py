@@ -59,7 +59,7 @@ def connector_pages() -> dict[str, Callable[[], str]]:
 
 
 def connector_page(connector: Connector) -> str:
-    """What a connector does, what it promises, and its options."""
+    """Return the page of a connector: its purpose, guarantee and options."""
     paragraphs = _columns_and_formats(connector)
     for direction, options in connector.options.items():
         paragraphs.append(f"## As {direction}")

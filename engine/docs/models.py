@@ -45,7 +45,7 @@ def _row(name: str, info: FieldInfo) -> Sequence[str]:
 
 
 def spell_type(annotation: Any) -> str:
-    """What may be written for a field of this type."""
+    """Return the spelling of a field's type."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return spell_type(inside[0])

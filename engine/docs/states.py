@@ -7,7 +7,7 @@ from engine.jobs.states import STATES, TRANSITIONS
 
 
 def states_page() -> str:
-    """What each state means, and what may follow it."""
+    """Return the page of job states with their meaning and transitions."""
     rows = [
         [code(state), meaning.text, ", ".join(code(after) for after in sorted(TRANSITIONS[state]))]
         for state, meaning in STATES.items()

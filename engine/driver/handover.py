@@ -33,8 +33,7 @@ _OUTPUTS = 2
 
 
 def spares_directory(environ: Mapping[str, str]) -> Path:
-    """Where the spare of this user is found: below the directory that the system gives users for such things, or in
-    that of what can be made again."""
+    """Return the folder of this user's spare: in the runtime directory, or in that of caches."""
     if directory := environ.get("ARROYO_CACHE"):
         return Path(directory) / "spare"
     base = environ.get("XDG_RUNTIME_DIR") or environ.get("XDG_CACHE_HOME")

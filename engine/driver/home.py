@@ -121,8 +121,8 @@ class Home:
         self._thread.start()
 
     def _untold(self) -> Sequence[LateBatch]:
-        """What came late and was not told; nothing where that cannot be read, so that the run still says hello, and the
-        work what is wrong with its state."""
+        """Return the late rows that were not reported. If they cannot be read, return none: the run still says hello,
+        and its work reports the damage."""
         try:
             return late_batches.untold(StatePaths(self.assignment.state_dir))
         except (EngineError, OSError) as error:
@@ -234,7 +234,7 @@ class Home:
             late_batches.forget(StatePaths(self.assignment.state_dir), late)
 
     def _usage(self, now: float) -> dict[str, object]:
-        """What the run uses of the machine; nothing while the last look is not long ago."""
+        """Return the resource use of the run; empty if it was measured a short time ago."""
         if self._measured_at is not None and now - self._measured_at < _USAGE_INTERVAL:
             return {"usage": None}
         self._measured_at = now

@@ -195,7 +195,7 @@ def _checked(order: ProbeOrder, known: Connections, columns: Columns) -> Checked
 
 
 def _unreadable(table: CheckedTable, total: int) -> int:
-    """How many of the first records cannot be read as a row of the table."""
+    """Count the first records that cannot be read as a row of the table."""
     read = dropped = 0
     for chunk in sample(table.entry.table, RECORDS):
         read += chunk.rows.num_rows

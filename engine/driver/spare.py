@@ -88,7 +88,7 @@ def _listen(lines: IO[str], hurry: Callable[[], None]) -> queue.SimpleQueue[str]
 
 
 def _write_to(log: Path) -> None:
-    """What this process prints goes to the log of its run."""
+    """Redirect this process's output to the log of its run."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

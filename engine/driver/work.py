@@ -97,7 +97,7 @@ class SparkWork:
             return run(spec, self._control, listener.report, listener.started, listener.sign, self._warm.take_over)
 
     def _place(self, assignment: Assignment, settings: RunSettings) -> Lodging:
-        """Where the run shares Java with those of other pipelines."""
+        """Lease the shared JVM for the run."""
         assert self._lock is not None
         environment = host_environment(os.environ)
         wish = JavaWish.of(settings.memory, settings.master, is_quick=settings.quick)
@@ -144,6 +144,6 @@ class SparkWork:
 
 
 def state_upgrade(wish: Upgrade) -> StateUpgrade:
-    """What of an upgrade is a run's."""
+    """Return the part of an upgrade that concerns a run."""
     parts = asdict(wish)
     return StateUpgrade(**{field.name: parts[field.name] for field in fields(StateUpgrade)})

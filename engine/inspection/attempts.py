@@ -19,7 +19,7 @@ _OF_DAMAGED_FILES: tuple[type[Exception], ...] = (
 
 
 def attempt(kind: Kind, path: Path, read: Callable[[Path], object]) -> Iterator[Damage]:
-    """What is wrong with a file that has to be there, if anything."""
+    """Yield the damage of a file that must exist, if there is any."""
     try:
         read(path)
     except FileNotFoundError as error:

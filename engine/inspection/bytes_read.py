@@ -49,7 +49,7 @@ class BytesReader:
 
 
 def unpack_lz4(packed: bytes, length: int) -> bytes:
-    """What was packed into a block of LZ4; `length` bytes of it."""
+    """Decompress an LZ4 block to `length` bytes."""
     if length == 0:
         return b""
     if length > 255 * len(packed) + 64:  # no block can be that small, and nobody should make room for it

@@ -27,7 +27,7 @@ class Diagnosis:
 
     @property
     def advice(self) -> str:
-        """What to do, in a sentence."""
+        """Return what to do, in a sentence."""
         if self.sound is not None:
             return (
                 f"savepoint {self.sound} of epoch {self.epoch} is whole: "

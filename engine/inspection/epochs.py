@@ -75,7 +75,7 @@ def is_savepoint(directory: Path) -> bool:
 
 
 def list_state(state: Path) -> StateListing:
-    """What is in a state directory. Epochs that go meanwhile are left out."""
+    """List the content of a state directory. Epochs that vanish meanwhile are left out."""
     paths = StatePaths(state)
     return StateListing(state, _name(paths), tuple(_epochs(paths.checkpoint)), tuple(_savepoints(paths.savepoints)))
 
@@ -100,7 +100,7 @@ def _epochs(checkpoint: Path) -> Iterator[KeptEpoch]:
 
 
 def why_not_restorable(checkpoint: Path, epoch: int) -> str | None:
-    """What is missing of a committed epoch, None when all files are there. What is in them is not read."""
+    """Return which file of a committed epoch is missing; None if none is. Contents are not read."""
     try:
         spark_log.read_planned(checkpoint, epoch)
         for partition, version, _ in missing_versions(checkpoint, epoch):

@@ -39,7 +39,7 @@ def find_damage(directory: Path, *, reads_rows: bool = False) -> list[Damage]:
 
 
 def _moment(paths: StatePaths) -> tuple[object, ...]:
-    """What is another thing once a run has gone on."""
+    """Return values that differ once a run has progressed."""
     plans = spark_log.numbers(paths.checkpoint / "offsets")
     return history_of(paths), spark_log.newest_commit(paths.checkpoint), plans[-1:], is_swapping(paths)
 

@@ -24,7 +24,7 @@ from engine.inspection.table import read_table
 
 
 def checkpoint_damage(checkpoint: Path) -> Iterator[Damage]:
-    """What is wrong with the newest committed epoch, and with what is planned after it."""
+    """Yield the damage of the newest committed epoch, and of the epoch planned after it."""
     epoch = spark_log.newest_commit(checkpoint)
     plans = spark_log.numbers(checkpoint / "offsets")
     if epoch is None and not plans:
@@ -151,7 +151,7 @@ def _form(checkpoint: Path, folder: Path) -> None:
 
 
 def row_damage(checkpoint: Path) -> Iterator[Damage]:
-    """What is wrong with the rows of the newest committed epoch, every one of which is read."""
+    """Yield the damage of the newest committed epoch's rows; every row is read."""
     epoch = spark_log.newest_commit(checkpoint)
     if epoch is not None:
         for partition, files in files_of_partitions(checkpoint, epoch).items():

@@ -16,7 +16,7 @@ from engine.inspection.damage import Damage, Kind
 
 
 def state_file_damage(paths: StatePaths) -> Iterator[Damage]:
-    """What is wrong with what a state says of itself, and with the notes of readers."""
+    """Yield the damage of a state's own records, and of the readers' notes."""
     has_begun = bool(spark_log.numbers(paths.checkpoint / "offsets"))
     for kind, path, read in (
         (Kind.QUERY, paths.pipeline, _query),
@@ -32,7 +32,7 @@ def state_file_damage(paths: StatePaths) -> Iterator[Damage]:
 
 
 def note_damage(folder: Path) -> Iterator[Damage]:
-    """What is wrong with the notes of readers, which have no sums."""
+    """Yield the damage of readers' notes, which have no checksums."""
     for path in sorted(folder.rglob("*.json")) if folder.is_dir() else ():
         yield from attempt(Kind.NOTE, path, _note)
 

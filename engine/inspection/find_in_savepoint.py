@@ -18,7 +18,7 @@ from engine.inspection.find_in_checkpoint import checkpoint_damage
 
 
 def savepoint_damage(savepoint: Path) -> list[Damage]:
-    """What is wrong with a savepoint, every byte of it read."""
+    """Return the damage of a savepoint; every byte is read."""
     manifests: list[SavepointManifest] = []
 
     def read(path: Path) -> None:

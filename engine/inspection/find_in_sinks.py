@@ -22,7 +22,7 @@ from engine.inspection.sinks_written import is_written
 
 
 def sink_damage(paths: StatePaths) -> Iterator[Damage]:
-    """What is wrong with each sink, of what the next run needs."""
+    """Yield the damage of each sink in what the next run needs."""
     for directory in sorted(paths.sinks.iterdir()) if paths.sinks.is_dir() else ():
         if (directory / "ledger").is_dir():
             yield from _ledger_damage(paths, directory)
@@ -120,7 +120,7 @@ def _open_file_damage(directory: Path, newest: LedgerEntry, lineage: Lineage) ->
 
 
 def segment_damage(path: Path, segment: Segment) -> Iterator[Damage]:
-    """What is wrong with a segment, by its digest."""
+    """Yield the damage of a segment, by its digest."""
 
     def read(path: Path) -> None:
         content = path.read_bytes()

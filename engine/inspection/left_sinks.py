@@ -60,7 +60,7 @@ class LeftSink:
 
 
 def left_sinks(paths: StatePaths) -> Iterator[LeftSink]:
-    """What there is of each sink that the query does not write; nothing where its script does not say which it does."""
+    """Yield the sinks that the query does not write; nothing if the script does not tell."""
     for directory in sorted(paths.sinks.iterdir()) if paths.sinks.is_dir() else ():
         if directory.is_dir() and is_written(paths.root, directory.name) is False:
             yield _left(directory)

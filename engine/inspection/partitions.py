@@ -28,7 +28,7 @@ class Partition:
 
     @property
     def folder(self) -> Path:
-        """Where its files are, relative to the checkpoint."""
+        """Return the folder of the files, relative to the checkpoint."""
         return Path("state") / str(self.operator) / str(self.number)
 
 

@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 
 
 def read_again(paths: StatePaths, read: Callable[[], Result]) -> Result:
-    """What `read` gives, once no file has vanished under it and the state is of the same history afterwards; refused
-    when that never is so."""
+    """Return the result of `read`, retried until no file vanished meanwhile and the lineage stayed the same; refuse if
+    that never happens."""
     missing: FileNotFoundError | None = None
     for _ in range(ATTEMPTS):
         before = history_of(paths)

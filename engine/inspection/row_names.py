@@ -22,7 +22,7 @@ _OF_BUCKETS = {"_n": "rows", "_last": "last change", "_pane": "pane"}
 
 
 def names_of_window(operator: Operator, keys: Sequence[str], values: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What Spark's columns of a window's state are called, those of its keys and those of its aggregates."""
+    """Return the names of the keys and of the aggregates in a window's state."""
     node = operator.node
     assert isinstance(node, WindowAggregate)
     named_keys = {f"_key{index}_of_group": show(key.expr) for index, key in enumerate(node.keys)}
@@ -40,7 +40,7 @@ def _names_of_aggregates(operator: Operator) -> Iterator[str]:
 
 
 def name_in_bucket(operator: Operator, table: str, column: str) -> str | None:
-    """What a column of a table of a bucket is called; None for one that only we need."""
+    """Return the name of a column in a shard's table; None for an internal one."""
     if column in _OF_BUCKETS:
         return _OF_BUCKETS[column]
     if column.startswith("_"):
@@ -71,7 +71,7 @@ def _named(names: Sequence[str], place: str, column: str) -> str:
 
 
 def table_in_bucket(operator: Operator, table: str) -> str:
-    """What a table of a bucket holds, in words."""
+    """Describe the content of a shard's table."""
     match operator.node:
         case UpdatingAggregate(aggregates=aggregates) if table[1:].isdigit():
             return f"values of {aggregate_name(aggregates[int(table[1:])].aggregate)}"

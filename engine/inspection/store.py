@@ -50,7 +50,7 @@ class StoreContent:
 
     @property
     def rows(self) -> int:
-        """How many rows are kept."""
+        """Count the rows."""
         if _HEADS not in self.families:
             return len(self.values)
         return sum(table.num_rows for _, table in self.tables_of_buckets())
@@ -63,7 +63,7 @@ class StoreContent:
             yield from rows
 
     def states_of_buckets(self) -> Iterator[BucketState]:
-        """What all buckets keep; raises NotAsWrittenError."""
+        """Yield the state of each shard; raise NotAsWrittenError if it is damaged."""
         from engine.updating.head import read_head  # noqa: PLC0415 - windows need no Arrow
 
         for head in self.of_family(_HEADS).values():
@@ -91,7 +91,7 @@ def _as_written() -> Iterator[None]:
 
 
 def _rows_of(name: str, chunks: Chunks) -> Iterator[pa.Table]:
-    """What chunks hold. Those of panes are added up only when windows close: none of them is newer than another."""
+    """Yield the rows of chunks. Chunks of panes are merged only when windows close: none is newer than another."""
     if name == PANES:
         yield from chunks.tables
     elif (rows := chunks.all()) is not None:
@@ -99,7 +99,8 @@ def _rows_of(name: str, chunks: Chunks) -> Iterator[pa.Table]:
 
 
 def read_store(files: Iterable[Path]) -> StoreContent:
-    """What is in a partition whose files these are, as `contents.files_of` names them; raises NotAsWrittenError."""
+    """Read a state partition from its files, as `contents.files_of` names them; raise NotAsWrittenError if they are
+    damaged."""
     values: dict[bytes, bytes] = {}
     families: Mapping[str, int] = {}
     numbers: dict[bytes, int] = {}
@@ -120,7 +121,7 @@ def read_store(files: Iterable[Path]) -> StoreContent:
 
 
 def read_snapshot(path: Path) -> Mapping[str, object]:
-    """What a snapshot says of its tables; raises NotAsWrittenError."""
+    """Read the table list of a snapshot; raise NotAsWrittenError if it is damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             if (broken := archive.testzip()) is not None:

@@ -72,7 +72,7 @@ class OperatorFigures:
 
     @property
     def skew(self) -> float | None:
-        """How many times the largest partition is as large as they are on average; None where nothing is kept."""
+        """Return the largest partition's size relative to the average; None if the state is empty."""
         return max(part.bytes for part in self.partitions) * len(self.partitions) / self.bytes if self.bytes else None
 
 
@@ -114,8 +114,8 @@ class StateSummary:
 def summarize_state(
     state: Path, *, counts_all: bool = False, udfs: Sequence[UdfFile] = (), connections: str = ""
 ) -> StateSummary:
-    """What is in a state directory. Rows of more than COUNTED_BYTES are counted only with `counts_all`. `udfs` and
-    `connections` are for states that do not name the functions and connections of their scripts."""
+    """Summarise a state directory. Rows of more than COUNTED_BYTES are counted only with `counts_all`. `udfs` and
+    `connections` are for states that do not record the functions and connections of their scripts."""
     paths = StatePaths(state)
     if not paths.pipeline.exists() and not paths.checkpoint.is_dir():
         raise NoStateError(
@@ -129,7 +129,7 @@ def summarize_state(
 def summarize_savepoint(
     savepoint: Path, *, counts_all: bool = False, udfs: Sequence[UdfFile] = (), connections: str = ""
 ) -> StateSummary:
-    """What is in a savepoint."""
+    """Summarise a savepoint."""
     manifest = read_manifest(savepoint)
     program = _program(lambda: query_in(savepoint), udfs, connections)
     version = {} if manifest.origin.version is not None else {"version": "the savepoint does not say it"}
@@ -145,8 +145,8 @@ def query_in(directory: Path) -> RunningQuery:
 
 
 def operator_figures(directory: Path, program: Program) -> Mapping[str, StateFigures]:
-    """How much each operator of a program keeps by now, by its id, in a state or savepoint that is of that program;
-    nothing where that cannot be read: a plan is a plan without it."""
+    """Return the size of each operator's state, by operator id, in a state or savepoint of a program. Return nothing if
+    it cannot be read: a plan is complete without it."""
     paths = StatePaths(directory)
 
     def read() -> Mapping[str, StateFigures]:
@@ -287,7 +287,7 @@ def _operator(
 
 
 def spark_names(checkpoint: Path) -> Mapping[int, str]:
-    """What Spark calls the operators that keep state, by their numbers; those that cannot be read are left out."""
+    """Return Spark's names of the stateful operators, by number; unreadable ones are left out."""
     folders = [path for path in (checkpoint / "state").glob("*") if path.name.isdigit()]
     names: dict[int, str] = {}
     for folder in folders:

@@ -24,7 +24,7 @@ class SumsUnreadableError(NotAsWrittenError):
 
 
 def sums_of(path: Path) -> Path:
-    """Where the sums of a file are, if there are any."""
+    """Return the path of a file's checksums, if there are any."""
     return path.with_name(f".{path.name}.crc")
 
 

@@ -95,8 +95,8 @@ def _is_whole(block: bytes, packing: int, wanted: int, sums: int) -> bool:
 
 
 def _handles(index: bytes) -> Iterator[_Handle]:
-    """Where the data blocks are. What is said of one is its offset and size, or only by how much its size differs from
-    that of the one before, behind which it is."""
+    """Yield the location of each data block. A block is recorded by offset and size, or only by the difference of its
+    size from the block before it."""
     reader, end = BytesReader(index), _end_of_entries(index)
     last = _Handle(0, 0)
     while reader.at < end:

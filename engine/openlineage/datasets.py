@@ -129,7 +129,7 @@ class Datasets(Shape):
 
 
 def datasets_of(program: Program, job: JobName) -> Datasets:
-    """What a program reads and writes. Column lineage is that of its plan."""
+    """Return the tables that a program reads and writes. Column lineage is that of its plan."""
     lineages = program.column_lineage
     looked_up = {origin.table for lineage in lineages.values() for origin in lineage.all_origins} - set(program.scans)
     names = {name: dataset_name(table, job) for name, table in program.declared.items()}

@@ -218,7 +218,7 @@ class AskingRun:
     root: ParentRun | None = None
 
     def to_facet(self) -> ParentFacet:
-        """The same, as a run names it that was asked for."""
+        """Return the parent facet of a run."""
         root = None if self.root is None else RootRun(run=_run_of(self.root), job=_job_of(self.root))
         return ParentFacet(run=_run_of(self.run), job=_job_of(self.run), root=root)
 
@@ -232,7 +232,7 @@ def _job_of(parent: ParentRun) -> ParentJob:
 
 
 def run_id(job_id: str, generation: int, launched_at: datetime) -> UUID:
-    """What a run is known by: always the same, and those that were launched later sort behind (UUID version 7)."""
+    """Return the id of a run: stable, and ordered by launch time (UUID version 7)."""
     millis = int(launched_at.timestamp() * 1000) & (2**48 - 1)
     rest = int.from_bytes(sha256(f"{job_id}/{generation}".encode()).digest()[:10])
     number = millis << 80 | rest

@@ -89,7 +89,7 @@ class EventMaker:
         )
 
     def _of(self, told: ToldRun, number: int) -> Datasets:
-        """What a version reads and writes; nothing where that is not known any more."""
+        """Return the tables that a version reads and writes; empty if that is no longer known."""
         key = (told.pipeline_id, number)
         if key not in self._datasets:
             while len(self._datasets) >= _KEPT:

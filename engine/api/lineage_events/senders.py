@@ -97,7 +97,7 @@ class FileSender:
 
 
 def open_sender(settings: OpenLineageSettings) -> Sender | None:
-    """Where the settings say; None when they name no place."""
+    """Return the sender that the settings name; None if they name none."""
     if settings.url is not None:
         return HttpSender(settings)
     return None if settings.file is None else FileSender(settings.file)

@@ -25,12 +25,12 @@ class Metric:
 
 
 def _counter(name: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
-    """What only grows, but for a start from 0."""
+    """Declare a metric that only grows, except for a restart from 0."""
     return Metric(name, "counter", meaning, labels)
 
 
 def _gauge(name: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
-    """What is as it is now."""
+    """Declare a metric with the current value of something."""
     return Metric(name, "gauge", meaning, labels)
 
 

@@ -106,7 +106,7 @@ def open_traces(endpoint: str | None, version: str, instance: str) -> Traces:
 
 
 def _inside(parent: SpanId | None) -> Context | None:
-    """Where a span begins that another has brought about, which was sent before."""
+    """Return the context of a span whose parent was sent before."""
     if parent is None:
         return None
     sent = SpanContext(parent.trace, parent.span, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))

@@ -62,7 +62,7 @@ class Watch:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """What is done inside is a step."""
+        """Record the enclosed work as a step."""
         begin = self.clock()
         try:
             yield

@@ -242,7 +242,7 @@ class Host:
         return {}
 
     def _usage(self, asking: Lodger) -> dict[str, object]:
-        """What a driver has used here, as far as it can be told."""
+        """Return the resources that a driver has used here, as far as they are known."""
         if not self._measuring.acquire(
             timeout=_LOOK
         ):  # whoever wants to leave does not wait for a Java that is stopped

@@ -96,7 +96,7 @@ class Lodging:
             return False
 
     def death(self) -> EngineError | None:
-        """What has become of Java of the host; None when it lives."""
+        """Return why the host's JVM has died; None if it lives."""
         answer = self._ask("java")
         if answer is None:
             return SharedJavaDiedError(
@@ -127,7 +127,7 @@ class Lodging:
             self._line.close()
 
     def look(self) -> SharedJava | None:
-        """What this driver has in Java of the host now; None where the host does not say, or is busy with it."""
+        """Return this driver's share of the host's JVM; None if the host does not answer, or is busy."""
         if self._line is None or not self._guard.acquire(blocking=False):
             return None
         try:

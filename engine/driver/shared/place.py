@@ -35,12 +35,12 @@ class JavaWish:
 
     @staticmethod
     def of(memory: str, master: str | None, *, is_quick: bool) -> JavaWish:
-        """What a pipeline with these settings wants; tasks of all run side by side on all processors."""
+        """Return the JVM that a pipeline with these settings needs; all run their tasks on all processors."""
         return JavaWish(memory, master or f"local[{len(os.sched_getaffinity(0))}]", is_quick)
 
 
 def host_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a driver's environment has that is no pipeline's own."""
+    """Return the part of a driver's environment that belongs to no pipeline."""
     return {
         name: text
         for name, text in environ.items()
@@ -56,7 +56,7 @@ def host_directory(hosts: Path, wish: JavaWish, environment: Mapping[str, str]) 
 
 
 def host_mark(directory: Path) -> str:
-    """What a host and all of its processes have in their environment."""
+    """Return the environment mark of a host and all of its processes."""
     return f"host/{directory.name}"
 
 

@@ -45,7 +45,7 @@ class Shares:
         self._workers = {name: seconds for name, seconds in self._workers.items() if name in drivers}
 
     def of(self, name: str, used: InJava, together: RunUsage, count: int) -> dict[ProcessRole, ProcessUsage]:
-        """What one of so many drivers has of it."""
+        """Return the share of one of `count` drivers."""
         memory = {role: usage.memory_bytes // max(count, 1) for role, usage in together.items()}
         return {
             "java": ProcessUsage(used.cpu_seconds, memory.get("java", 0)),
