@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.checkpoints.layout import unreadable
+from engine.instants import FAR_FUTURE, to_micros
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _STATE_IDS = "stateUniqueIds"
@@ -31,9 +32,10 @@ class PlannedEpoch:
 
     @property
     def watermark(self) -> int | None:
-        """Spark's own watermark in this epoch, in microseconds; None when it has none yet."""
+        """Spark's own watermark in this epoch, in microseconds; None when it has none yet. It is at most that of an
+        input that has ended."""
         millis = self.about.get("batchWatermarkMs")
-        return millis * 1000 if isinstance(millis, int) and millis else None
+        return min(millis * 1000, to_micros(FAR_FUTURE)) if isinstance(millis, int) and millis else None
 
     @property
     def source_watermarks(self) -> tuple[int | None, ...]:

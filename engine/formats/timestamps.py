@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pyarrow.compute as pc
 ARROW_TIMESTAMP = pa.timestamp("us", tz="UTC")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_YEAR_0 = -62_167_219_200_000_000
+_YEAR_10000 = 253_402_300_800_000_000
 _TEXT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?",
     re.ASCII,
@@ -61,8 +64,7 @@ def to_text(array: pa.TimestampArray) -> pa.StringArray:
     micros = array.cast(pa.int64())
     fraction = _modulo(micros, 1_000_000)
     seconds = pc.subtract(micros, fraction).cast(pa.timestamp("us")).cast(pa.timestamp("s")).cast(pa.string())
-    # only years of four digits have the blank at this place, and others cannot be typed either
-    text = pc.binary_replace_slice(seconds, start=10, stop=11, replacement="T").cast(pa.string())
+    text = _with_t(seconds, pc.min_max(micros).as_py())
     if not pc.any(pc.not_equal(fraction, 0)).as_py():
         return text
     short = _modulo(fraction, 1000)
@@ -73,6 +75,16 @@ def to_text(array: pa.TimestampArray) -> pa.StringArray:
         tail = pc.if_else(pc.equal(short, 0), tail, whole)
     tail = pc.if_else(pc.equal(fraction, 0), "", tail)
     return pc.binary_join_element_wise(text, tail, "")
+
+
+def _with_t(seconds: pa.StringArray, extremes: Mapping[str, int | None]) -> pa.StringArray:
+    """Put a T between day and hour. ISO 8601 wants a sign where a year has more than four digits: a window may end
+    after the year 9999."""
+    least, greatest = extremes["min"], extremes["max"]
+    if least is None or greatest is None or (least >= _YEAR_0 and greatest < _YEAR_10000):
+        # only years of four digits have the blank at this place
+        return pc.binary_replace_slice(seconds, start=10, stop=11, replacement="T").cast(pa.string())
+    return pc.replace_substring_regex(pc.replace_substring(seconds, " ", "T"), r"^(\d{5,}-)", r"+\1")
 
 
 def _modulo(array: pa.Int64Array, by: int) -> pa.Int64Array:

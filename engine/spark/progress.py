@@ -148,13 +148,16 @@ def _state_rows(operators: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
 
 
 def _settled(progress: Mapping[str, object]) -> int | None:
-    """Up to where the windows of this epoch were closed. Spark's own value is zero until it knows one."""
+    """Return up to where the windows of this epoch were closed. Spark's own value is zero until it knows one. It is
+    after the year 9999, and has a sign, once all input has ended."""
     event_time = progress.get("eventTime")
     text = event_time.get("watermark") if isinstance(event_time, Mapping) else None
     if not isinstance(text, str):
         return None
+    if text.startswith("+"):
+        return END_OF_TIME
     micros = int(datetime.fromisoformat(text).timestamp()) * 1_000_000
-    return micros or None
+    return min(micros, END_OF_TIME) or None
 
 
 def _late(progress: Mapping[str, object]) -> Mapping[str, int]:

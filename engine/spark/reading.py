@@ -14,13 +14,16 @@ See docs/decisions/watermarks-travel-in-offsets.md.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engine.arrow.evaluate import evaluate
 from engine.arrow.merging import MergingRows
 from engine.connectors.base import Chunk
 from engine.connectors.dead_letters import DeadLetterFile
+from engine.errors import OutOfRangeError
 from engine.formats.row_ids import row_ids
+from engine.instants import to_micros
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
 from engine.plan.nodes import Fused, Partials
 from engine.schema import arrow_schema
@@ -28,10 +31,14 @@ from engine.spark import notes
 from engine.spark.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.dead_letters import DeadLetterNotes
 from engine.spark.scan_spec import ScanSpec
+from engine.spark.watermarks import bounded
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+FIRST_TIME = to_micros(datetime(1, 1, 1, tzinfo=UTC))
+LAST_TIME = to_micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
+"""The event times between which rows may be."""
 LAST_ROWS = 8192
 """How many of the last rows of a partition's range say what its watermark is: as many as a chunk has. The least of the
 whole range would be that of rows which those behind them overtook long ago."""
@@ -65,6 +72,7 @@ class SliceReading:
             times = _repeat(self._moment.planned, chunk.rows.num_rows)
         else:
             times = evaluate(event_time, chunk.rows)
+            _check_times(times, self._spec.table.name)
         rows = chunk.rows.append_column(EVENT_TIME, times)
         self._last_rows.add(evaluate(self._spec.scan.watermark, rows))
         rows = _in_range(rows, self._moment)
@@ -134,7 +142,22 @@ class _LastRows:
             return None
         values = pa.chunked_array([part.cast(pa.int64()) for part in self._parts])
         least = pc.min(values.slice(max(0, self._count - LAST_ROWS))).as_py()
-        return None if least is None else int(least)
+        return None if least is None else bounded(int(least))
+
+
+def _check_times(times: pa.Array, table: str) -> None:
+    """Raise OutOfRangeError if an event time is not in the years 1 to 9999: no watermark can follow it."""
+    import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    extremes = pc.min_max(times.cast(pa.int64())).as_py()
+    for micros in (extremes["min"], extremes["max"]):
+        if micros is not None and not FIRST_TIME <= micros <= LAST_TIME:
+            raise OutOfRangeError(
+                f"a row of {table} has an event time {micros} microseconds from 1970, "
+                "which is not in the years 1 to 9999",
+                hint="correct the record, or compute the event time from another column",
+            )
 
 
 def _in_range(rows: pa.RecordBatch, moment: EpochMoment) -> pa.RecordBatch:

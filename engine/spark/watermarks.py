@@ -19,8 +19,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-END_OF_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000
-"""The watermark of an input that has ended: every window is over."""
+from engine.instants import FAR_FUTURE, to_micros
+
+END_OF_TIME = to_micros(FAR_FUTURE)
+"""The watermark of an input that has ended, as reports, sinks and the API have it."""
+END_OF_WINDOWS = (1 << 61) // 1000 * 1000
+"""The watermark by which Spark closes the windows of an input that has ended. It is in the year 75037, since windows
+end after their rows, and a row may be of the last second of the year 9999."""
+LAST_MARK = END_OF_TIME - 1_000_000
+"""The latest watermark that rows can move a source to: the input has not ended, however late its rows are."""
+FIRST_MARK = to_micros(datetime(1, 1, 1, tzinfo=UTC))
+"""The earliest watermark that rows can give a source: nothing before can be reported."""
 
 _LEAST_STEP = timedelta(minutes=1)
 
@@ -44,6 +53,11 @@ def advance(
     if not active or len(marks) < len(active):
         return Marks(partitions, before.source)
     return Marks(partitions, _later(before.source, min(marks)))
+
+
+def bounded(mark: int) -> int:
+    """Return the nearest watermark that can be reported and is not that of an input that has ended."""
+    return min(max(mark, FIRST_MARK), LAST_MARK)
 
 
 def follow(watermark: int | None, others: Collection[int | None]) -> int | None:

@@ -150,3 +150,18 @@ def test_an_epoch_says_how_long_each_phase_took_and_how_large_its_state_is() -> 
 def test_rows_of_state_are_told_of_windows_alone_and_only_where_spark_counts_them() -> None:
     assert two_tables().state_rows == {}
     assert two_tables(counts_state=True).state_rows == {"windows": 7}
+
+
+def test_the_watermark_that_closes_all_windows_is_reported_as_the_end_of_the_input() -> None:
+    ended = replace(END, is_end=True)
+    progress = {**PROGRESS, "eventTime": {"watermark": "+75037-01-01T00:00:00.000Z"}}
+    found = read_progress(
+        {**progress, "sources": [{"endOffset": json.dumps(ended.to_json())}]},
+        WrittenEpoch(5, 0, read={"clicks": ReadSlices()}),
+        keeps_dead_letters=lambda _: False,
+        paths={},
+        closes_windows=True,
+    )
+
+    assert found.watermark == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert found.is_last

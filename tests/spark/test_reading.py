@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from engine.compile import compile_script
 from engine.connectors.base import Chunk, Slice
+from engine.errors import OutOfRangeError
+from engine.instants import FAR_FUTURE, from_micros
 from engine.plan.fuse import fused_tables
 from engine.spark import notes
 from engine.spark.assigned_slices import AssignedSlice, EpochMoment
@@ -89,3 +92,21 @@ def test_rows_outside_of_the_range_of_history_are_left_out_and_count_all_the_sam
     assert rows.column("n").to_pylist() == [1, 2]
     assert reading.take(chunk(0)) is None
     assert notes.collect(tmp_path, "p", 1, 9)[0].rows == 5
+
+
+def _chunk_of(micros: int) -> Chunk:
+    times = pa.array([micros], pa.timestamp("us", "UTC"))
+    return Chunk(pa.record_batch({"at": times, "who": pa.array(["a"]), "n": pa.array([2], pa.int64())}))
+
+
+@pytest.mark.parametrize("micros", [253_402_300_800_000_000, -62_135_596_800_000_001, 1 << 61])
+def test_an_event_time_that_no_watermark_can_follow_is_refused(tmp_path: Path, micros: int) -> None:
+    with pytest.raises(OutOfRangeError, match=f"a row of clicks has an event time {micros} .* years 1 to 9999"):
+        read(tmp_path, _chunk_of(micros), is_fused=False)
+
+
+def test_rows_never_give_the_watermark_of_an_input_that_has_ended(tmp_path: Path) -> None:
+    _, note = read(tmp_path, _chunk_of(253_402_300_799_999_999), is_fused=False)
+
+    assert note.candidate is not None
+    assert from_micros(note.candidate) == FAR_FUTURE - timedelta(seconds=1)

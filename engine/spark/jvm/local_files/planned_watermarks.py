@@ -16,7 +16,7 @@ from datetime import timedelta
 from pyspark.sql import SparkSession
 
 from engine.plan.window_ends import Ends
-from engine.spark.watermarks import END_OF_TIME
+from engine.spark.watermarks import END_OF_WINDOWS
 
 _TICK = timedelta(microseconds=1)
 
@@ -26,4 +26,4 @@ def close_by_plan(spark: SparkSession, name: str, ends: Iterable[Ends] | None) -
     (query,) = (query for query in spark.streams.active if query.name == name)
     assert spark._jvm is not None  # noqa: SLF001 - pyspark has no other way to Java
     told = ",".join(f"{end.every // _TICK}+{end.since // _TICK}" for end in ends or ())
-    spark._jvm.arroyo.PlannedWatermarks.install(query._jsq, END_OF_TIME // 1000, told)  # noqa: SLF001 - see above
+    spark._jvm.arroyo.PlannedWatermarks.install(query._jsq, END_OF_WINDOWS // 1000, told)  # noqa: SLF001 - see above
