@@ -75,7 +75,7 @@ class Pipeline:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """What the newest version does, in few words: what it reads, what it writes, and what is between."""
+        """Summarise the newest version: what it reads, what it writes, and the operators between."""
         nodes: list[dict[str, str]] = self.graph.get("nodes", [])
         operators = [node["operator"] for node in nodes if node["operator"] not in ("Scan", "Write", "Branch")]
         return {
@@ -87,7 +87,7 @@ class Pipeline:
 
     @property
     def who_stopped_it(self) -> str:
-        """Who has asked for it to stop, and when, as far as the control plane knows."""
+        """Return who asked for the stop, and when, as far as the control plane knows."""
         who = self.stopped_by or "somebody"
         return who if self.stopped_at is None else f"{who} on {self.stopped_at.isoformat(timespec='seconds')}"
 

@@ -62,7 +62,7 @@ class ApiCall(Generic[T]):
     """How long the server may keep the request before it answers."""
 
     def asked_by(self, run: AskingRun | None) -> ApiCall[T]:
-        """The same as a step of that run."""
+        """Return this request as a step of that run."""
         return replace(self, asking_run=run)
 
 
@@ -114,7 +114,7 @@ class UpgradeWish:
 
 
 def ping() -> ApiCall[Ping]:
-    """Who is there? Needs no token."""
+    """Ask who answers. Needs no token."""
     return ApiCall("GET", "/ping", partial(read, Ping))
 
 
@@ -178,7 +178,7 @@ def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:
 def list_events(
     pipeline: str, *, since: datetime, severity: Literal["info", "warn", "error"]
 ) -> ApiCall[tuple[PipelineEvent, ...]]:
-    """What has happened to a pipeline since an instant and is at least that bad, newest first."""
+    """List the events of a pipeline since an instant that have at least this severity, newest first."""
     query: dict[str, str | int] = {"since": to_micros(since), "severity": severity}
     return ApiCall("GET", f"{path_of(pipeline)}/events", partial(read_list, PipelineEvent), query=query)
 
@@ -211,7 +211,7 @@ def fresh_key() -> str:
 
 
 def path_of(pipeline: str) -> str:
-    """Where a pipeline is, by id or by name."""
+    """Return the path of a pipeline, by id or by name."""
     return f"/pipelines/{segment(pipeline)}"
 
 

@@ -109,7 +109,7 @@ def plan(arguments: Namespace) -> None:
 
 
 def doctor(arguments: Namespace) -> None:
-    """What is found in DAG files."""
+    """Print the findings in DAG files."""
     from airflow_provider_arroyo.doctor.examine import examine  # noqa: PLC0415 - see above
     from airflow_provider_arroyo.doctor.findings import as_json, as_text  # noqa: PLC0415
 

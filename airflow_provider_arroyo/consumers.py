@@ -106,13 +106,13 @@ def put_consumer(name: str, spec: ConsumerSpec) -> ApiCall[PartitionConsumer]:
 
 
 def put_pushed_consumer(name: str, spec: ConsumerSpec, push: PushSpec | None) -> ApiCall[PartitionConsumer]:
-    """The same, and have its deliveries pushed there, or pulled."""
+    """Create or change a consumer whose deliveries are pushed to `push`, or pulled if it is None."""
     body = {**spec.to_json(), "push": None if push is None else push.to_json()}
     return ApiCall("PUT", _consumer(name), partial(read, PartitionConsumer), body=body)
 
 
 def next_deliveries(name: str, limit: int, hold: timedelta = timedelta(0)) -> ApiCall[Deliveries]:
-    """What a consumer was not told yet, or has not acknowledged; kept back until there is something, or for `hold`."""
+    """Ask for deliveries that are new or not acknowledged; the answer is held until there are any, or for `hold`."""
     query: dict[str, str | int] = {"limit": limit, "timeout_seconds": int(hold.total_seconds())}
     return ApiCall("GET", f"{_consumer(name)}/next", partial(read, Deliveries), query=query, hold=hold)
 

@@ -35,7 +35,8 @@ class Endpoint:
         return self.url.lower().startswith("https:")
 
     def settings(self) -> dict[str, Any]:
-        """What an httpx client is made of. The environment's proxies are not for a control plane on this machine."""
+        """Return the arguments of an httpx client. The environment's proxies do not apply to a control plane on this
+        machine."""
         headers = {"User-Agent": f"airflow-provider-arroyo/{__version__}"}
         headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
         # reading the certificate store takes 20 ms that http need not pay
@@ -60,7 +61,7 @@ def _named(asking: AskingRun) -> dict[str, str]:
 
 
 def answer(call: ApiCall[T], response: httpx.Response) -> T:
-    """What the response says; anything but a success is an error."""
+    """Parse the response; anything but a success is an error."""
     try:
         body: object = response.json() if response.content else None
     except ValueError:

@@ -58,5 +58,5 @@ def hand_over(copy: str, *, accept_other_values: bool = False) -> ApiCall[HandOv
 
 
 def get_hand_over(copy: str) -> ApiCall[HandOver]:
-    """How far it has come."""
+    """Ask how far the hand-over is."""
     return ApiCall("GET", f"{path_of(copy)}/hand-over", partial(read, HandOver))

@@ -56,7 +56,7 @@ def awaited_assets(tables: Iterable[tuple[object, object]], dag: DAG | None) -> 
 
 
 def without(given: Sequence[Any], declared: Sequence[Asset]) -> list[Any]:
-    """What a task was given, and not what was declared of it."""
+    """Return the assets that a task was given, without the declared ones."""
     return [asset for asset in given if not any(asset is it for it in declared)]
 
 
@@ -72,7 +72,7 @@ def _script(sql: str, dag: DAG | None) -> str | None:
 
 
 def _folders(dag: DAG | None) -> Iterator[Path]:
-    """Where Airflow looks for files of templates, in its order."""
+    """Yield the folders in which Airflow looks for template files, in order."""
     if dag is None:
         return
     yield Path(dag.folder)

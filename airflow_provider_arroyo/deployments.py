@@ -47,7 +47,7 @@ class Step(Enum):
 
 
 def decide(earlier: AskedChange | None, desired: DesiredPipeline, pipeline: Pipeline | None) -> Step:
-    """What a try of the task has to do, given what an earlier one has left and what there is now."""
+    """Decide what a try of the task does, given the record of an earlier try and the current pipeline."""
     if earlier is None or earlier.digest != desired.digest or earlier.key not in (None, desired.key):
         return Step.SUBMIT
     if pipeline is None or pipeline.stop != "none":
@@ -81,7 +81,7 @@ def deploy(desired: DesiredPipeline, earlier: AskedChange | None, now: Clock) ->
 def shown_plan(
     pipeline: str, query: str, udfs: Sequence[str] | None, wish: UpgradeWish, now: Clock
 ) -> Conversation[UpgradePlan]:
-    """What becomes of the state of a pipeline when this script takes its place."""
+    """Preview what a deployment of this script does to the pipeline's state."""
     if (yield from find(pipeline, now)) is None:
         return UpgradePlan(is_refused=False, loses_nothing=True, text=f"there is no pipeline {pipeline} yet")
     return (yield from ask_until_answered(upgrades.plan_upgrade(pipeline, query, udfs, wish), now))

@@ -39,7 +39,7 @@ class Server:
 
 
 def server_command(data_dir: Path) -> Sequence[str]:
-    """How a control plane is started; it picks a free port and writes it down."""
+    """Return the command that starts a control plane, which picks a free port and records it."""
     return (sys.executable, "-m", "engine", "serve", "--port", "0", "--data-dir", str(data_dir))
 
 
@@ -67,7 +67,7 @@ def start_or_adopt(
 
 
 def read_server(data_dir: Path) -> Server | None:
-    """What the last control plane of this directory has written down, alive or not."""
+    """Read the record of the last control plane of this directory, which may have ended."""
     try:
         content = json.loads((data_dir / "server.json").read_text())
         return Server(str(content["url"]), int(content["pid"]), str(content["instance"]))

@@ -34,7 +34,8 @@ class Emission:
 
 
 def newest_emission(asset: Asset, consumer: PartitionConsumer) -> Emission | None:
-    """What Airflow has stored last of this consumer, and of no other of its name."""
+    """Return the newest event that Airflow has stored for this consumer; events of an earlier consumer of the same name
+    do not count."""
     newest = find_emission((event.extra for event in _newest_events(asset, 1)), consumer)
     return newest or find_emission((event.extra for event in _newest_events(asset, _LOOKED_AT)), consumer)
 

@@ -124,7 +124,7 @@ def settle(event: Event) -> Reached:
 
 
 def summary(reached: Reached) -> dict[str, Any]:
-    """What a sensor returns."""
+    """Return the result of a sensor."""
     if reached.parts is not None:
         return {"pipelines": reached.parts}
     watermark = reached.watermark and reached.watermark.isoformat()

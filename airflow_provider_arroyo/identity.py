@@ -21,14 +21,14 @@ M = TypeVar("M", "AskedChange", "CountBefore")
 
 
 def idempotency_key(context: Context, action: str) -> str:
-    """The same for every try of one task of one run; the number of the try is not in it. A task that a person clears
-    may be tried more often than before: by that it asks under another key."""
+    """Return a key that is equal for every try of one task of one run. A task that a person clears may be tried more
+    often than before, which changes its key."""
     task = context["ti"]
     return _hash([task.dag_id, task.run_id, task.task_id, task.map_index, task.max_tries, action])
 
 
 def spec_digest(name: str, spec: PipelineSpec, token: str | None = None) -> str:
-    """The same for two equal specs of the same pipeline; another one when a secret is another.
+    """Return a digest that is equal for equal specs of one pipeline, and differs if a secret differs.
 
     Digests are kept, by Airflow too. So that nobody finds a secret by trying likely ones, it goes into them under the
     token, and only with 32 bits, which many texts share.
@@ -57,7 +57,7 @@ class CountBefore:
 
 
 def recall(context: Context, key: str, kind: type[M]) -> M | None:
-    """What an earlier try has left in the task's state store; None without a store, or when it is not a `kind`."""
+    """Read the record of an earlier try from the task's state store; None without a store, or if it is no `kind`."""
     store = context.get("task_state_store")
     if store is None:
         return None
@@ -75,8 +75,8 @@ def remember(context: Context, key: str, memory: AskedChange | CountBefore) -> N
 
 
 def pushed_before(context: Context, key: str) -> Any:
-    """What this task has pushed before it was deferred. Airflow gives what all of a mapped task have pushed, as a list,
-    unless it is told which of them asks."""
+    """Return what this task has pushed before it was deferred. For a mapped task Airflow returns a list over all its
+    instances, unless it is told which one asks."""
     task = context["ti"]
     return task.xcom_pull(task_ids=task.task_id, key=key, map_indexes=task.map_index)
 

@@ -52,7 +52,7 @@ class LagBounds:
 
 
 def _commits(checkpoints: Sequence[Checkpoint]) -> list[tuple[datetime, datetime]]:
-    """When each epoch was committed, and its watermark, oldest first."""
+    """Return the commit time and watermark of each epoch, oldest first."""
     known = ((one.finish_time, one.watermark) for one in checkpoints)
     return sorted((at, watermark) for at, watermark in known if at is not None and watermark is not None)
 

@@ -132,7 +132,7 @@ def _running(data_dir: Path) -> Endpoint:
 
 
 def _run_facets(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> dict[str, Any]:
-    """What a task relies on: the certificates, and the runs of the streams that they are of."""
+    """Return the facets of what a task relies on: the certificates, and the runs of their streams."""
     from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
 
     return {
@@ -142,7 +142,7 @@ def _run_facets(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> dict
 
 
 def _gates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What a task returns of each gate: it has one, or several."""
+    """Yield the result of each gate of a task, which has one or several."""
     parts = result.get("pipelines")
     gates = parts.items() if isinstance(parts, Mapping) else [(next(iter(known), ""), result)]
     yield from ((gate, part) for gate, part in gates if isinstance(part, Mapping))

@@ -60,12 +60,12 @@ class ArroyoCertificateRunFacet(RunFacet):
 
 
 def input_dataset(dataset: LineageDataset) -> InputDataset:
-    """What is read."""
+    """Return an input dataset."""
     return InputDataset(dataset.namespace, dataset.name, facets=_facets(dataset, with_lineage=False))
 
 
 def output_dataset(dataset: LineageDataset) -> OutputDataset:
-    """What is written, with where its columns come from."""
+    """Return an output dataset with its column lineage."""
     return OutputDataset(dataset.namespace, dataset.name, facets=_facets(dataset, with_lineage=True))
 
 

@@ -26,12 +26,12 @@ class PipelineLink(BaseOperatorLink):
 
     @property
     def name(self) -> str:
-        """What the button says."""
+        """Return the text of the button."""
         return LINK
 
     @property
     def xcom_key(self) -> str:
-        """Where the finished link is stored."""
+        """Return the XCom key of the finished link."""
         return LINK_KEY
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:

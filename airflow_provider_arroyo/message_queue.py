@@ -35,7 +35,7 @@ class ArroyoMessageQueue:
         return urlsplit(queue).scheme in SCHEMES
 
     def trigger_class(self) -> type[BaseEventTrigger]:
-        """What waits for the messages."""
+        """Return the trigger that waits for the messages."""
         return WatermarkEventTrigger
 
     def trigger_kwargs(self, queue: str, **kwargs: Any) -> dict[str, Any]:

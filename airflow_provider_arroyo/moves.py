@@ -49,7 +49,7 @@ class Departure:
 
     @property
     def name(self) -> str:
-        """What it is called, here and there."""
+        """Return the name of the pipeline, on both control planes."""
         return str(self.passport["name"])
 
 
@@ -110,7 +110,7 @@ def start_arrived(pipeline_id: str, key: str | None) -> ApiCall[Arrival]:
 
 
 def get_arrival(pipeline_id: str) -> ApiCall[Arrival]:
-    """How it is coming in."""
+    """Ask how far the import is."""
     return ApiCall("GET", f"/arrivals/{pipeline_id}", partial(read, Arrival))
 
 

@@ -20,7 +20,7 @@ class LineageDataset:
 
     @property
     def table(self) -> str | None:
-        """What the script calls it."""
+        """Return the name of the table in the script."""
         told = self.facets.get("arroyo_table", {}).get("table")
         return told if isinstance(told, str) else None
 
@@ -37,5 +37,5 @@ class Lineage:
 
 
 def get_lineage(pipeline: str) -> ApiCall[Lineage]:
-    """What a pipeline reads and writes, and which columns come from which."""
+    """Ask for the tables that a pipeline reads and writes, and for their column lineage."""
     return ApiCall("GET", f"{path_of(pipeline)}/lineage", partial(read, Lineage))

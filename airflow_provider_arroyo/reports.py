@@ -60,7 +60,7 @@ class Report:
 
     @property
     def headline(self) -> str:
-        """What matters most, in a line."""
+        """Return the most important fact, in a line."""
         if self.unknown is not None:
             return f"pipeline {self.pipeline}: nothing is known of it"
         words = [f"pipeline {self.pipeline} is {self.state}"]
@@ -91,7 +91,7 @@ class Report:
 
     @property
     def progress(self) -> str:
-        """How far it is."""
+        """Describe how far the pipeline is."""
         if self.unknown is not None:
             return "unknown"
         behind = "its lag is not known" if self.lag is None else f"{_whole(self.lag)} behind"

@@ -47,7 +47,7 @@ class ArroyoRetryPolicy(RetryPolicy):
     def evaluate(
         self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None
     ) -> RetryDecision:
-        """What is done about this failure; of what is not ours the task decides."""
+        """Decide about a retry; the task decides about errors that are not ours."""
         match exception:
             case DetachedError():
                 return RetryDecision.retry(timedelta(0), "the pipeline runs on, and the next try picks it up")

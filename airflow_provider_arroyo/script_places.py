@@ -72,7 +72,7 @@ class _Token:
 
     @property
     def name(self) -> str | None:
-        """What is called so, if it is the name of something."""
+        """Return the name, if the token is one."""
         return self.text.lower() if self.kind in ("word", "quoted") else None
 
 
@@ -112,7 +112,7 @@ class _Script:
                 self._add_reads(tokens)
 
     def places(self) -> Places:
-        """Where the tables are that are written, and that are read."""
+        """Return the locations of the tables that are written, and of those that are read."""
         reads, written = list[str](), dict[str, str]()
         for name, options in self.tables.items():
             kind, place = options.get("type"), _place(options)
@@ -157,8 +157,8 @@ def _statements(script: str) -> Iterator[Sequence[_Token]]:
 
 
 def _tables_read(tokens: Sequence[_Token]) -> Iterator[str]:
-    """What stands behind FROM and JOIN, and behind the commas of a list of tables. The FROM of `extract(hour FROM at)`
-    and of `a IS DISTINCT FROM b` is another one."""
+    """Yield the names behind FROM and JOIN, and behind the commas of a list of tables. The FROM of `extract(hour FROM
+    at)` and of `a IS DISTINCT FROM b` is another one."""
     brackets = [_Bracket()]
     for earlier, before, token in zip((_NOTHING, *tokens), tokens, tokens[1:], strict=False):
         is_table = before.says("JOIN") or (
@@ -201,7 +201,7 @@ def _options(tokens: Sequence[_Token]) -> Iterator[tuple[str, str]]:
 
 
 def _place(options: Mapping[str, str]) -> str | None:
-    """Where a table with these options is; None where they do not say it, or not all of it yet."""
+    """Return the location of a table with these options; None if they do not tell it, or not all of it yet."""
     connector = options.get("connector")
     if connector in _FILES:
         return _place_of_files(options.get("path", ""))

@@ -47,8 +47,8 @@ Source: TypeAlias = OfConnection | OfVariable
 
 
 def read_sources(secrets: Mapping[str, str]) -> dict[str, Source]:
-    """Where each secret is; refuses, when the DAG is read, what is no reference. The text is not repeated: it may be
-    the secret itself."""
+    """Parse the reference of each secret; refuse anything else when the DAG is read. The text is not repeated, since it
+    may be the secret itself."""
     wrong = [name for name in secrets if not NAME.fullmatch(name)]
     if wrong:
         raise ValueError(f"{wrong[0]!r} is not a valid name of a secret; use letters, digits and underscores")

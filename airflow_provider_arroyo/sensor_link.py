@@ -23,7 +23,7 @@ class SensorLink:
         return _sensors()
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """What the task has noted, else what its arguments say; empty where they are templates."""
+        """Return the link that the task has stored, or else the one from its arguments; empty if they are templates."""
         from airflow.serialization.definitions.operatorlink import XComOperatorLink  # noqa: PLC0415 - see above
 
         noted = XComOperatorLink(self.name, LINK_KEY).get_link(operator, ti_key=ti_key)

@@ -56,7 +56,8 @@ def _gate(entry: str, past: datetime, table: str | None, by: GateTime, run: tupl
 
 
 def in_triggerer(sensor: str, arguments: Mapping[str, Any], dag_id: str, run_id: str) -> Wait:
-    """What a sensor waits for that has started in the triggerer; arguments are rendered, lengths are seconds."""
+    """Return the condition of a sensor that has started in the triggerer; arguments are rendered, durations are
+    seconds."""
     pipeline = str(arguments["pipeline"])
     match sensor:
         case "watermark":

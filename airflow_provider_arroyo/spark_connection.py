@@ -44,7 +44,7 @@ class SparkPlace:
 
 
 def spark_place(spark_conn_id: str) -> SparkPlace:
-    """What a connection stands for, as the hook of the Spark provider resolves it."""
+    """Resolve a connection as the hook of the Spark provider does."""
     try:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - an extra
     except ImportError:

@@ -22,13 +22,13 @@ SECRETS_HINT = "A secret is written ${secret:NAME} in a DAG, which templates lea
 
 
 def strict(environment: jinja2.Environment) -> jinja2.Environment:
-    """The same environment, in which nothing undefined is empty."""
+    """Return the environment with strict undefined values."""
     finalize = environment.finalize or _defined
     return environment.overlay(undefined=jinja2.StrictUndefined, finalize=finalize)
 
 
 def refusal(error: jinja2.UndefinedError | jinja2.TemplateSyntaxError) -> TemplateError:
-    """What is wrong with a template, with the line."""
+    """Return the error of a template, with the line."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         where = _where(error.lineno, error.filename)
         return TemplateError(f"{error.message} {where}", code="template.syntax", hint=SECRETS_HINT)

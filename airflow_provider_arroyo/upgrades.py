@@ -33,7 +33,7 @@ class RolledBackPipeline(Pipeline):
 def plan_upgrade(
     pipeline: str, query: str, udfs: Sequence[str] | None = None, wish: UpgradeWish | None = None
 ) -> ApiCall[UpgradePlan]:
-    """What would become of the pipeline's state if this script took its place."""
+    """Preview what a deployment of this script would do to the pipeline's state."""
     chosen = wish or UpgradeWish()
     body: dict[str, Json] = {"query": query, "keep_state": list(chosen.keep_state), "reset": list(chosen.reset)}
     if chosen.hold_back:

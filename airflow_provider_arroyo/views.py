@@ -17,7 +17,7 @@ LINK_KEY = "_link_PipelineLink"
 
 
 def view_of(conn_id: str, pipeline: object) -> str:
-    """The same page inside Airflow, as an address of the server that Airflow's own pages come from."""
+    """Return the path of the same page inside Airflow, on the server of Airflow's own pages."""
     # Airflow's router takes one layer of quoting off before it gives the place to the frame
     place = f"pipelines/{_twice(pipeline.partition('/')[0])}" if isinstance(pipeline, str) else ""
     root = root_path()

@@ -173,7 +173,7 @@ def from_json(stored: object) -> Wait:
 
 
 def describe(wait: Wait) -> str:
-    """What is waited for, for a log line."""
+    """Describe the condition for a log line."""
     match wait:
         case UntilState(pipeline, goal):
             return f"pipeline {pipeline} to be {goal}"

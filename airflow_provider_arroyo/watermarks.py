@@ -74,7 +74,7 @@ class Watermark:
 
 
 def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:
-    """How far committed output is complete; with a gate, the answer is kept back until it is passed, or for `hold`."""
+    """Ask how far committed output is complete; with a gate, the answer is held until it is passed, or for `hold`."""
     query: dict[str, str | int] = {}
     if gate is not None:
         asked = {"table": gate.table, "dag_id": gate.dag_id, "run_id": gate.run_id}

@@ -48,7 +48,7 @@ class Producers:
 
 
 def producers_of(folder: Folder) -> Producers:
-    """Who makes events of which assets."""
+    """Return the tasks that emit events of each asset."""
     found = Producers()
     for file in folder.files:
         for task in file.tasks:
@@ -89,7 +89,7 @@ def asset_of(folder: Folder, file: DagFile, task: Task) -> str | None:
 
 
 def key_formats(schedule: Said) -> Iterator[tuple[ast.expr, str]]:
-    """How the mappers of a schedule are told to read keys."""
+    """Yield the key formats that the mappers of a schedule are given."""
     for node in ast.walk(schedule.node):
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
@@ -98,7 +98,7 @@ def key_formats(schedule: Said) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _outlets(file: DagFile) -> Iterator[ast.expr]:
-    """What calls and `default_args` say to be written."""
+    """Yield the outlets of calls and of `default_args`."""
     for node in ast.walk(file.tree):
         match node:
             case ast.keyword(arg="outlets", value=outlets):
@@ -123,7 +123,7 @@ def _names_said(folder: Folder, assets: Said) -> Iterator[str]:
 
 
 def _name(folder: Folder, file: DagFile, node: ast.expr | None) -> str | None:
-    """What an asset is called; None for everything else."""
+    """Return the name of an asset; None for anything else."""
     match folder.said(file, node):
         case Said(where, ast.Call() as call) if _is_call(call, "Asset"):
             given = _keywords(call)

@@ -48,8 +48,7 @@ def examine(paths: Sequence[Path]) -> Examination:
 
 
 def _with_assets(others: Sequence[Path]) -> Iterator[DagFile]:
-    """Those of the other files that may have to do with an asset of ours: what they write, and what starts them. One of
-    them that cannot be read is no business of ours."""
+    """Yield the other files that may use an asset of ours in outlets or schedules. Unreadable files are skipped."""
     for path in others:
         try:
             text = path.read_bytes()

@@ -27,7 +27,7 @@ class Call:
 
     @property
     def line(self) -> int:
-        """Where it begins."""
+        """Return the line on which it begins."""
         return self.node.lineno
 
 
@@ -41,7 +41,7 @@ class Task:
     is_mapped: bool = False
 
     def argument(self, name: str) -> ast.expr | None:
-        """What it is given by this name, itself or by the defaults of its DAG."""
+        """Return the argument of this name, from the call itself or from the defaults of its DAG."""
         if name in self.call.keywords:
             return self.call.keywords[name]
         defaults = None if self.dag is None else self.dag.keywords.get("default_args")
@@ -76,7 +76,7 @@ class DagFile:
     tasks: list[Task] = field(default_factory=list)
 
     def value(self, node: ast.expr | None) -> ast.expr | None:
-        """What stands behind a name that the file gives to a constant; else the expression itself."""
+        """Return the constant behind a name of the file; else the expression itself."""
         seen = set[str]()
         while isinstance(node, ast.Name) and node.id in self.constants and node.id not in seen:
             seen.add(node.id)

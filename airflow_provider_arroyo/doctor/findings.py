@@ -35,5 +35,5 @@ def as_text(findings: Sequence[Finding], files: Sequence[Path]) -> str:
 
 
 def as_json(findings: Sequence[Finding], files: Sequence[Path]) -> str:
-    """The same for programs."""
+    """Return the findings as JSON."""
     return json.dumps({"files": [str(path) for path in files], "findings": [asdict(it) for it in findings]}, indent=2)

@@ -33,7 +33,7 @@ class Folder:
     _modules: dict[Path, DagFile | None] = field(default_factory=dict)
 
     def said(self, file: DagFile, node: ast.expr | None) -> Said | None:
-        """What stands behind an expression of a file; the expression itself where it is no name of something else."""
+        """Return the definition behind an expression; the expression itself if it is no name of another one."""
         if node is None:
             return None
         said, seen = Said(file, node), set[int]()

@@ -218,7 +218,7 @@ def _goes_on(run: ast.AsyncFunctionDef) -> bool:
 
 
 def _within(node: ast.AST, apart: tuple[type[ast.AST], ...]) -> Iterator[ast.AST]:
-    """What is in a node, but not what is in nodes of these kinds there."""
+    """Yield the descendants of a node, except those inside nodes of these kinds."""
     for child in ast.iter_child_nodes(node):
         yield child
         if not isinstance(child, apart):

@@ -37,7 +37,7 @@ class Ends:
 
 
 def read_schedule(file: DagFile, node: ast.expr | None) -> Ends | None:
-    """When the intervals of a DAG with this schedule end."""
+    """Return when the intervals of a DAG with this schedule end."""
     match file.value(node):
         case ast.Constant(value=str() as text):
             return _read_cron(PRESETS.get(text, text))

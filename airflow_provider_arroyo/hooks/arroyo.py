@@ -73,7 +73,7 @@ class ArroyoHook(BaseHook):
         return _is_true(self.get_connection(self.arroyo_conn_id).extra_dejson.get("embedded"))
 
     async def aget_conn(self) -> Endpoint:
-        """The same in an event loop, which is not held up meanwhile."""
+        """Return the endpoint of the connection without blocking the event loop."""
         connection = await self.aget_connection(self.arroyo_conn_id)
         endpoint = await asyncio.to_thread(to_endpoint, connection)
         if endpoint.token:
@@ -86,7 +86,7 @@ class ArroyoHook(BaseHook):
             return conversations.run(self._log_failures(conversation), connection.send, pause)
 
     async def arun(self, conversation: Conversation[T]) -> T:
-        """The same in an event loop."""
+        """Run a protocol in an event loop."""
         async with AsyncControlPlaneConnection(self.aget_conn) as connection:
             return await conversations.arun(self._log_failures(conversation), connection.send, _asleep)
 
@@ -101,7 +101,7 @@ class ArroyoHook(BaseHook):
             return await conversations.arun(self._log_failures(conversation), connection.send, connection.pause)
 
     def share(self, wait: Wait, limits: Limits) -> SharedConnection:
-        """What all waits of this process share, for one that sends its requests itself."""
+        """Return what all waits of this process share, for a wait that sends its requests itself."""
         from airflow_provider_arroyo.change_stream import SharedConnection  # noqa: PLC0415 - no DAG file waits
 
         return SharedConnection(self.aget_conn, wait, limits, _asleep)
@@ -111,7 +111,7 @@ class ArroyoHook(BaseHook):
         return self.run(ask(call))
 
     def _log_failures(self, conversation: Conversation[T]) -> Conversation[T]:
-        """The same conversation; a failed request that may be sent again is logged, so that waits are explained."""
+        """Log each failed request that may be repeated, so that waits are explained."""
         step = conversations.resume(conversation, None)
         while not isinstance(step, conversations.Done):
             outcome: object
@@ -135,7 +135,7 @@ class ArroyoHook(BaseHook):
 
 
 def to_endpoint(connection: Connection, embedded: Callable[[Path], Endpoint] | None = None) -> Endpoint:
-    """Where the connection leads. An embedded control plane is started if need be, unless `embedded` finds it."""
+    """Return the endpoint of the connection. Start an embedded control plane if needed, unless `embedded` finds it."""
     extra: dict[str, Any] = connection.extra_dejson
     if _is_true(extra.get("embedded")):
         data_dir = Path(str(extra.get("data_dir") or Path(AIRFLOW_HOME) / "arroyo")).expanduser()

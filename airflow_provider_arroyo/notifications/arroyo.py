@@ -97,7 +97,7 @@ class ArroyoNotifier(BaseNotifier):
         self._tell_all(context, url, reports)
 
     async def async_notify(self, context: Context) -> None:
-        """The same in an event loop, as the callback of a deadline."""
+        """Send the notification in an event loop, as the callback of a deadline."""
         hook, names, since = self._what_to_ask(context)
         try:
             url = (await hook.aget_conn()).url
@@ -163,6 +163,6 @@ def _each(deliver: Delivery | Sequence[Delivery]) -> list[Delivery]:
 
 
 def _last_success(context: Context) -> datetime | None:
-    """When the last run of the DAG began that has succeeded; Airflow asks for it when it is looked at."""
+    """Return the start of the DAG's last successful run; Airflow asks for it on access."""
     before = context.get("prev_start_date_success")
     return before if isinstance(before, datetime) else None

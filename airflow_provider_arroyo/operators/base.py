@@ -104,12 +104,12 @@ class PipelineOperator(BaseOperator):
         return self.wait_until(self.deadline(), wait, resume)
 
     def deadline(self) -> datetime | None:
-        """When a wait that begins now is to be over."""
+        """Return the deadline of a wait that begins now."""
         limits = [limit for limit in (self.wait_timeout, self.execution_timeout) if limit is not None]
         return now() + min(limits) if limits else None
 
     def wait_until(self, deadline: datetime | None, wait: Wait, resume: str, /, **kwargs: Any) -> Reached:
-        """The same until an instant; `resume` is given the `kwargs`, too."""
+        """Wait until an instant; `resume` is called with `kwargs` too."""
         self.log.info("Waiting for %s", waits.describe(wait))
         if self.deferrable:
             self._defer(wait, deadline, resume, kwargs)

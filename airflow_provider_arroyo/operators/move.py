@@ -161,7 +161,7 @@ class MoveOperator(PipelineOperator):
         return seen if seen.is_up else None
 
     def _take_back(self, pipeline: str, error: ArroyoError) -> None:
-        """What cannot be goes back, as long as it was not given away; what hinders that is logged."""
+        """Undo the move, unless the pipeline was already given away; log what prevents that."""
         try:
             departure = self._departure(pipeline)
             if departure is None or departure.step not in ("leaving", "exported"):

@@ -122,11 +122,12 @@ class NextPartitionOperator(PipelineOperator):
         return self._told
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
-        """What OpenLineage is told: the tables of which the bucket is complete, and its certificate."""
+        """Return the lineage of the task: the tables whose time bucket is complete, and its certificate."""
         return None if self._told is None else lineage.of_readers(self.hook, [(self.pipeline, self.table)], self._told)
 
     def _emitted(self, consumer: PartitionConsumer) -> Emission | None:
-        """What was handed on last. While a run is queued that an event has started, Airflow 3.3 fails to list it."""
+        """Return the newest emitted event. While a run is queued that an event has started, Airflow 3.3 fails to list
+        it."""
         while True:
             try:
                 return newest_emission(self.partitions, consumer)
@@ -138,7 +139,7 @@ class NextPartitionOperator(PipelineOperator):
             self._pause(timedelta(seconds=self.poll_interval))
 
     def _next(self, consumer: PartitionConsumer) -> PartitionDelivery | None:
-        """What is to be handed on next. That a bucket is void is only logged: its event follows when it is complete."""
+        """Return the next delivery to emit. A void bucket is only logged: its event follows when it is complete."""
         while given := self.send(consumers.next_deliveries(consumer.name, _AT_ONCE)).data:
             for delivery in given:
                 if delivery.kind != "voided":

@@ -126,7 +126,7 @@ class RehearseOperator(PipelineOperator):
         return wish
 
     def _outcome(self, context: Context, pipeline: str, rehearsal_id: str) -> dict[str, Any]:
-        """What was found; an error where nothing was, or where rows differ and may not."""
+        """Return the findings; raise if there are none, or if rows differ that may not."""
         rehearsal = self.send(rehearsals.get_rehearsal(pipeline, rehearsal_id))
         if rehearsal.report is None:
             remember(context, MEMORY, CountBefore(_failures(context) + 1))
@@ -140,7 +140,7 @@ class RehearseOperator(PipelineOperator):
 
 
 def table(report: Mapping[str, Any]) -> str:
-    """How many rows of each sink both scripts have, and how many only one of them, a line each."""
+    """Return a table of each sink's rows under both scripts, and under only one of them."""
     head = ("SINK", "ROWS OLD", "ROWS NEW", "ONLY OLD", "ONLY NEW", "")
     named = ("sink", "rows_old", "rows_new", "only_old", "only_new")
     rows = [
@@ -164,7 +164,7 @@ def _error_of(rehearsal: Rehearsal) -> RehearsalError:
 
 
 def _failures(context: Context) -> int:
-    """How many rehearsals of this task have failed. Each further one needs a key of its own: the old key is answered
-    with the one that failed."""
+    """Count the failed rehearsals of this task. Each further one needs a key of its own, since the old key returns the
+    failed one."""
     failures = recall(context, MEMORY, CountBefore)
     return 0 if failures is None else failures.count

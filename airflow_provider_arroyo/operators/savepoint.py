@@ -89,8 +89,8 @@ class SavepointOperator(PipelineOperator):
 
 
 def _failures(context: Context) -> int:
-    """How many savepoints of this task have failed. Each further one needs a key of its own: the old key is answered
-    with the savepoint that failed."""
+    """Count the failed savepoints of this task. Each further one needs a key of its own, since the old key returns the
+    failed one."""
     failures = recall(context, MEMORY, CountBefore)
     return 0 if failures is None else failures.count
 

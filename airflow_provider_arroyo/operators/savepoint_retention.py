@@ -81,7 +81,7 @@ class SavepointRetentionOperator(PipelineOperator):
 
 
 def table(answer: PruneAnswer) -> str:
-    """What becomes of each savepoint, a line each, oldest first."""
+    """Return a table with the fate of each savepoint, oldest first."""
     goes = "would go" if answer.dry_run else "deleted"
     fates = [(fate.id, goes if fate.goes else "stays", fate.reason) for fate in answer.fates]
     rows = [("SAVEPOINT", "", "WHY"), *fates]

@@ -328,7 +328,7 @@ class StreamingSqlOperator(PipelineOperator):
         )
 
     def _plan(self) -> UpgradePlan:
-        """What would become of the state; there is none where there is no pipeline."""
+        """Preview the effect on the state; a new pipeline has none."""
         sources, wish = self.sources_of(self.udfs), self._wish(None)
         plan = self.hold(shown_plan(self.pipeline, self.script, sources, wish, now))
         self.log.info("%s", plan.text)
@@ -338,7 +338,7 @@ class StreamingSqlOperator(PipelineOperator):
         return None if self.settings is None else {name: str(value) for name, value in self.settings.items()}
 
     def _summary(self, pipeline_id: str, outcome: Reached | None = None) -> dict[str, Any]:
-        """What the pipeline is now, as the control plane says and not as an event has said."""
+        """Return the current pipeline as the control plane reports it, not as an event did."""
         pipeline = self.send(calls.get_pipeline(pipeline_id))
         summary = {
             "pipeline_id": pipeline.id,
@@ -353,7 +353,7 @@ class StreamingSqlOperator(PipelineOperator):
         return self._told
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
-        """What OpenLineage is told: the datasets of the pipeline, and the certificate of its gate."""
+        """Return the lineage of the task: the datasets of the pipeline, and the certificate of its gate."""
         return None if self._told is None else lineage.of_pipeline(self.hook, self._told["name"], self._told)
 
 

@@ -59,7 +59,7 @@ def check_same_site(request: Request, right: Right) -> None:
 
 
 def _own(request: Request) -> set[str]:
-    """Where this Airflow is: as the request says, and as its settings do, for a proxy that renames it."""
+    """Return the hosts of this Airflow: that of the request, and that of the settings, for a proxy that renames it."""
     return {request.headers.get("host", "").lower(), _place(conf.get("api", "base_url", fallback=""))} - {""}
 
 

@@ -69,7 +69,7 @@ _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 def right_for(method: str, path: str) -> Right | None:
-    """What a request below the API takes; None for one that is not passed on."""
+    """Return the permission that a request below the API needs; None for a request that is not passed on."""
     segments = path.split("/")
     if not all(map(_is_plain, segments)):
         return None

@@ -60,7 +60,7 @@ async def index(request: Request, conn_id: ConnectionId, user: GetUserDep) -> Re
 
 @ROUTER.get("/{conn_id}/pipelines/{pipeline}")
 async def pipeline(request: Request, conn_id: ConnectionId, pipeline: str, user: GetUserDep) -> Response:
-    """Where the links of tasks lead. What stands behind the # would be lost at a login."""
+    """Redirect to the page of a pipeline, for the links of tasks. A fragment would be lost at a login."""
     await run_in_threadpool(access.check, user, Right.LOOK, conn_id)
     root = request.scope.get("root_path", "")
     return RedirectResponse(f"{root}/{quote(conn_id, safe='')}/#/pipelines/{quote(pipeline, safe='')}", 307)
@@ -74,7 +74,7 @@ def asset(conn_id: ConnectionId, name: str, user: GetUserDep) -> Response:
 
 @ROUTER.get("/{conn_id}/api/v1/session")
 async def session(request: Request, conn_id: ConnectionId, user: GetUserDep) -> Response:
-    """Who is let in: whom Airflow has let in. Nothing is to be begun or left here."""
+    """Return the session of the user whom Airflow has admitted. A session cannot be started or ended here."""
     access.check_same_site(request, Right.LOOK)
     team = await run_in_threadpool(access.check, user, Right.LOOK, conn_id)
     version = await version_of(await run_in_threadpool(connections.endpoint_of, conn_id, team))

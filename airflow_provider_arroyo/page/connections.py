@@ -23,7 +23,7 @@ _VARIABLE = "AIRFLOW_CONN_"
 
 
 def endpoint_of(conn_id: str, team: str | None) -> Endpoint:
-    """Where a connection leads; the host is never taken from a request."""
+    """Return the endpoint of a connection; the host is never taken from a request."""
     try:
         connection = Connection.get_connection_from_secrets(conn_id, team_name=team)
     except AirflowNotFoundException:

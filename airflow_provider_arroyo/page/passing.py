@@ -116,7 +116,7 @@ def _client(endpoint: Endpoint) -> httpx.AsyncClient:
 
 @lru_cache(maxsize=16)
 def _trusted(verify: bool | str) -> ssl.SSLContext:
-    """What certificates are checked with; to read them takes longer than most requests."""
+    """Return the trusted certificates; reading them takes longer than most requests."""
     if isinstance(verify, str):
         return ssl.create_default_context(cafile=verify)
     return httpx.create_ssl_context(verify=verify)

@@ -89,7 +89,7 @@ class PipelineSensor(BaseSensorOperator):
 
     @abstractmethod
     def wait(self, context: Context) -> Wait:
-        """What this sensor waits for; the same every time it is asked in one task."""
+        """Return the condition of this sensor; the same for every call in one task."""
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""
@@ -124,7 +124,7 @@ class PipelineSensor(BaseSensorOperator):
         return self._tell(_settle(events.from_json(event)))
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
-        """What OpenLineage is told: the tables that are waited for, and the certificates of their gates."""
+        """Return the lineage of the task: the awaited tables, and the certificates of their gates."""
         return None if self._told is None else lineage.of_readers(self.hook, self._tables(), self._told)
 
     def _tables(self) -> list[tuple[str, str | None]]:

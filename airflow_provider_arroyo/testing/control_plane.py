@@ -95,7 +95,7 @@ class FakePipeline:
         self.events.append({**event, "code": code, "message": message})
 
     def to_json(self, state: str) -> dict[str, Any]:
-        """What the control plane says of it."""
+        """Return the pipeline as the control plane reports it."""
         return {
             "id": self.id,
             "name": self.name,
@@ -123,7 +123,7 @@ class FakePipeline:
         }
 
     def job(self) -> dict[str, Any]:
-        """What the control plane says of its job."""
+        """Return the job as the control plane reports it."""
         code, message = self.failure or (None, None)
         return {
             "id": f"job_{self.id}",
@@ -201,7 +201,7 @@ class FakeControlPlane:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return the address on which it listens."""
         return f"http://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
@@ -258,11 +258,11 @@ class FakeControlPlane:
         return made
 
     def fail(self, method: str, path: str, *faults: Fault) -> None:
-        """What happens to the next requests of this kind. A lost answer is lost after the request was taken."""
+        """Make the next requests of this kind fail. A lost answer is lost after the request was taken."""
         self.faults += [(method, path, fault) for fault in faults]
 
     def next_fault(self, request: Request) -> Fault | None:
-        """What happens to this request."""
+        """Return the fault for this request."""
         for number, (method, path, fault) in enumerate(self.faults):
             if request.method == method and re.search(path, request.path):
                 del self.faults[number]

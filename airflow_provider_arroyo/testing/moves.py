@@ -21,7 +21,7 @@ class FakeMoves:
     def depart(
         self, method: str, action: list[str], pipeline: Any, body: Any, *, is_dry: bool
     ) -> dict[str, Any] | None:
-        """What becomes of a request for the departure of a pipeline; None: nothing of it is known."""
+        """Answer a request about a pipeline's export; None if there is nothing to answer."""
         known = self.departures.get(pipeline.id)
         match method, action:
             case "GET", []:
@@ -49,7 +49,7 @@ class FakeMoves:
         return None
 
     def arrive(self, method: str, rest: list[str], body: Any) -> dict[str, Any] | None:
-        """What becomes of a request for an arrival; None: nothing of it is known."""
+        """Answer a request about an import; None if there is nothing to answer."""
         match method, rest:
             case "POST", ["check"]:
                 return {"targets": []}

@@ -66,17 +66,17 @@ class FakeConsumer:
 
     @property
     def every(self) -> timedelta:
-        """How long a bucket is."""
+        """Return the length of a time bucket."""
         return _duration(self.body["every"])
 
     @property
     def due(self) -> datetime:
-        """When the next bucket ends that has to be told of."""
+        """Return the end of the next time bucket to deliver."""
         return min(self._reopened(), default=self.closed_until) + self.every
 
     @property
     def waiting(self) -> list[FakeDelivery]:
-        """What it was told and has not acknowledged, but what became void before it did."""
+        """Return the deliveries that were not acknowledged, without those that became void before."""
         new = [told for told in self.deliveries if told.sequence > self.acked]
         return [told for told in new if told.kind == "voided" or not told.is_void]
 
@@ -108,7 +108,7 @@ class FakeConsumer:
             self.closed_until = end
 
     def to_json(self) -> dict[str, Any]:
-        """What the control plane says of it."""
+        """Return the consumer as the control plane reports it."""
         names = ("table", "by", "time_zone")
         return {
             "id": self.id,
@@ -128,7 +128,7 @@ class FakeConsumer:
         }
 
     def told(self, delivery: FakeDelivery) -> dict[str, Any]:
-        """What the control plane says of a delivery."""
+        """Return a delivery as the control plane reports it."""
         key = f"{delivery.start:%Y-%m-%dT%H:%M:%S}"
         end = delivery.start + self.every
         certificate = {

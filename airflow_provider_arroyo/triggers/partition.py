@@ -100,7 +100,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
         )
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """How the trigger is made again elsewhere; the same for two that are told of the same."""
+        """Return the arguments that recreate the trigger; equal for two triggers with the same deliveries."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "arroyo_conn_id": self.arroyo_conn_id,
             "consumer": self.consumer,
@@ -113,7 +113,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
-        """What takes the deliveries, and acknowledges those whose events Airflow has stored."""
+        """Return the producer that receives deliveries and acknowledges those whose events Airflow has stored."""
         return DeliveryProducer(cls(**kwargs))
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Handed]) -> AsyncIterator[TriggerEvent]:
@@ -123,7 +123,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
             handed.is_taken = True
 
     async def run(self) -> AsyncGenerator[TriggerEvent, None]:
-        """The same where nobody shares: what was yielded is acknowledged once the next one is asked for."""
+        """Yield events without sharing: a yielded one is acknowledged when the next one is requested."""
         producer = DeliveryProducer(self)
         async with aclosing(producer.open_stream()) as stream:
             async for _, handed in stream:

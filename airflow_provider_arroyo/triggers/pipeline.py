@@ -42,7 +42,7 @@ class PipelineTrigger(BaseTrigger):
         self.kill_action = on_kill
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """How the trigger is made again elsewhere."""
+        """Return the arguments that recreate the trigger."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "arroyo_conn_id": self.arroyo_conn_id,
             "wait": self.wait,

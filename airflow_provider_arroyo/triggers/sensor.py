@@ -59,7 +59,7 @@ class SensorTrigger(BaseTrigger):
         return {name: getattr(self, name) for name in self.names}
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """How the trigger is made again elsewhere."""
+        """Return the arguments that recreate the trigger."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "sensor": self.sensor,
             "poll_seconds": self.poll_seconds,
@@ -133,13 +133,13 @@ class SensorTrigger(BaseTrigger):
         return True
 
     async def _links(self) -> dict[str, str]:
-        """Where the pipeline is to be seen."""
+        """Return the links to the pipeline's page."""
         url = (await self._hook.aget_conn()).url
         return link_of(url, str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
 
     @property
     def _view(self) -> str:
-        """Where it is to be seen in Airflow. Links are read as texts of JSON, too."""
+        """Return the path of the pipeline's page in Airflow. Links are parsed as JSON texts, too."""
         return view_of(str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
 
     @property
