@@ -125,7 +125,7 @@ class Checkpoint:
     finish_time: Instant | None = None
     rows_in: int | None = None
     rows_out: int | None = None
-    rows_per_second: float = 0.0
+    rows_per_second: float | None = None
     late_rows: int = 0
     rows_waiting: int | None = None
     watermark: Instant | None = None

@@ -26,6 +26,7 @@ _UNITS = {
     "week": timedelta(weeks=1),
     "w": timedelta(weeks=1),
 }
+_SHOWN = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _MONTHS = {"month": 1, "mon": 1, "quarter": 3, "year": 12, "yr": 12, "y": 12, "decade": 120, "century": 1200}
 _HAS_MONTHS = re.compile(rf"\d\s*(?:{'|'.join(_MONTHS)})s?(?![A-Za-z])", re.IGNORECASE)
 _PART = re.compile(r"\s*,?\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
@@ -50,6 +51,28 @@ def spell_duration(length: timedelta) -> str:
             count = micros // size
             return f"{count} {name.removesuffix('s') if count == 1 and name != 'ms' else name}"
     return f"{micros} us"
+
+
+def shorten_duration(micros: int) -> str:
+    """Return a length of time, without its sign, in its largest unit and the next, for people: '2 h 5 min'."""
+    seconds = abs(micros) / 1_000_000
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    at = next(at for at, (length, _) in enumerate(_SHOWN) if whole >= length)
+    (length, unit), rest = _SHOWN[at], ""
+    if at + 1 < len(_SHOWN) and (count := whole % length // _SHOWN[at + 1][0]):
+        rest = f" {count} {_SHOWN[at + 1][1]}"
+    return f"{whole // length} {unit}{rest}"
+
+
+def spell_lag(micros: object) -> str | None:
+    """Return a lag for people: '2 h 5 min', or '18 h ahead' of the clock if it is negative; None if it is not known."""
+    if not isinstance(micros, int):
+        return None
+    return shorten_duration(micros) + (" ahead" if micros < 0 else "")
 
 
 def read_months(text: str) -> tuple[int, timedelta] | None:

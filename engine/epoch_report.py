@@ -121,7 +121,10 @@ class EpochReport:
     epoch: Annotated[int, Figure("Its number; the first is 0.")]
     rows_in: Annotated[int, Figure("Rows read from the sources.")]
     rows_out: Annotated[int, Figure("Rows given to the sinks.")]
-    rows_per_second: Annotated[float, Figure("Rows read, for each second that the epoch took.")]
+    rows_per_second: Annotated[
+        float,
+        Figure("Rows read, for each second since its run committed the epoch before; of its first, that it took."),
+    ]
     duration: Annotated[Length, Figure("How long it took.", shown_as=("start_time", "finish_time"))]
     watermark: Annotated[
         Instant | None,

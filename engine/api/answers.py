@@ -24,6 +24,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import ShownUpgrade, Version
 from engine.jobs.states import STATES, State, StopMode
 from engine.jobs.status import Failure, JobEvent
+from engine.jobs.throughput import rate
 from engine.openlineage.runs import ParentRun
 from engine.store.certificates import Certificate as StoredCertificate
 from engine.store.events import StoredEvent
@@ -218,13 +219,19 @@ class CommittedEpoch(BaseModel):
     checkpoint_type: str = "scheduled"
     start_time: int = Field(description="When it began.")
     finish_time: int = Field(description="When it was committed.")
+    since_previous_micros: int | None = Field(
+        description="Time since the epoch before was committed; null for the oldest epoch that is kept."
+    )
+    rows_per_second: float | None = Field(
+        description="Rows read, for each second since the epoch before was committed; null where that is not known."
+    )
     events: list[dict[str, Any]] = []
 
 
 _FIGURES: dict[str, Any] = {
     declared.name: (declared.annotation, Field(description=declared.figure.meaning))
     for declared in FIGURES
-    if declared.name in declared.shown_as
+    if declared.name in declared.shown_as and declared.name not in CommittedEpoch.model_fields
 }
 Checkpoint = create_model("Checkpoint", __base__=CommittedEpoch, __doc__="A committed epoch.", **_FIGURES)
 """A committed epoch with all its figures."""
@@ -595,10 +602,16 @@ def graph(text: str, parallelism: int) -> dict[str, Any]:
     return picture
 
 
-def checkpoint(report: EpochReport) -> CommittedEpoch:
-    """A committed epoch."""
-    start, finish = to_micros(report.at - report.duration), to_micros(report.at)
-    return Checkpoint.model_validate({**to_wire(report), "start_time": start, "finish_time": finish})
+def checkpoint(report: EpochReport, before: EpochReport | None) -> CommittedEpoch:
+    """Return a committed epoch as it is shown, after the one before it."""
+    between = report.at - before.at if before is not None and before.at < report.at else None
+    shown = {
+        "start_time": to_micros(report.at - report.duration),
+        "finish_time": to_micros(report.at),
+        "since_previous_micros": None if between is None else between // timedelta(microseconds=1),
+        "rows_per_second": rate(report.rows_in, between),
+    }
+    return Checkpoint.model_validate({**to_wire(report), **shown})
 
 
 def savepoint(stored: StoredSavepoint, directory: DataDirectory, task: DoneTask | None = None) -> Savepoint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice, zip_longest
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -56,7 +57,9 @@ def list_checkpoints(pipeline: str, job: str, context: ContextDep, limit: Limit 
     with context.database.reading() as connection:
         record = read_job(connection, pipeline, job)
         reports = checkpoints.latest(connection, record.status.job_id, limit + 1)
-    return Page(data=[answers.checkpoint(report) for report in reports[:limit]], has_more=len(reports) > limit)
+    shown = zip_longest(reports, reports[1:])
+    data = [answers.checkpoint(report, before) for report, before in islice(shown, limit)]
+    return Page(data=data, has_more=len(reports) > limit)
 
 
 @ROUTER.get("/jobs/{job}/errors")

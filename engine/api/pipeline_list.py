@@ -39,7 +39,8 @@ class ListedPipeline(PipelineFacts):
     since: int = Field(description="When its job entered its state.")
     failure_code: str | None = Field(description="The code of the error by which its job failed last.")
     lag_micros: int | None = Field(
-        description="How far the watermark of committed output is behind the clock; null without one, and at the end."
+        description="How far the watermark of committed output is behind the clock, negative where it is ahead of it. "
+        "Null without a watermark, at the end of the input, and of a job that has stopped or failed: see `since`."
     )
     rows_per_second: float | None = Field(
         description="How fast it reads, from its two newest epochs; null while no run of it is up."
@@ -109,10 +110,12 @@ def _rows(
 
 
 def _lag(record: JobRecord, is_given_up: bool, now: datetime) -> int | None:
+    if record.status.state.is_terminal:
+        return None
     watermark = promised(record.status, is_given_up=is_given_up).watermark
     if watermark is None or watermark >= FAR_FUTURE:
         return None
-    return max(0, to_micros(now) - to_micros(watermark))
+    return to_micros(now) - to_micros(watermark)
 
 
 def _usage(record: JobRecord, last_calls: LastCalls) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from engine.commands.remote import (
     table,
     warn,
 )
+from engine.durations import spell_lag
 
 _PAGE = 500
 _HEAD = (
@@ -79,17 +80,13 @@ def _line(row: Mapping[str, Json]) -> list[object]:
         *(row.get(name) for name in ("name", "id", "state", "parallelism", "version")),
         instant(row.get("created_at")),
         instant(row.get("complete_until")),
-        _seconds(row.get("lag_micros")),
+        spell_lag(row.get("lag_micros")),
         row.get("rows_per_second"),
         row.get("restarts"),
         f"{cores:.2f}" if isinstance(cores, int | float) else None,
         memory // 2**20 if isinstance(memory, int) else None,
         shared_java_text(row.get("shared_java")),
     ]
-
-
-def _seconds(micros: Json) -> str | None:
-    return f"{micros / 1_000_000:.1f} s" if isinstance(micros, int | float) else None
 
 
 LIST = Command("list", "List the pipelines of a control plane", add_connection, run)

@@ -15,6 +15,7 @@ from engine.commands.client import Json
 from engine.commands.events import readable
 from engine.commands.remote import instant
 from engine.commands.top_order import ordered
+from engine.durations import spell_lag
 
 _OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Kinds of characters that move the cursor, turn the direction of text, or are not to be seen."""
@@ -108,8 +109,7 @@ def _state(row: Mapping[str, Json]) -> str:
 
 
 def _lag(row: Mapping[str, Json]) -> str:
-    micros = row.get("lag_micros")
-    return f"{micros / 1_000_000:.1f} s" if isinstance(micros, int | float) else ""
+    return spell_lag(row.get("lag_micros")) or ""
 
 
 def _figure(name: str, form: str, unit: int = 1) -> Callable[[Mapping[str, Json]], str]:

@@ -65,10 +65,11 @@ def read_progress(
     paths: Mapping[str, Collection[RowPath]],
     closes_windows: bool,
     counts_state: bool = False,
+    committed_before: datetime | None = None,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come to each
     sink, `keeps_dead_letters` whether what is dropped of a table is kept, `counts_state`
-    whether Spark counts the rows of state."""
+    whether Spark counts the rows of state; `committed_before` is when the run committed the epoch before."""
     ends = [_offset(source["endOffset"]) for source in _list(progress["sources"])]
     offsets = {offset.table: offset for offset in ends}
     marks = {name: offset.promise for name, offset in offsets.items()}
@@ -92,11 +93,14 @@ def read_progress(
 
     since_asked = _duration(progress)
     duration = max(timedelta(0), since_asked - written.waited)
+    # Spark's timestamp is that of the beginning
+    at = datetime.fromisoformat(str(progress["timestamp"])) + since_asked
+    between = duration if committed_before is None else at - committed_before
     return EpochReport(
         epoch=int(str(progress["batchId"])),
         rows_in=rows_in,
         rows_out=written.rows,
-        rows_per_second=rows_in / duration.total_seconds() if duration else 0.0,
+        rows_per_second=rows_in / between.total_seconds() if between > timedelta(0) else 0.0,
         duration=duration,
         watermark=_instant(settled),
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
@@ -106,8 +110,7 @@ def read_progress(
         state_changes=_total(operators, "numRowsUpdated") + _total(operators, "numRowsRemoved"),
         state_bytes=_total(operators, "memoryUsedBytes"),
         state_rows=_state_rows(operators) if counts_state else {},
-        # Spark's timestamp is that of the beginning
-        at=datetime.fromisoformat(str(progress["timestamp"])) + since_asked,
+        at=at,
         tables={table: table_figures(table) for table in sorted({*rows_read, *written.rows_of, *dropped})},
         phases=_phases(progress, written),
         sinks={table: _reached(table, paths[table], written, offsets) for table in paths},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from engine.checkpoints.late_batches import Stretch, stretches
@@ -25,8 +26,11 @@ class Reporter:
     lineage: str
     counts_state: bool = False
 
-    def read(self, progress: Mapping[str, object], written: WrittenEpoch) -> EpochReport:
-        """The report of an epoch from Spark's progress, as a dict read from its JSON."""
+    def read(
+        self, progress: Mapping[str, object], written: WrittenEpoch, committed_before: datetime | None = None
+    ) -> EpochReport:
+        """Return the report of an epoch from Spark's progress, as a dict read from its JSON; `committed_before` is when
+        this run committed the epoch before, None for its first."""
         report = read_progress(
             progress,
             written,
@@ -34,6 +38,7 @@ class Reporter:
             paths=self._paths(),
             closes_windows=self.program.parts.closes_windows,
             counts_state=self.counts_state,
+            committed_before=committed_before,
         )
         return replace(report, lineage=self.lineage)
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -327,6 +327,7 @@ class _Running:
     begun: BegunEpochs
     pacing: Pacing
     written: dict[int, WrittenEpoch] = field(default_factory=dict)
+    committed_at: datetime | None = None
     has_ended: bool = False
     is_up: bool = False
     memory_kills: int = field(default_factory=count_memory_kills)
@@ -512,7 +513,8 @@ class _Running:
             number = int(str(content["batchId"]))
             if number not in self.written:
                 continue  # an epoch that Spark has only looked for
-            report = self.reporter.read(content, self.written.pop(number))
+            report = self.reporter.read(content, self.written.pop(number), self.committed_at)
+            self.committed_at = report.at
             self.begun.newest_reported = number
             self.pacing.note(report.duration)
             reach(Point.AFTER_COMMIT, number)

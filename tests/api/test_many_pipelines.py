@@ -19,6 +19,7 @@ from engine.cli import main
 from engine.commands import list_pipelines
 from engine.commands.client import Client, Json, RefusedError
 from engine.errors import EngineError, PipelineNotFoundError
+from engine.instants import to_micros
 from engine.jobs.records import JobRecord
 from engine.jobs.states import State
 from engine.jobs.throughput import EpochRows, rows_per_second
@@ -164,6 +165,54 @@ def test_a_pipeline_at_rest_has_no_rate_and_no_lag_at_its_end(plane: Plane) -> N
     (row,) = plane.get("/pipelines")["data"]
 
     assert (row["rows_per_second"], row["lag_micros"], row["cpu_cores"], row["memory_bytes"]) == (None,) * 4
+
+
+@pytest.mark.parametrize("outcome", ["stopped", "failed"])
+def test_a_pipeline_that_stopped_or_failed_has_no_live_figures_and_says_since_when(plane: Plane, outcome: str) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 40), report(2, 41)]})
+    plane.now += timedelta(minutes=50)
+    if outcome == "stopped":
+        plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+        plane.settle()
+        plane.end()
+    else:
+        plane.end("failed", {"code": "sql.overflow", "message": "too large", "cause": "mistake"})
+    plane.now += timedelta(hours=1)
+
+    (row,) = plane.get("/pipelines")["data"]
+
+    assert row["state"] == outcome.capitalize()
+    assert (row["rows_per_second"], row["lag_micros"], row["cpu_cores"], row["memory_bytes"]) == (None,) * 4
+    assert row["since"] == to_micros(T0 + timedelta(minutes=50))
+
+
+def test_event_time_ahead_of_the_clock_is_a_negative_lag(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 40)]})
+    plane.now = T0 + timedelta(minutes=30)
+
+    (row,) = plane.get("/pipelines")["data"]
+
+    assert row["lag_micros"] == -600_000_000
+
+
+def test_the_rate_of_an_epoch_is_that_between_two_commits_whatever_it_took_to_compute(plane: Plane) -> None:
+    plane.run()
+    first = report(0, 40) | {"rows_in": 900, "duration": 300_000}
+    second = first | {"epoch": 1, "rows_in": 500, "rows_per_second": 1500.0, "at": first["at"] + 2_000_000}
+    plane.call("heartbeat", {"state": "running", "reports": [first, second]})
+    plane.now = T0 + timedelta(minutes=40, seconds=2)
+    job = plane.get("/pipelines/orders/jobs")["data"][0]["id"]
+
+    path = f"/pipelines/orders/jobs/{job}/checkpoints"
+    newest, oldest = plane.get(path)["data"]
+    (row,) = plane.get("/pipelines")["data"]
+
+    assert (newest["rows_per_second"], newest["since_previous_micros"]) == (250.0, 2_000_000)
+    assert (oldest["rows_per_second"], oldest["since_previous_micros"]) == (None, None)
+    assert plane.get(path + "?limit=1")["data"] == [newest]
+    assert row["rows_per_second"] == newest["rows_per_second"]
 
 
 @pytest.mark.parametrize(

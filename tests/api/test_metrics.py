@@ -130,6 +130,28 @@ def test_a_job_whose_input_has_ended_lags_behind_nothing(plane: Plane) -> None:
     assert value(series, "arroyo_rows_in_total", pipeline="orders", table="clicks") == 10
 
 
+@pytest.mark.parametrize("outcome", ["stopped", "failed"])
+def test_a_job_at_rest_exports_its_totals_and_no_live_figure(plane: Plane, outcome: str) -> None:
+    plane.run()
+    send(plane, full_report(0) | {"source_watermarks": {"clicks": to_micros(T0)}})
+    live = ("watermark_lag_seconds", "source_lag_seconds", "complete_until_lag_seconds", "sink_lag_seconds")
+    live = (*live, "state_bytes", "state_rows", "source_waiting_rows")
+    assert all(of(scrape(plane), f"arroyo_{name}") for name in live)
+
+    if outcome == "stopped":
+        plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+        plane.settle()
+        plane.end()
+    else:
+        plane.end("failed", {"code": "sql.overflow", "message": "too large", "cause": "mistake"})
+    series = scrape(plane)
+
+    assert value(series, "arroyo_job_state", pipeline="orders", state=outcome.capitalize()) == 1
+    assert not [name for name in live if of(series, f"arroyo_{name}")]
+    assert value(series, "arroyo_epochs_total", pipeline="orders") == 1
+    assert of(series, "arroyo_epoch_committed_timestamp_seconds")
+
+
 @pytest.mark.parametrize("asked", ["a forced version", "a restore"])
 def test_a_state_that_is_to_be_given_up_lags_behind_nothing(plane: Plane, asked: str) -> None:
     plane.run()

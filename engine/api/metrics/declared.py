@@ -70,26 +70,35 @@ PHASE_SECONDS = _counter(
 )
 EPOCH_COMMITTED = _gauge("arroyo_epoch_committed_timestamp_seconds", "When the newest epoch was committed.", _JOB)
 WATERMARK_LAG = _gauge(
-    "arroyo_watermark_lag_seconds", "How far the watermark of committed output is behind the clock.", _JOB
+    "arroyo_watermark_lag_seconds",
+    "How far the watermark of committed output is behind the clock; negative: ahead of it. Not of jobs at rest.",
+    _JOB,
 )
-SOURCE_LAG = _gauge("arroyo_source_lag_seconds", "How far the watermark of a source is behind the clock.", _TABLE)
+SOURCE_LAG = _gauge(
+    "arroyo_source_lag_seconds",
+    "How far the watermark of a source is behind the clock; negative: ahead of it. Not of jobs at rest.",
+    _TABLE,
+)
 SOURCE_WAITING = _gauge(
     "arroyo_source_waiting_rows",
-    "Rows of a source that could be read when the newest epoch was planned and are not in it.",
+    "Rows of a source that could be read when the newest epoch was planned and are not in it, while a run is up.",
     _TABLE,
 )
 COMPLETE_LAG = _gauge(
-    "arroyo_complete_until_lag_seconds", "How far `complete_until` of a sink is behind the clock.", _TABLE
+    "arroyo_complete_until_lag_seconds",
+    "How far `complete_until` of a sink is behind the clock; negative: ahead of it. Not of jobs at rest.",
+    _TABLE,
 )
 SINK_LAG = _gauge(
     "arroyo_sink_lag_seconds",
-    "How far `complete_until` of a sink is behind the watermark: windows and files that are open.",
+    "How far `complete_until` of a sink is behind the watermark: windows and files that are open. Not of jobs at rest.",
     _TABLE,
 )
-STATE_BYTES = _gauge("arroyo_state_bytes", "Memory that the state takes.", _JOB)
+STATE_BYTES = _gauge("arroyo_state_bytes", "Memory that the state takes, while a run is up.", _JOB)
 STATE_ROWS = _gauge(
     "arroyo_state_rows",
-    "Rows that are kept, by operator: `windows` and `sessions`; of pipelines with the setting `count_state`.",
+    "Rows that are kept, by operator: `windows` and `sessions`; of pipelines with the setting `count_state` whose "
+    "run is up.",
     ("pipeline", "operator"),
 )
 STATE_CHANGES = _counter("arroyo_state_changes_total", "Rows of state that were added, changed or removed.", _JOB)

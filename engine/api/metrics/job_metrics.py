@@ -17,6 +17,7 @@ from engine.api.metrics.declared import Metric
 from engine.api.partition_deliveries import waiting_for
 from engine.errors import Cause
 from engine.instants import FAR_FUTURE
+from engine.jobs.states import State
 from engine.jobs.totals import TableTotals
 from engine.store import partitions, pushes
 from engine.store.job_figures import JobFigures, job_figures
@@ -80,7 +81,7 @@ def add_job(families: Families, figures: JobFigures, usage: MeasuredUsage | None
     for cause in (Cause.OUTAGE, Cause.UNKNOWN):
         families.add(declared.RESTARTS, figures.totals.restarts.get(cause.value, 0), name, cause.value)
     _add_totals(families, figures)
-    if not figures.is_state_given_up:
+    if not figures.is_state_given_up and not State(figures.state).is_terminal:
         _add_lags(families, figures, now)
     _add_newest(families, figures)
     for role, used in usage.usage.items() if usage is not None else ():
@@ -159,6 +160,7 @@ def _add_newest(families: Families, figures: JobFigures) -> None:
     name = figures.pipeline
     if (newest := figures.newest) is not None:
         families.add(declared.EPOCH_COMMITTED, newest.at.timestamp(), name)
+    if newest is not None and figures.is_open:
         families.add(declared.STATE_BYTES, newest.state_bytes, name)
         for operator, rows in newest.state_rows.items():
             families.add(declared.STATE_ROWS, rows, name, operator)

@@ -51,6 +51,11 @@ export function duration(micros: number | null): string {
   return `${Math.floor(whole / length)} ${unit}${next !== undefined && rest > 0 ? ` ${rest} ${next[1]}` : ""}`;
 }
 
+/** How far an instant is behind the clock, or ahead of it where that is negative. */
+export function lag(micros: number | null): string {
+  return micros !== null && micros < 0 ? `${duration(micros)} ahead` : duration(micros);
+}
+
 export function isEndOfInput(micros: number): boolean {
   return micros >= FAR_FUTURE;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { rest } from "../src/api/polled";
-import { ago, apart, bytes, count, duration, instant, piecesOf, rate, spelled } from "../src/format";
+import { ago, apart, bytes, count, duration, instant, lag, piecesOf, rate, spelled } from "../src/format";
 import { linePath } from "../src/parts/sparkline";
 import { editorPath, forkPath, pipelinePath, readRoute } from "../src/router";
 
@@ -68,4 +68,8 @@ test("the control plane has time for others", () => {
 test("a line has its highest figure at the top, and needs two", () => {
   expect(linePath([1], 60, 16)).toBe("");
   expect(linePath([0, 2, 1], 60, 16)).toBe("M0.0 16.0L30.0 0.0L60.0 8.0");
+});
+
+test("a lag is behind the clock, or ahead of it, or not known", () => {
+  expect([lag(90_000_000), lag(-66_318_000_000), lag(null)]).toEqual(["1 min 30 s", "18 h 25 min ahead", "–"]);
 });

@@ -43,17 +43,18 @@ test.each([null, undefined, {}, { nodes: "x", edges: 7 }, { nodes: [], edges: [f
 
 function epoch(number: number, more: Partial<Checkpoint> = {}): Checkpoint {
   const at = number * 1_000_000;
-  const base = { epoch: number, start_time: at, finish_time: at + 500_000, rows_in: 50, rows_out: 10, watermark: null, sinks: {}, tables: {}, phases: {}, state_bytes: 7 };
+  const base = { epoch: number, start_time: at, finish_time: at + 500_000, since_previous_micros: 1_000_000, rows_in: 50, rows_out: 10, watermark: null, sinks: {}, tables: {}, phases: {}, state_bytes: 7 };
   return { ...base, ...more } as unknown as Checkpoint;
 }
 
 test("epochs become lines, oldest first", () => {
   const sinks = { a: { complete_until: 500_000 }, b: { complete_until: 1_500_000 } } as unknown as Checkpoint["sinks"];
   const phases = { plan: 100_000, compute: 300_000 };
-  const series = seriesOf([epoch(2, { watermark: 2_000_000, sinks, phases }), epoch(1)]);
+  const series = seriesOf([epoch(2, { watermark: 2_000_000, sinks, phases }), epoch(1, { since_previous_micros: null })]);
 
   expect(series.at).toEqual([1.5, 2.5]);
-  expect(series.rowsIn).toEqual([100, 100]);
+  expect(series.rowsIn).toEqual([null, 50]);
+  expect(series.rowsOut).toEqual([null, 10]);
   expect(series.watermarkLag).toEqual([null, 0.5]);
   expect(series.completeLag).toEqual([null, 2]);
   expect(series.phases.map((line) => line[1])).toEqual([0, 0, 0.1, 0.4, 0.4, 0.4]);

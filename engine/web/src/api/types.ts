@@ -118,7 +118,7 @@ export interface ChangesPage {
 
 /** A committed epoch. */
 export interface Checkpoint {
-  /** Its number; the first is 0. */
+  /** Its number. */
   epoch: number;
   backend?: string;
   checkpoint_type?: string;
@@ -126,13 +126,15 @@ export interface Checkpoint {
   start_time: number;
   /** When it was committed. */
   finish_time: number;
+  /** Time since the epoch before was committed; null for the oldest epoch that is kept. */
+  since_previous_micros: number | null;
+  /** Rows read, for each second since the epoch before was committed; null where that is not known. */
+  rows_per_second: number | null;
   events?: Record<string, unknown>[];
   /** Rows read from the sources. */
   rows_in: number;
   /** Rows given to the sinks. */
   rows_out: number;
-  /** Rows read, for each second that the epoch took. */
-  rows_per_second: number;
   /** That of committed output: nothing older will be added any more. Null while it is not known. */
   watermark: number | null;
   /** Rows left out because they came after their watermark. */
@@ -900,7 +902,7 @@ export interface ListedPipeline {
   since: number;
   /** The code of the error by which its job failed last. */
   failure_code: string | null;
-  /** How far the watermark of committed output is behind the clock; null without one, and at the end. */
+  /** How far the watermark of committed output is behind the clock, negative where it is ahead of it. Null without a watermark, at the end of the input, and of a job that has stopped or failed: see `since`. */
   lag_micros: number | null;
   /** How fast it reads, from its two newest epochs; null while no run of it is up. */
   rows_per_second: number | null;

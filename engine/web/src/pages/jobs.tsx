@@ -3,7 +3,7 @@ import { allPipelines } from "../api/client";
 import { usePolled } from "../api/polled";
 import type { ListedPipeline } from "../api/types";
 import { EXAMPLES } from "../examples";
-import { bytes, count, duration, instant, rate } from "../format";
+import { bytes, count, instant, lag, rate } from "../format";
 import { type Column, type Filter, type Order, cause, countTones, shownRows } from "../jobs/rows";
 import { visible } from "../jobs/window";
 import { useNarrow } from "../narrow";
@@ -225,7 +225,7 @@ function Row({ row, isOld, at, rates, isCurrent, here }: RowProps) {
         <span class="cause">{cause(row)}</span>
       </td>
       <td role="cell" class="c-lag" data-label="Lag">
-        {duration(row.lag_micros)}
+        {lag(row.lag_micros)}
       </td>
       <td role="cell" class="c-complete" data-label="Complete">
         {instant(row.complete_until)}
@@ -259,7 +259,11 @@ function useRates(rows: ListedPipeline[] | null): ReadonlyMap<string, readonly n
   const known = useRef(new Map<string, readonly number[]>());
   return useMemo(() => {
     const next = new Map<string, readonly number[]>();
-    for (const row of rows ?? []) next.set(row.id, [...(known.current.get(row.id) ?? []), row.rows_per_second ?? 0].slice(-REMEMBERED));
+    for (const row of rows ?? []) {
+      // no rate is no rate of 0: a job that has stopped or failed has no line
+      const rates = row.rows_per_second === null ? [] : [...(known.current.get(row.id) ?? []), row.rows_per_second];
+      next.set(row.id, rates.slice(-REMEMBERED));
+    }
     known.current = next;
     return next;
   }, [rows]);

@@ -6,7 +6,7 @@ import { apart, bytes, count, rate } from "../format";
 import { Chart } from "./chart";
 import { type DrawnNode, readPlan, tableOf } from "./graph";
 import { type Figures, PlanGraph } from "./plan-graph";
-import { PHASES, seriesOf } from "./series";
+import { PHASES, perSecond, seriesOf } from "./series";
 
 const EPOCHS = 240;
 const STATE_EVERY = 10_000;
@@ -37,7 +37,8 @@ export function Overview({ pipeline, job, pace }: Props) {
   const plan = useMemo(() => readPlan(JSON.parse(graph)), [graph]);
   const committed = epochs.data?.data ?? [];
   const series = useMemo(() => seriesOf(committed), [epochs.data]);
-  const newest = committed[0] ?? null;
+  // what a run did last is no figure of a job that is at rest
+  const newest = job.state === "Running" ? (committed[0] ?? null) : null;
   return (
     <>
       <section class="panel">
@@ -50,7 +51,7 @@ export function Overview({ pipeline, job, pace }: Props) {
         <div class="charts">
           <Chart
             title="Rows a second"
-            about="Rows read and given to the sinks, for each second of an epoch"
+            about="Rows read and given to the sinks, for each second since the epoch before was committed"
             at={series.at}
             unit="rows"
             lines={[
@@ -96,14 +97,14 @@ function figuresOf(node: DrawnNode, newest: Checkpoint | null, state: StateSumma
   const table = tableOf(node);
   const figures = table === null || newest === null ? undefined : newest.tables[table];
   if (figures && newest) {
-    const seconds = Math.max(0.001, (newest.finish_time - newest.start_time) / 1e6);
     const rows = (node.operator === "Scan" ? figures.rows_in : figures.rows_out) ?? null;
     const more = [
       figures.late_rows ? `${count(figures.late_rows)} late` : "",
       figures.dropped_rows ? `${count(figures.dropped_rows)} dropped` : "",
       figures.rows_waiting ? `${count(figures.rows_waiting)} waiting` : "",
     ].filter(Boolean);
-    return { text: [rows === null ? "" : rate(rows / seconds), ...more].filter(Boolean).join(", "), isHot: more.length > 0 };
+    const speed = rows === null ? null : perSecond(rows, newest);
+    return { text: [speed === null ? "" : rate(speed), ...more].filter(Boolean).join(", "), isHot: more.length > 0 };
   }
   const kept = state?.operators.find(({ id }) => id !== null && id === node.operator_id);
   if (!kept) return null;

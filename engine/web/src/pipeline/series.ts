@@ -24,17 +24,21 @@ export interface Series {
 /** The epochs come newest first. */
 export function seriesOf(epochs: readonly Checkpoint[]): Series {
   const ordered = [...epochs].reverse().filter((epoch, at, all) => at === 0 || epoch.finish_time > all[at - 1]!.finish_time);
-  const took = (epoch: Checkpoint) => Math.max(0.001, (epoch.finish_time - epoch.start_time) / SECOND);
   return {
     at: ordered.map((epoch) => epoch.finish_time / SECOND),
-    rowsIn: ordered.map((epoch) => epoch.rows_in / took(epoch)),
-    rowsOut: ordered.map((epoch) => epoch.rows_out / took(epoch)),
+    rowsIn: ordered.map((epoch) => perSecond(epoch.rows_in, epoch)),
+    rowsOut: ordered.map((epoch) => perSecond(epoch.rows_out, epoch)),
     watermarkLag: ordered.map((epoch) => behind(epoch.finish_time, epoch.watermark)),
     completeLag: ordered.map((epoch) => behind(epoch.finish_time, leastComplete(epoch))),
     phases: PHASES.map((_, last) => ordered.map((epoch) => stacked(epoch, last))),
     stateBytes: ordered.map((epoch) => epoch.state_bytes),
     waiting: waitingOf(ordered),
   };
+}
+
+/** Rows by the time between two commits; null where there was no commit before. The time that an epoch took says nothing of it. */
+export function perSecond(rows: number, epoch: Checkpoint): number | null {
+  return epoch.since_previous_micros === null ? null : (rows * SECOND) / epoch.since_previous_micros;
 }
 
 function waitingOf(epochs: readonly Checkpoint[]): { table: string; line: Line }[] {

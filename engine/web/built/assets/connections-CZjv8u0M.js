@@ -1,4 +1,4 @@
-import{H as e,I as t,L as n,M as r,P as i,U as a,W as o,_ as s,b as c,n as l,t as u,v as d,y as f,z as p}from"./index-DGfxvi5i.js";import{n as m}from"./sure-button-CVdVTIEL.js";var h=400,g=`from engine.udf import udf
+import{H as e,I as t,L as n,M as r,P as i,U as a,W as o,_ as s,b as c,n as l,t as u,v as d,y as f,z as p}from"./index-eDQXieat.js";import{n as m}from"./sure-button-TECX2aCe.js";var h=400,g=`from engine.udf import udf
 
 
 @udf
