@@ -675,6 +675,12 @@ class UnsupportedRequestError(RequestError):
     code = "request.unsupported"
 
 
+class UnknownParameterError(RequestError):
+    """The request has a query parameter that its path does not take; nothing has changed."""
+
+    code = "request.unknown_parameter"
+
+
 class RequestTooLargeError(RequestError):
     """The request, or the SQL in it, is longer than the limit."""
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache, partial
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import BaseRoute
 
 from engine.api import (
@@ -61,6 +61,7 @@ from engine.api.answers import Ping
 from engine.api.authentication import Authentication, Rules
 from engine.api.context import Context, ContextDep
 from engine.api.metrics import page
+from engine.api.query_parameters import refuse_unknown_parameters
 from engine.jobs.address import API_PREFIX
 
 _PING = APIRouter(tags=["ping"])
@@ -131,7 +132,8 @@ def _routes() -> tuple[BaseRoute, ...]:
     for router in ROUTERS:
         of_token = () if router is _PING else (401,)
         refusals = problems.refusals(*of_token, 403, 413, 422, 500, 503)
-        resources.include_router(router, prefix=API_PREFIX, responses=refusals)
+        checks = [] if router is runs.ROUTER else [Depends(refuse_unknown_parameters)]
+        resources.include_router(router, prefix=API_PREFIX, responses=refusals, dependencies=checks)
     return tuple(resources.routes)
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 _LARGEST = 2**63 - 1
+PLAN_ID = "^[0-9a-f]+$"
+"""The form of a plan's id."""
 
 
 class Body(BaseModel):
@@ -38,6 +40,10 @@ TagKey = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[^\s=,]+$"
 TagValue = Annotated[str, Field(max_length=256, pattern=r"^[^\s=,]*$")]
 Tags = Annotated[dict[TagKey, TagValue], Field(max_length=32)]
 """Labels of a pipeline. No key or value has a space, a comma or `=`, so that a list of them stays readable."""
+
+
+PlanId = Annotated[str, Field(max_length=64, pattern=PLAN_ID)]
+"""The id of a plan of an upgrade, as it was shown."""
 
 
 class Udf(Body):

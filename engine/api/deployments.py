@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from engine import secret_references
 from engine.api import answers
-from engine.api.bodies import Body, Tags, Udf, udf_texts
+from engine.api.bodies import Body, PlanId, Tags, Udf, udf_texts
 from engine.api.change_request import (
     ChangeRequest,
     ChangeRequestDep,
@@ -29,12 +29,12 @@ from engine.api.dry_run import DryRun, rehearse
 from engine.api.expectations import with_expectations
 from engine.api.pipelines import Interval, Parallelism, show
 from engine.api.preview_room import refuse_further_preview, refuse_preview_again
-from engine.api.problems import RefusedPlanError, refusals
+from engine.api.problems import refusals, refuse_unless_accepted
 from engine.api.savepoints import take_due
 from engine.api.stored_text import WholeSpec, refuse_gone, stored_secrets, with_stored
 from engine.api.traces.asked_starts import asks_for_start
 from engine.api.traces.spans import SpanId, watch
-from engine.changes.accepted import Wording, why_not
+from engine.changes.accepted import Wording
 from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, RequestError, RequestTooLargeError, StaleWriteError
@@ -128,9 +128,7 @@ class Deployment(Body):
         description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
         "of with NULL.",
     )
-    accept_loss: str | None = Field(
-        default=None, max_length=64, description="The id of a plan: what it says is lost may be lost."
-    )
+    accept_loss: PlanId | None = Field(default=None, description="The id of a plan: what it says is lost may be lost.")
 
     def to_spec(self, before: Spec) -> Spec:
         """The part that makes a version, on top of the one before."""
@@ -351,8 +349,7 @@ def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
     shown, body = deployment.upgrade, deployment.body
     if shown is None:
         return None
-    if (refused := why_not(shown, body.accept_loss, shown.text, _WORDING)) is not None:
-        raise RefusedPlanError(refused, shown)
+    refuse_unless_accepted(shown, body.accept_loss, _WORDING)
     return Upgrade(body.keep_state, body.reset, shown.id, repeated=shown.repeated, hold_back=body.hold_back)
 
 

@@ -18,7 +18,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.bodies import Body, Udf, udf_texts
+from engine.api.bodies import Body, PlanId, Udf, udf_texts
 from engine.api.change_request import (
     ChangeRequest,
     ChangeRequestDep,
@@ -33,9 +33,9 @@ from engine.api.deployments import Name, Names, Secrets, check_starts, plan_whol
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
 from engine.api.plan_restore import read_checked
-from engine.api.problems import RefusedPlanError, refusals
+from engine.api.problems import refusals, refuse_unless_accepted
 from engine.api.stored_text import refuse_gone, stored_secrets
-from engine.changes.accepted import Wording, why_not
+from engine.changes.accepted import Wording
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, SharedForkError
 from engine.jobs import ids
@@ -76,9 +76,7 @@ class ForkRequest(Body):
         description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
         "of with NULL.",
     )
-    accept_loss: str | None = Field(
-        default=None, max_length=64, description="The id of a plan: what it says is lost may be lost."
-    )
+    accept_loss: PlanId | None = Field(default=None, description="The id of a plan: what it says is lost may be lost.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +204,5 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
             f"the fork is not apart from pipeline {origin.name!r}: {'; '.join(dict.fromkeys(shared))}",
             hint="let its tables write elsewhere, and give its sources other consumer groups",
         )
-    if (refused := why_not(found.upgrade, body.accept_loss, found.upgrade.text, _WORDING)) is not None:
-        raise RefusedPlanError(refused, found.upgrade)
+    refuse_unless_accepted(found.upgrade, body.accept_loss, _WORDING)
     return _Fork(body, request, origin, stored, parallelism, spec, planned, found.upgrade, whole.used)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.api.bodies import PLAN_ID
 from engine.jobs.address import NAME
 
 _SHORT = 40
@@ -29,6 +30,7 @@ _EXPECTED = {
 }
 _FORMS = {
     f"^{NAME}$": "must have no slash, no backslash and no control character",
+    PLAN_ID: "must be the id of a plan, as `arroyo plan` shows it",
     "^[0-9]{1,18}$": "must be what an answer before has named",
 }
 _COMPARED = {
@@ -41,10 +43,14 @@ _COMPARED = {
 }
 
 
-def describe_fault(fault: Mapping[str, Any]) -> str:
-    """One thing that is wrong, as Pydantic tells of it. A kind that is not known here keeps Pydantic's words."""
+def describe_fault(fault: Mapping[str, Any], content_type: str | None = None) -> str:
+    """One thing that is wrong, as Pydantic tells of it. A kind that is not known here keeps Pydantic's words. A body
+    that is not sent as JSON is not read: `content_type` is what it was sent as, without parameters."""
     kind, bounds = fault["type"], fault.get("ctx") or {}
     name = _name(fault["loc"])
+    if tuple(fault["loc"]) == ("body",) and isinstance(fault.get("input"), bytes):
+        sent = f"as {content_type[:_SHORT]}" if content_type else "without a content type"
+        return f"the body must be JSON, and was sent {sent}: send the header Content-Type: application/json"
     if expected := _expected(kind, bounds):
         return f"{name} must be {expected}{_and_is(fault)}"
     match kind:
@@ -79,8 +85,6 @@ def _expected(kind: str, bounds: Mapping[str, Any]) -> str | None:
 
 def _name(place: Sequence[str | int]) -> str:
     """A field as its sender knows it: without the part of the request that it is in."""
-    if tuple(place) == ("body", "query"):
-        return "the script"
     return ".".join(map(str, place[1:])) or f"the {place[0]}"
 
 

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from engine.api import answers
 from engine.api.invalid_requests import describe_fault
-from engine.changes.accepted import RefusedChange
+from engine.changes.accepted import RefusedChange, Wording, why_not
 from engine.errors import EngineError, PipelineIncompatibleError, ScriptRefused, StoreUnavailableError
 from engine.jobs.spec import ShownUpgrade
 
@@ -29,6 +29,7 @@ _BY_CODE = {
     "auth.host": HTTPStatus.FORBIDDEN,
     "request.too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "request.invalid": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "request.unknown_parameter": HTTPStatus.UNPROCESSABLE_ENTITY,
     "pipeline.not_found": HTTPStatus.NOT_FOUND,
     "pipeline.no_such_sink": HTTPStatus.NOT_FOUND,
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
@@ -126,6 +127,16 @@ class RefusedPlanError(PipelineIncompatibleError):
         self.plan = plan
 
 
+def refuse_unless_accepted(plan: ShownUpgrade, accepted: str | None, wording: Wording) -> None:
+    """Raise RefusedPlanError if a plan cannot be done, loses what was not accepted, or is not the plan that was."""
+    refused = why_not(plan, accepted, plan.text, wording)
+    if refused is None and accepted not in (None, plan.id):
+        message = f"{accepted} is not the plan of this change, which is {plan.id} and loses nothing\n{plan.text}"
+        refused = RefusedChange(message, f"leave out {wording.accept_loss}")
+    if refused is not None:
+        raise RefusedPlanError(refused, plan)
+
+
 def complaints_of(error: EngineError) -> list[Complaint]:
     """Each thing an error complains about."""
     if isinstance(error, ScriptRefused):
@@ -204,10 +215,11 @@ def _on_database(request: Request, error: Exception) -> JSONResponse:
     return answer(problem_of(unavailable))
 
 
-def _on_invalid(_: Request, error: Exception) -> JSONResponse:
+def _on_invalid(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         raise error
-    complaints = [Complaint(code="request.invalid", message=describe_fault(fault)) for fault in error.errors()]
+    sent = request.headers.get("content-type", "").partition(";")[0].strip()
+    complaints = [Complaint(code="request.invalid", message=describe_fault(fault, sent)) for fault in error.errors()]
     detail = "; ".join(complaint.message for complaint in complaints)
     return answer(_problem(HTTPStatus.UNPROCESSABLE_ENTITY, "request.invalid", detail, errors=complaints))
 

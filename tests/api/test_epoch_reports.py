@@ -151,7 +151,7 @@ def test_every_figure_is_sent_kept_and_answered() -> None:
         "at": ("start_time", "finish_time"),
         "source_watermarks": (),  # asked for with the watermark
     }
-    beside = {"backend", "checkpoint_type", "events"}
+    beside = {"backend", "checkpoint_type", "events", "since_previous_micros"}
     assert {name for declared in SENT for name in declared.shown_as} == set(Checkpoint.model_fields) - beside
 
 

@@ -45,7 +45,7 @@ def client() -> TestClient:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"query": ""}, "the script is empty"),
+        ({"query": ""}, "query is empty"),
         ({"name": "orders"}, "name must have 3 characters or fewer"),
         ({"parallelism": 0}, "parallelism must be 1 or more, and is 0"),
         ({"parallelism": 9}, "parallelism must be 8 or less, and is 9"),

@@ -432,3 +432,24 @@ def test_the_state_of_a_job_at_rest_is_saved_before_another_query_starts_on_it(r
 
     assert savepoints_of(running)["before version 2"]["state"] == "completed"
     assert len(running.runner.launched) == 2
+
+
+@pytest.mark.parametrize("dry_run", ["true", "false"])
+@pytest.mark.parametrize("query", ["SELECT 1", "SELECT 2"])
+def test_what_is_no_id_of_a_plan_is_no_acceptance(running: Plane, query: str, dry_run: str) -> None:
+    running.upgrade = KEPT
+    path = f"/api/v1/pipelines/by-name/orders?dry_run={dry_run}"
+
+    refused = running.http.put(path, json={"query": query, "accept_loss": "foo"})
+
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == "accept_loss must be the id of a plan, as `arroyo plan` shows it, and is 'foo'"
+
+
+def test_the_id_of_another_plan_is_no_acceptance_of_one_that_loses_nothing(running: Plane) -> None:
+    running.upgrade = KEPT
+
+    assert redeploy(running, accept_loss="88aa")[0] == 409
+    assert running.get("/pipelines/orders")["version"] == 1
+    assert redeploy(running, accept_loss="3f0c")[0] == 200
+    assert redeploy(running, accept_loss="3f0c")[0] == 200, "the same request again"

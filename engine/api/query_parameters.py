@@ -1,0 +1,52 @@
+"""Refuse query parameters that a route does not have, as unknown fields of a body are refused.
+
+    GET /pipelines/orders/watermark?past=...&timeout_second=50     refused: did you mean timeout_seconds?
+
+Drivers are let alone: those of a later version may send more than this control plane knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from fastapi import Request
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.params import Query
+from fastapi.routing import APIRoute
+
+from engine.errors import UnknownParameterError
+
+_SHORT = 40
+_LISTED = 12
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Raise UnknownParameterError for the first query parameter that the route of the request does not have."""
+    route = request.scope.get("route")
+    if not request.url.query or not isinstance(route, APIRoute):
+        return
+    known = _parameters(route)
+    for name in request.query_params:
+        if name not in known:
+            shown = name if len(name) <= _SHORT else name[:_SHORT] + "..."
+            raise UnknownParameterError(
+                f"the query parameter {shown!r} is not known here",
+                hint=near_name(name, known, "the request takes none"),
+            )
+
+
+def near_name(name: str, known: Collection[str], without: str) -> str:
+    """Return the hint for a name that is not known: the one that is most like it, or all there are."""
+    near = get_close_matches(name.lower(), list(known), n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if not known:
+        return without
+    listed = sorted(known)
+    return f"known are {', '.join(listed[:_LISTED])}" + (", ..." if len(listed) > _LISTED else "")
+
+
+def _parameters(route: APIRoute) -> frozenset[str]:
+    """Return the names of the query parameters of a route and of what it depends on."""
+    return frozenset(field.alias for field in get_flat_params(route.dependant) if isinstance(field.field_info, Query))
