@@ -3,7 +3,8 @@
 `tests/__init__.py` has the engine find its connector here, in Spark's workers and in drivers of their own, too.
 
 The script is a JSON file: `{"steps": [{"now": "2024-01-01T00:00:00Z", "rows": {"slow": [{...}]}}], "bounded": true}`.
-Each look at the source plays one step; the clock of idleness stands at the step's `now`.
+Each look at the source plays one step; the clock of idleness stands at the step's `now`. With `"knows_end": true` a
+partition is at its end in every step that has no rows for it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class ScriptedSource:
         self._steps = [(step.get("now"), step.get("rows", {})) for step in content["steps"]]
         self._step: int | None = None
         self.bounded = bool(content.get("bounded", True))
+        self._knows_end = bool(content.get("knows_end", False))
 
     def now(self) -> datetime:
         """The time of the step that was played last."""
@@ -54,6 +56,10 @@ class ScriptedSource:
         """Play the next step; a script says itself how many rows come at once."""
         self._step = self._reached(at) if self._step is None else self._step + 1
         return {name: max(_number(position), self._rows_until(name)) for name, position in at.items()}
+
+    def is_at_end(self, partition: str, at: Position) -> bool:
+        """Whether the steps that were played have no further row of it, in a script that knows its end."""
+        return self._knows_end and _number(at) == self._rows_until(partition)
 
     def is_finished(self, partition: str, at: Position) -> bool:
         """Whether the script is bounded, over, and played."""

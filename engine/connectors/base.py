@@ -178,6 +178,15 @@ class HasBacklog(Protocol):
 
 
 @runtime_checkable
+class KnowsEnd(Protocol):
+    """A source that can say whether a partition is read to its end, where more may come later."""
+
+    def is_at_end(self, partition: str, at: Position) -> bool:
+        """Whether nothing came after this position when the source was last looked at, neither rows nor a file that is
+        still being written. False where that is not known."""
+
+
+@runtime_checkable
 class HasPatience(Protocol):
     """A source that may need long to find where an epoch ends: it asks another system, or reads files for it."""
 

@@ -68,7 +68,8 @@ def standing(state: Path) -> Standing | None:
 def _with_last_rows(state: Path, end: Offset) -> Offset:
     """The end with what the rows of its epoch have shown: whoever goes on from there closes the same windows next."""
     notes_of_table = StatePaths(state).watermarks / format_name(end.table)
-    return replace(end, marks=shown_marks(end, notes_of_table))
+    shown = shown_marks(end, notes_of_table)
+    return replace(end, marks=shown.partitions, largest=shown.largest)
 
 
 def sources_of(program: Program) -> Mapping[str, Source]:

@@ -1,12 +1,12 @@
 """What readers tell the planner: small files beside the checkpoint.
 
 A task cannot answer the planner of the source it reads for, so it leaves a note: where its range ended, what the
-watermark of its last rows is, how many records it dropped. The planner of the next epoch takes the notes that belong
-to the epoch before. Writing one again after a crash writes the same.
+watermark of its last rows is and the largest of all, how many records it dropped. The planner of the next epoch takes
+the notes that belong to the epoch before. Writing one again after a crash writes the same.
 
     epoch 7 reads p0 from 5 to 9 in two slices
-    task of slice 0:  <p0>-0.json   {"end": 9, "candidate": 12:00:03, "dropped": 0, "rows": 40}
-    task of slice 1:  <p0>-1.json   {"end": 9, "candidate": 12:00:01, "dropped": 2, "rows": 38}
+    task of slice 0:  <p0>-0.json   {"end": 9, "candidate": 12:00:03, "dropped": 0, "rows": 40, "largest": 12:00:09}
+    task of slice 1:  <p0>-1.json   {"end": 9, "candidate": 12:00:01, "dropped": 2, "rows": 38, "largest": 12:00:07}
     planner of epoch 8, for p0 and 9:  both; a note with another end is of another range, and passed by
 
 A source also leaves one about itself, `source.json`, for the planners of the pipeline's other sources: an idle source
@@ -28,13 +28,15 @@ from engine.connectors.base import Position
 
 @dataclass(frozen=True, slots=True)
 class ReaderNote:
-    """What one task saw of one slice of a partition's range; `end` is where the whole range ends. `rows` is None
-    in the notes of earlier versions."""
+    """What one task saw of one slice of a partition's range; `end` is where the whole range ends. `rows` and `largest`
+    are None in the notes of earlier versions."""
 
     end: Position
     candidate: int | None
     dropped: int
     rows: int | None = None
+    largest: int | None = None
+    """The largest watermark value of its rows that is not ahead of the clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,12 @@ The answer is Spark's offset, kept in its write-ahead log, so a replay repeats i
     notes of 7      p0: the least of its last rows is 12:00:06; p1: none, it had no rows in epoch 7
     the source      p0 has rows up to 12, p1 up to 8
     offset 8        p0 to 12, p1 to 8, marks {p0: 12:00:06, p1: 12:00:05}, watermark 12:00:05
+    notes of 8      p0: the least is 12:00:07, the largest 12:00:11; p1: 12:00:06 and 12:00:09
+    the source      nothing more in p0; p1 has rows up to 9
+    offset 9        p0 to 12, p1 to 9, marks {p0: 12:00:11, p1: 12:00:06}, watermark 12:00:06
 
 So the rows of epoch 8 are measured by what was read up to epoch 7: what they show themselves counts from epoch 9 on.
+Whether a partition is read to its end is decided when the next epoch is planned, by what the source then has.
 See docs/decisions/watermarks-travel-in-offsets.md.
 """
 
@@ -18,11 +22,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from engine.connectors.base import HasBacklog, HasMovingStart, Json, Position, Source
+from engine.connectors.base import HasBacklog, HasMovingStart, Json, KnowsEnd, Position, Source
 from engine.spark import history, meeting, notes
 from engine.spark.history import History
 from engine.spark.pulses import is_draining
-from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Silence, advance, follow, follow_clock
+from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Shown, Silence, advance, follow, follow_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,9 @@ class Offset:
     """Where it was told to begin, by the run that has begun to read the table."""
     history: History | None = None
     """What a backfill reads of it."""
+    largest: Mapping[str, int] = field(default_factory=dict)
+    """The largest watermark value that a partition has shown, where it is later than its mark: the mark takes it once
+    the partition is read to its end."""
 
     @property
     def promise(self) -> int | None:
@@ -70,6 +77,7 @@ class Offset:
             **({"clock": True} if self.is_by_clock else {}),
             **({} if self.start is None else {"start": self.start}),
             **({} if self.history is None else {"history": self.history.to_json()}),
+            **({"largest": dict(self.largest)} if self.largest else {}),
         }
 
     @classmethod
@@ -89,6 +97,7 @@ class Offset:
             is_by_clock=bool(content.get("clock", False)),
             start=None if content.get("start") is None else str(content["start"]),
             history=History.from_json(past) if isinstance(past := content.get("history"), dict) else None,
+            largest=content.get("largest", {}),  # type: ignore[arg-type]
         )
 
 
@@ -171,9 +180,10 @@ class Planner:
         now = self.clock()
         # a new partition may have rows that are read from the next epoch on
         by_clock = self.silence.find_mark(now, is_busy=bool(look.busy or look.new))
-        marks, is_idle = self._marks(start, look.begins, notes_of_start, look.busy, now)
+        at_end = self._at_end(look)
+        marks, is_idle = self._marks(start, look.begins, notes_of_start, look.busy, now, at_end=at_end)
         if look.reads_history:  # nothing of it is late, so nothing closes before it is read
-            marks, is_idle, by_clock = Marks(marks.partitions, start.watermark), False, None
+            marks, is_idle, by_clock = replace(marks, source=start.watermark), False, None
         shown = marks.source
         marks = self._marks_by_clock(marks, by_clock)
         self._tell_others(notes.SourceMark(marks.source, is_idle, look.is_end))
@@ -194,6 +204,7 @@ class Planner:
             is_by_clock=marks.source != shown or (start.is_by_clock and marks.source == start.watermark),
             start=start.start if start.sequence else self.spec.start,
             history=look.history,
+            largest=marks.largest,
         )
 
     def _next_to_meet(self, start: Offset, other: Offset) -> Offset:
@@ -206,7 +217,8 @@ class Planner:
         ends = {**start.positions, **new, **meeting.within(other.positions, self.source, ends)}
         moved = [name for name, end in ends.items() if end != start.positions.get(name, end)]
         stands_there = not moved and meeting.has_met(other.positions, self.source, start.positions)
-        marks = shown_marks(start, self.spec.notes)
+        shown = shown_marks(start, self.spec.notes)
+        marks = shown.partitions
         if stands_there and start.watermark != other.watermark:
             marks = {**marks, **other.marks}
         fits = stands_there and (start.marks, start.watermark) != (marks, other.watermark)
@@ -223,6 +235,7 @@ class Planner:
             planned=int(self.clock().timestamp() * 1_000_000),
             sequence=start.sequence + 1,
             waiting=None,
+            largest=shown.largest,
         )
 
     def _look(self, start: Offset) -> _Look:
@@ -267,12 +280,14 @@ class Planner:
 
     def _next_of_drained(self, start: Offset) -> Offset:
         """The epoch after `start` when nothing more is read. Its watermark is what it would be otherwise: what the rows
-        of `start` have shown counts, and a partition that has rows to read is not idle. The clock does not move it."""
+        of `start` have shown counts, and a partition that has rows to read is not idle. The clock does not move it, and
+        the source is not asked whether a partition is read to its end."""
         if not start.sequence or start.is_end or (start.history is not None and not start.history.is_over):
             return start
         now = self.clock()
         notes_of_start = self._notes_of(start, start.positions)
-        marks, is_idle = self._marks(start, start.positions, notes_of_start, self._unread(start.positions, now), now)
+        busy = self._unread(start.positions, now)
+        marks, is_idle = self._marks(start, start.positions, notes_of_start, busy, now, at_end=())
         self._tell_others(notes.SourceMark(marks.source, is_idle, ended=False))
         if marks.source == start.watermark:
             return start
@@ -285,6 +300,7 @@ class Planner:
             planned=int(now.timestamp() * 1_000_000),
             sequence=start.sequence + 1,
             is_by_clock=False,
+            largest=marks.largest,
         )
 
     def _unread(self, begins: Mapping[str, Position], now: datetime) -> Collection[str]:
@@ -339,23 +355,33 @@ class Planner:
         notes_of_start: Mapping[str, Sequence[notes.ReaderNote]],
         busy: Collection[str],
         now: datetime,
+        *,
+        at_end: Collection[str],
     ) -> tuple[Marks, bool]:
-        """The watermarks once the epoch that ends at `start` was read, and whether the source is idle as a whole: then
-        it has that of the others."""
+        """Return the watermarks once the epoch that ends at `start` was read, and whether the source is idle as a
+        whole: then it has that of the others. Partitions `at_end` have no row that is not read."""
         idle = self.activity.find_idle(list(begins), busy, now)
         finished = [name for name, begin in begins.items() if self.source.is_finished(name, begin)]
-        before = Marks({name: start.marks.get(name) for name in begins}, start.watermark)
-        candidates = {name: _last_candidate(partition_notes) for name, partition_notes in notes_of_start.items()}
-        marks = advance(before, candidates, finished=finished, idle=idle)
+        before = Marks({name: start.marks.get(name) for name in begins}, start.watermark, start.largest)
+        shown = {name: _shown(partition_notes) for name, partition_notes in notes_of_start.items()}
+        marks = advance(before, shown, finished=finished, idle=idle, at_end=at_end)
         if self.source.bounded or not all(name in idle or name in finished for name in begins):
             return marks, False
-        return Marks(marks.partitions, follow(marks.source, self._marks_of_others())), True
+        return replace(marks, source=follow(marks.source, self._marks_of_others())), True
+
+    def _at_end(self, look: _Look) -> Collection[str]:
+        """Return the partitions of which all rows were read before the next epoch, as far as the source went when it
+        was last looked at."""
+        if not isinstance(self.source, KnowsEnd):
+            return ()
+        still = look.begins.keys() - look.moving
+        return {name for name in still if self.source.is_at_end(name, look.begins[name])}
 
     def _marks_by_clock(self, marks: Marks, by_clock: int | None) -> Marks:
         limit = self.silence.limit
         if self.source.bounded or limit is None:
             return marks
-        return Marks(marks.partitions, follow_clock(marks.source, by_clock, limit))
+        return replace(marks, source=follow_clock(marks.source, by_clock, limit))
 
     def _marks_of_others(self) -> list[int | None]:
         """The watermarks of the pipeline's other sources that are active."""
@@ -363,18 +389,20 @@ class Planner:
         return [mark.watermark for mark in marks if mark is not None and not mark.idle and not mark.ended]
 
 
-def shown_marks(at: Offset, notes_of_table: Path) -> Mapping[str, int | None]:
-    """The watermarks of the partitions once the rows of the epoch that ends there count: what closes next, also if
-    nothing more comes."""
+def shown_marks(at: Offset, notes_of_table: Path) -> Marks:
+    """Return the watermarks of the partitions once the rows of the epoch that ends there count, as long as nobody has
+    asked the source whether they are read to their end."""
     found = {name: notes.collect(notes_of_table, name, count, at.positions[name]) for name, count in at.moved.items()}
-    candidates = {name: _last_candidate(partition_notes) for name, partition_notes in found.items()}
-    return advance(Marks(at.marks, at.watermark), candidates, finished=(), idle=()).partitions
+    shown = {name: _shown(partition_notes) for name, partition_notes in found.items()}
+    return advance(Marks(at.marks, at.watermark, at.largest), shown, finished=(), idle=())
 
 
 def _count_dropped(notes_of_start: Mapping[str, Sequence[notes.ReaderNote]]) -> int:
     return sum(note.dropped for partition_notes in notes_of_start.values() for note in partition_notes)
 
 
-def _last_candidate(partition_notes: Sequence[notes.ReaderNote]) -> int | None:
-    """Return the candidate of the last slice with rows: slices are in order, so its rows are the last of the range."""
-    return next((note.candidate for note in reversed(partition_notes) if note.candidate is not None), None)
+def _shown(partition_notes: Sequence[notes.ReaderNote]) -> Shown:
+    """Return the least value in the last slice that had rows, and the largest in all. Slices are in order, so the rows
+    of the last slice are the last of the range."""
+    least = next((note.candidate for note in reversed(partition_notes) if note.candidate is not None), None)
+    return Shown(least, max((note.largest for note in partition_notes if note.largest is not None), default=None))

@@ -3,7 +3,8 @@
     a slice of p0, watermark 12:00:00, the table's watermark is its event time less 2 s
     a chunk        (1, 12:00:07), (2, 12:00:05), and one record that cannot be decoded
     Spark's rows   (1, 12:00:07, _wm 12:00:00), (2, 12:00:05, _wm 12:00:00)
-    the note       {"candidate": 12:00:03, "dropped": 1, "rows": 2}: it moves the watermark of the next epoch
+    the note       {"candidate": 12:00:03, "dropped": 1, "rows": 2, "largest": 12:00:05}: it moves the watermark of the
+                   next epoch
 
 Where a run reads a range of history, rows outside of it are left out, though they move the watermark as well.
 Where a plan is fused with its source, rows that fail its condition are left out of Spark's rows, and of nothing else.
@@ -74,7 +75,7 @@ class SliceReading:
             times = evaluate(event_time, chunk.rows)
             _check_times(times, self._spec.table.name)
         rows = chunk.rows.append_column(EVENT_TIME, times)
-        self._last_rows.add(evaluate(self._spec.scan.watermark, rows))
+        self._last_rows.add(evaluate(self._spec.scan.watermark, rows), self._moment.planned)
         rows = _in_range(rows, self._moment)
         if isinstance(self._spec.fused, Fused):
             rows = _chosen(self._spec.fused, rows)
@@ -92,7 +93,8 @@ class SliceReading:
         if self._dead_letters is not None:
             self._dead_letters.close()
         assigned = self._assigned
-        note = notes.ReaderNote(assigned.end, self._last_rows.least(), self._dropped, self._row_count)
+        shown = self._last_rows
+        note = notes.ReaderNote(assigned.end, shown.least(), self._dropped, self._row_count, shown.largest)
         notes.leave(self._spec.plan.notes, assigned.slice.partition, assigned.index, note)
 
 
@@ -119,13 +121,19 @@ def _dead_letter_taker(
 
 
 class _LastRows:
-    """The watermark values of the last rows seen."""
+    """The watermark values of the last rows seen, and the largest of all that are not ahead of the clock. One row of
+    the year 9999 would otherwise make all rows after it late."""
 
     def __init__(self) -> None:
         self._parts: list[pa.Array] = []
         self._count = 0
+        self.largest: int | None = None
 
-    def add(self, values: pa.Array) -> None:
+    def add(self, values: pa.Array, now: int) -> None:
+        """Take the values of some rows; `now` is when their epoch was planned."""
+        largest = _largest_until(values, now)
+        if largest is not None:
+            self.largest = largest if self.largest is None else max(self.largest, largest)
         if len(values) >= LAST_ROWS:
             self._parts, self._count = [values.slice(len(values) - LAST_ROWS)], LAST_ROWS
             return
@@ -158,6 +166,18 @@ def _check_times(times: pa.Array, table: str) -> None:
                 "which is not in the years 1 to 9999",
                 hint="correct the record, or compute the event time from another column",
             )
+
+
+def _largest_until(values: pa.Array, now: int) -> int | None:
+    """Return the largest value that is not later than `now`; None if there is none."""
+    import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    micros = values.cast(pa.int64())
+    largest = pc.max(micros).as_py()
+    if largest is not None and largest > now:
+        largest = pc.max(micros.filter(pc.less_equal(micros, now))).as_py()
+    return None if largest is None else int(largest)
 
 
 def _in_range(rows: pa.RecordBatch, moment: EpochMoment) -> pa.RecordBatch:

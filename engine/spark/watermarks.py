@@ -1,12 +1,14 @@
 """The watermark of a source, as a pure function of what its partitions have shown.
 
 A partition's watermark is the larger of what it was and the smallest value of the watermark expression in the last
-rows read from it. The source's is the smallest of its active partitions, and never goes back. Instants are whole
-microseconds since the Unix epoch.
+rows read from it. Once the partition is read to its end, it is the largest value that the partition has shown. The
+source's is the smallest of its active partitions, and never goes back. Instants are whole microseconds since the Unix
+epoch.
 
     before          p0 500, p1 200          the source 200
     candidates      p0 400, p1 600
     after           p0 500, p1 600          the source 500
+    p1 at its end   p0 500, p1 900          the source 500: 900 is the largest value that p1 has shown
     p0 is idle      p0 500, p1 600          the source 600: p0 holds nothing back, and is late when it wakes
     all are quiet   p0 500, p1 600          the source 900: the clock says 910, and rows are up to 10 late
 
@@ -16,7 +18,7 @@ See docs/decisions/watermarks-travel-in-offsets.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from engine.instants import FAR_FUTURE, to_micros
@@ -36,23 +38,51 @@ _LEAST_STEP = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The watermark of each partition, and that of the source; None is not known yet."""
+    """The watermark of each partition, and that of the source; None is not known yet. `largest` has the largest value
+    that a partition has shown, where that is later than its watermark."""
 
     partitions: Mapping[str, int | None]
     source: int | None = None
+    largest: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The watermark values of the rows of one partition in one epoch: the smallest of its last rows, and the largest of
+    all. None if there are none."""
+
+    least: int | None = None
+    largest: int | None = None
+
+
+_NOTHING = Shown()
 
 
 def advance(
-    before: Marks, candidates: Mapping[str, int | None], *, finished: Collection[str], idle: Collection[str]
+    before: Marks,
+    shown: Mapping[str, Shown],
+    *,
+    finished: Collection[str],
+    idle: Collection[str],
+    at_end: Collection[str] = (),
 ) -> Marks:
-    """The marks after an epoch. `candidates` has what each partition's last rows showed; finished and idle partitions
-    hold nothing back. A partition that has shown nothing yet holds everything back."""
-    partitions = {name: _later(mark, candidates.get(name)) for name, mark in before.partitions.items()}
+    """Return the marks after an epoch whose rows have `shown` these values. Partitions `at_end` have no row that is not
+    read. Finished and idle partitions hold nothing back. A partition that has shown nothing yet holds everything back.
+    """
+    partitions: dict[str, int | None] = {}
+    largest: dict[str, int] = {}
+    for name, before_mark in before.partitions.items():
+        values = shown.get(name, _NOTHING)
+        top = _later(before.largest.get(name), values.largest)
+        mark = _later(before_mark, values.least)
+        partitions[name] = mark = _later(mark, top) if name in at_end else mark
+        if top is not None and (mark is None or top > mark):
+            largest[name] = top
     active = [mark for name, mark in partitions.items() if name not in finished and name not in idle]
     marks = [mark for mark in active if mark is not None]
     if not active or len(marks) < len(active):
-        return Marks(partitions, before.source)
-    return Marks(partitions, _later(before.source, min(marks)))
+        return Marks(partitions, before.source, largest)
+    return Marks(partitions, _later(before.source, min(marks)), largest)
 
 
 def bounded(mark: int) -> int:

@@ -206,6 +206,26 @@ def test_a_watching_source_leaves_files_alone_that_may_still_be_written(tmp_path
     assert [row["n"] for row in rows(between(reader, before, reader.advance(before, None)))] == [1]
 
 
+def test_a_directory_is_read_to_its_end_when_no_file_follows_that_may_still_be_written(tmp_path: Path) -> None:
+    now = [100]
+    reader = watching(tmp_path, now)
+    put(tmp_path / "a.json", 1, 2, at=10)
+    within = dict(reader.advance(start(reader), 1))
+    behind = dict(reader.advance(within, None))
+    assert not reader.is_at_end("files", within["files"])
+    reader.advance(behind, None)
+    assert reader.is_at_end("files", behind["files"])
+
+    put(tmp_path / "b.json", 3, at=99)
+    assert dict(reader.advance(behind, None)) == behind
+    assert not reader.is_at_end("files", behind["files"])
+
+    now[0] = 101
+    last = dict(reader.advance(behind, None))
+    assert not reader.is_at_end("files", behind["files"])
+    assert reader.is_at_end("files", last["files"])
+
+
 def test_parquet_is_read_by_column_and_cast_to_the_declared_types(tmp_path: Path) -> None:
     naive = pa.array([datetime(2024, 1, 1, tzinfo=UTC).replace(tzinfo=None)], pa.timestamp("ns"))
     pq.write_table(pa.table({"more": ["x"], "N": pa.array([7], pa.int32()), "at": naive}), tmp_path / "a.parquet")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -15,19 +15,22 @@ Script = Sequence[Step]
 
 
 def random_scripts(random: Random, pipeline: Pipeline, steps: int) -> Mapping[str, Script]:
-    """A script for each table; all go through the same time, in so many steps."""
+    """Return a script for each table; all go through the same time, in so many steps. After some of them all tables are
+    looked at once more, and are at their ends."""
     spans = [random.choice([1, 4, 10, 20, 30, 75]) for _ in range(steps)]
-    return {
+    scripts = {
         table: list(_steps(random, partitions, spans, has_late_rows=table in pipeline.late_tables))
         for table, partitions in pipeline.tables.items()
     }
+    pauses = {step for step in range(steps) if random.random() < 0.4}
+    return {table: list(_with_pauses(script, pauses)) for table, script in scripts.items()}
 
 
 def write_scripts(folder: Path, scripts: Mapping[str, Script]) -> None:
-    """Put the scripts where the tables read them."""
+    """Write the scripts where the tables read them."""
     folder.mkdir(parents=True, exist_ok=True)
     for table, script in scripts.items():
-        write_script(folder / f"{table}.json", script)
+        write_script(folder / f"{table}.json", script, knows_end=True)
 
 
 def _steps(random: Random, partitions: Sequence[str], spans: Sequence[int], *, has_late_rows: bool) -> Iterator[Step]:
@@ -50,6 +53,14 @@ def _steps(random: Random, partitions: Sequence[str], spans: Sequence[int], *, h
                 number += 1
         clock += span
         yield Step(timedelta(seconds=clock), rows)
+
+
+def _with_pauses(script: Script, pauses: Set[int]) -> Iterator[Step]:
+    """Yield the steps, with one that has no rows after each of those."""
+    for number, step in enumerate(script):
+        yield step
+        if number in pauses:
+            yield Step(step.now, {})
 
 
 def _row(random: Random, number: int, seconds: float) -> Row:

@@ -282,6 +282,26 @@ def test_what_waits_is_counted_to_the_end_of_what_is_committed(broker: Broker) -
     assert sum(source.waiting(after).values()) == 4
 
 
+def test_a_partition_is_at_its_end_where_the_last_look_ended(broker: Broker) -> None:
+    topic = broker.create_topic()
+    broker.produce(topic, *["x"] * 5)
+    now = 0.0
+    source = kafka_source(kafka_table(broker, topic))
+    source._clock = lambda: now
+    [partition] = first = begin(source)
+    within = source.advance(first, 4)
+    assert not source.is_at_end(partition, within[partition])
+    now = 1.0
+    behind = source.advance(within, None)
+    assert source.is_at_end(partition, behind[partition])
+
+    broker.produce(topic, "y")
+    now = 2.0
+    source.advance(behind, None)
+
+    assert not source.is_at_end(partition, behind[partition])
+
+
 def test_nothing_new_leaves_the_place_as_it_is_and_is_not_asked_for_at_once(broker: Broker) -> None:
     topic = broker.create_topic()
     now = 0.0

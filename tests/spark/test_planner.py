@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 
 from engine.connectors.base import Chunk, Position, Slice
 from engine.spark import notes
 from engine.spark.planner import Offset, Planner, PlanSpec
 from engine.spark.pulses import Pulses
-from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
+from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Shown, advance, follow
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -350,7 +351,7 @@ def test_an_offset_survives_its_json() -> None:
 
 
 def test_marks_never_go_back() -> None:
-    after = advance(Marks({"a": 50}, 50), {"a": 10}, finished=(), idle=())
+    after = advance(Marks({"a": 50}, 50), {"a": Shown(10)}, finished=(), idle=())
 
     assert after == Marks({"a": 50}, 50)
 
@@ -374,3 +375,101 @@ def test_a_sink_that_waits_for_the_clock_gets_an_epoch_after_a_silence(tmp_path:
     assert woken != first
     assert (woken.positions, woken.moved) == (first.positions, {})
     assert plan.next(woken) is woken
+
+
+@dataclass
+class EndingSource(FakeSource):
+    """It knows how far its partitions go, also where the next epoch does not go so far."""
+
+    most: dict[str, int] = field(default_factory=dict)
+
+    def is_at_end(self, partition: str, at: Position) -> bool:
+        return at == max(self.ends[partition], self.most.get(partition, 0))
+
+
+def shown(folder: Path, partition: str, end: int, least: int, largest: int) -> None:
+    notes.leave(folder, partition, 0, notes.ReaderNote(end, least, 0, 1, largest))
+
+
+def test_a_partition_read_to_its_end_has_the_largest_value_it_has_shown(tmp_path: Path) -> None:
+    source = EndingSource({"files": 10})
+    plan = planner(source, tmp_path)
+    first = plan.next(plan.first())
+    shown(tmp_path, "files", 10, 500, 900)
+
+    second = plan.next(first)
+
+    assert (second.watermark, second.moved, dict(second.largest)) == (900, {}, {})
+
+
+def test_rows_that_wait_are_not_late_by_the_largest_value_of_those_before(tmp_path: Path) -> None:
+    source = EndingSource({"files": 10})
+    plan = planner(source, tmp_path)
+    first = plan.next(plan.first())
+    shown(tmp_path, "files", 10, 500, 900)
+    source.ends["files"] = 20
+
+    second = plan.next(first)
+    assert (second.watermark, second.largest) == (500, {"files": 900})
+    shown(tmp_path, "files", 20, 600, 700)
+
+    assert plan.next(second).watermark == 900
+
+
+def test_a_partition_whose_epoch_ends_before_it_does_has_the_least_value(tmp_path: Path) -> None:
+    source = EndingSource({"files": 10}, most={"files": 15})
+    plan = planner(source, tmp_path)
+    first = plan.next(plan.first())
+    shown(tmp_path, "files", 10, 500, 900)
+    second = plan.next(first)
+    assert second.watermark == 500
+
+    source.most = {}
+
+    assert plan.next(Offset.from_json(second.to_json())).watermark == 900, "the offset log says what it was"
+
+
+def test_the_source_has_the_mark_of_the_slowest_partition_also_at_its_end(tmp_path: Path) -> None:
+    source = EndingSource({"a": 10, "b": 10})
+    plan = planner(source, tmp_path)
+    first = plan.next(plan.first())
+    shown(tmp_path, "a", 10, 100, 900)
+    shown(tmp_path, "b", 10, 300, 400)
+
+    assert plan.next(first).watermark == 400
+
+
+def test_a_drain_does_not_ask_whether_a_partition_is_read_to_its_end(tmp_path: Path) -> None:
+    source = EndingSource({"files": 10})
+    plan = planner(source, tmp_path)
+    first = plan.next(plan.first())
+    shown(tmp_path, "files", 10, 500, 900)
+
+    drained = draining(plan, tmp_path).next(first)
+
+    assert (drained.watermark, drained.largest) == (500, {"files": 900})
+
+
+def test_no_more_rows_are_late_than_by_the_largest_value_seen(tmp_path: Path) -> None:
+    """Over random input: whatever is late was late by the plain rule, the largest value of the expression so far."""
+    for seed in range(30):
+        random = Random(seed)
+        source = EndingSource({"a": 0, "b": 0})
+        plan = planner(source, tmp_path / str(seed))
+        offset = plan.first()
+        seen: dict[str, int] = {}
+        for _ in range(20):
+            at = dict(offset.positions)
+            source.most = {name: source.ends[name] + random.choice((0, 0, 2)) for name in source.ends}
+            for name in source.ends:
+                source.ends[name] += random.choice((0, 3))
+            offset = plan.next(offset)
+            if len(seen) == 2:
+                assert offset.watermark is None or offset.watermark <= min(seen.values())
+            else:
+                assert offset.watermark is None
+            for name, end in offset.positions.items():
+                if end != at.get(name, 0):
+                    values = [random.randrange(1000) for _ in range(3)]
+                    shown(tmp_path / str(seed), name, int(str(end)), min(values), max(values))
+                    seen[name] = max(seen.get(name, 0), *values)

@@ -110,3 +110,18 @@ def test_rows_never_give_the_watermark_of_an_input_that_has_ended(tmp_path: Path
 
     assert note.candidate is not None
     assert from_micros(note.candidate) == FAR_FUTURE - timedelta(seconds=1)
+
+
+def test_the_note_has_the_largest_value_that_is_not_ahead_of_the_clock(tmp_path: Path) -> None:
+    noon = int(NOON.timestamp()) * 1_000_000
+    second = 1_000_000
+    for planned, largest in ((noon + 60 * second, noon + 3 * second), (noon, noon), (noon - 5 * second, None)):
+        reading = SliceReading(
+            spec(tmp_path, is_fused=False), AssignedSlice(Slice("p", 0, 9), 0, 9), EpochMoment(0, planned)
+        )
+        reading.take(chunk(0, 1, 2, 3, 4))
+        reading.take(chunk(0, 1))
+        reading.close()
+
+        found = notes.collect(tmp_path, "p", 1, 9)[0]
+        assert (found.candidate, found.largest) == (noon - second, largest), "the delay is a second"

@@ -39,10 +39,10 @@ def at(minutes: float) -> str:
     return (START + timedelta(minutes=minutes)).isoformat().replace("+00:00", "Z")
 
 
-def write_script(path: Path, steps: Sequence[Step], *, bounded: bool = True) -> None:
-    """The script as the scripted connector reads it."""
+def write_script(path: Path, steps: Sequence[Step], *, bounded: bool = True, knows_end: bool = False) -> None:
+    """Write a script as the scripted connector reads it."""
     content = [{"now": (START + step.now).isoformat(), "rows": step.rows} for step in steps]
-    path.write_text(json.dumps({"steps": content, "bounded": bounded}))
+    path.write_text(json.dumps({"steps": content, "bounded": bounded, "knows_end": knows_end}))
 
 
 class StepByStep(Control):

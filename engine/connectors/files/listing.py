@@ -81,9 +81,9 @@ class FileRange:
     """About how many bytes there are to read."""
 
 
-def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | None = None) -> list[ListedFile]:
-    """The files below a directory, or the one file that it is. Names with a dot or an underscore in front are
-    passed over, as they are drafts and notes; so are files changed later than `until`, in nanoseconds."""
+def list_files(root: Path, pattern: str | None, *, by_time: bool) -> list[ListedFile]:
+    """Return the files below a directory, or the one file that it is. Names with a dot or an underscore in front are
+    passed over, as they are drafts and notes."""
     if root.is_file():
         status = root.stat()
         return [ListedFile(Key(status.st_mtime_ns if by_time else 0, ""), status.st_size)]
@@ -94,7 +94,7 @@ def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | N
     for path in _walk(root):
         name = path.relative_to(root).as_posix()
         listed = _status_of(path) if expression.search(name) else None
-        if listed is not None and (until is None or listed.st_mtime_ns <= until):
+        if listed is not None:
             files.append(ListedFile(Key(listed.st_mtime_ns if by_time else 0, name), listed.st_size))
     return sorted(files, key=lambda file: file.key)
 

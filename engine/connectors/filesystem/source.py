@@ -40,6 +40,7 @@ class FilesystemSource:
         self._options = options
         self._is_parquet = table.format.format == "parquet"
         self._clock = clock
+        self._end: Position = None
 
     @property
     def patience(self) -> timedelta:
@@ -69,6 +70,10 @@ class FilesystemSource:
     def earlier(self, first: Position, second: Position) -> Position:
         """Return the position in the earlier file, or the earlier position in the same file."""
         return first if from_position(first).place < from_position(second).place else second
+
+    def is_at_end(self, partition: str, at: Position) -> bool:
+        """Whether it is the end of the last file, and no other file was still being written."""
+        return at == self._end
 
     def is_finished(self, partition: str, at: Position) -> bool:
         """Whether every file is read and none is waited for."""
@@ -114,12 +119,13 @@ class FilesystemSource:
                     yield name, start, end
 
     def _advance(self, position: FilePosition, max_rows: int | None) -> FilePosition:
-        remaining = max_rows
-        files = self._list()
+        remaining, self._end = max_rows, None
+        files = self._list(settled=False)
         while remaining is None or remaining > 0:
             if position.is_done:
                 following = next((file for file in files if _is_after(file, position)), None)
-                if following is None:
+                if following is None or not self._is_settled(following):
+                    self._end = to_position(position) if following is None else None
                     return position
                 files = files[files.index(following) + 1 :]
                 position = position.enter(following)
@@ -163,9 +169,14 @@ class FilesystemSource:
             yield replace(file_range, start=start, end=end, weight=file_range.weight // (len(cuts) - 1))
 
     def _list(self, *, settled: bool = True) -> list[ListedFile]:
-        watch = self._options.watch
-        until = self._clock() - int(self._options.settle_time.total_seconds() * 1e9) if watch and settled else None
-        return list_files(self._options.path, self._options.regex_pattern, by_time=watch, until=until)
+        files = list_files(self._options.path, self._options.regex_pattern, by_time=self._options.watch)
+        return [file for file in files if self._is_settled(file)] if settled else files
+
+    def _is_settled(self, file: ListedFile) -> bool:
+        """Whether a file has been unchanged for long enough to be read."""
+        if not self._options.watch:
+            return True
+        return file.key.time <= self._clock() - int(self._options.settle_time.total_seconds() * 1e9)
 
     def _path(self, name: str) -> Path:
         return self._options.path / name if name else self._options.path

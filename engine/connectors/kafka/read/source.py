@@ -146,6 +146,10 @@ class KafkaSource:
             for name, position in at.items()
         }
 
+    def is_at_end(self, partition: str, at: Position) -> bool:
+        """Whether the position is the last stable offset."""
+        return self._ends.get(partition) == ReadPosition.from_json(at).offset
+
     def is_finished(self, partition: str, at: Position) -> bool:
         """Never: a topic has no end."""
         return False
