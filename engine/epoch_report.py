@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import NoneType
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
@@ -64,6 +64,38 @@ Length = Annotated[
 """A length of time, in JSON as microseconds."""
 
 
+HoldReason = Literal[
+    "no_rows", "oldest_rows", "unread_rows", "silent", "history", "open_files", "no_epoch", "not_running"
+]
+"""Why output is not complete any further.
+
+    no_rows        the partition has not had a row yet
+    oldest_rows    of all active partitions, this one has the oldest watermark
+    unread_rows    the same, and rows of the source wait to be read
+    silent         all partitions of the source have been without rows for longer than `idle_time`
+    history        a backfill has not read the history of the source yet
+    open_files     rows lie in files of the sink that cannot be read yet
+    no_epoch       the job has not committed an epoch yet
+    not_running    the job does not run
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBy:
+    """What keeps output from being complete any further, and what would change that."""
+
+    reason: Annotated[HoldReason, Field(description="Why it is held.")]
+    remedy: Annotated[str, Field(description="What would move it, in words.")]
+    source: Annotated[str | None, Field(description="The source table; null where no source holds it.")] = None
+    partition: Annotated[
+        str | None, Field(description="The partition of the source; null where it is no single one.")
+    ] = None
+    watermark: Annotated[Instant | None, Field(description="The watermark there; null where no row has shown one.")] = (
+        None
+    )
+    since: Annotated[Instant | None, Field(description="Since when it has been so.")] = None
+
+
 @dataclass(frozen=True, slots=True)
 class SinkProgress:
     """How far the output of a sink can be relied on after a committed epoch."""
@@ -81,6 +113,13 @@ class SinkProgress:
         tuple[str, ...],
         Field(description="The source tables of it that are silent, so that their watermark is that of the clock."),
     ] = ()
+    held_by: Annotated[
+        HeldBy | None,
+        Field(
+            description="What keeps it from being complete any further. Null where nothing does, or in reports of "
+            "drivers of an earlier version."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

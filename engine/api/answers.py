@@ -12,13 +12,13 @@ from pydantic import BaseModel, Field, computed_field, create_model
 from engine.api.bodies import Udf
 from engine.api.savepoint_holds import SavepointTask as DoneTask
 from engine.api.savepoint_holds import TaskKind
-from engine.epoch_report import FIGURES, EpochReport, SinkProgress, to_wire
+from engine.epoch_report import FIGURES, EpochReport, HeldBy, SinkProgress, to_wire
 from engine.errors import Cause
 from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.desired import is_settled
 from engine.jobs.effects import Effects as WhatHappens
-from engine.jobs.gates import Gate, GateTime, is_passed, least_complete, promised
+from engine.jobs.gates import Gate, GateTime, holder, is_passed, least_complete, promised
 from engine.jobs.process_usage import SharedWith
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import ShownUpgrade, Version
@@ -438,6 +438,10 @@ class Watermark(BaseModel):
     settled: bool = Field(description="Whether nothing that was asked for is still to come.")
     sources: dict[str, int | None] = Field(description="The watermark of each source table.")
     sinks: dict[str, SinkProgress] = Field(description="How far the output of each sink is complete.")
+    held_by: HeldBy | None = Field(
+        description="What keeps the gate shut, or without `past` the output of the sink that is least far; null once "
+        "the gate is passed, when the job has finished, and where it is not known."
+    )
     certificate: Certificate | None = Field(
         default=None, description="What a DAG run that names itself is given when the gate is passed."
     )
@@ -706,6 +710,7 @@ def watermark(record: JobRecord, gate: Gate | None, *, is_given_up: bool) -> Wat
         settled=is_settled(record.pipeline, status),
         sources=sources(progress.sources),
         sinks=dict(progress.sinks),
+        held_by=None if is_finished else holder(gate, status, progress),
     )
 
 

@@ -214,6 +214,32 @@ def _complete(sink: Mapping[str, Json]) -> str:
     return f"{until}{by_clock}" if until else "unknown yet"
 
 
+def held_facts(answer: Mapping[str, Json]) -> list[tuple[str, object]]:
+    """Return what keeps the output of an answer from being complete any further, and what would move it."""
+    held = answer.get("held_by")
+    if not isinstance(held, dict):
+        return []
+    reason = HELD_REASONS.get(str(held.get("reason")), str(held.get("reason")))
+    source, partition = held.get("source"), held.get("partition")
+    place = "" if source is None else f"source {source}" + (f", partition {partition}" if partition else "") + ": "
+    at, since = instant(held.get("watermark")), instant(held.get("since"))
+    facts = [f"{place}{reason}", *([f"watermark {at}"] if at else []), *([f"since {since}"] if since else [])]
+    return [("held by", ", ".join(facts)), ("to move it", held.get("remedy"))]
+
+
+HELD_REASONS: Mapping[str, str] = {
+    "no_rows": "no row yet",
+    "oldest_rows": "the oldest rows",
+    "unread_rows": "rows that are not read yet",
+    "silent": "no rows in any partition",
+    "history": "history that is not read yet",
+    "open_files": "rows in files that are not final yet",
+    "no_epoch": "no epoch is committed yet",
+    "not_running": "the pipeline does not run",
+}
+"""Why output is held, in words."""
+
+
 def _with_complaints(refused: RefusedError) -> str:
     """The refusal, with every complaint about a script on a line of its own."""
     errors = refused.problem.get("errors")

@@ -15,6 +15,7 @@ from engine.commands.remote import (
     connect,
     errors_shown,
     facts,
+    held_facts,
     instant,
     path_of,
     seconds,
@@ -70,6 +71,7 @@ def _describe(watermark: Mapping[str, Json]) -> str:
             ("watermark", instant(watermark.get("watermark")) or "unknown yet"),
             ("passed", watermark.get("passed")),
             *complete_facts(watermark),
+            *held_facts(watermark),
             *((f"source {name}", instant(at) or "unknown yet") for name, at in marks),
         ]
     )

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
-from engine.epoch_report import SinkProgress
+from engine.epoch_report import HeldBy, SinkProgress
 from engine.errors import CompletenessUnknownError, SinkNotFoundError
 from engine.instants import FAR_FUTURE
 from engine.jobs.states import State
@@ -56,6 +56,33 @@ def reached(gate: Gate, progress: Progress) -> datetime | None:
         if sink.unknown is not None:
             raise _never_known(name, sink.unknown, has_others=len(sinks) > 1)
     return _least([sink.complete_until for sink in awaited.values()])
+
+
+def holder(gate: Gate | None, status: Status, progress: Progress) -> HeldBy | None:
+    """Return what keeps the output from being complete any further, or the gate shut; None where it is open, or where
+    that is not known. Without a gate it is that of the sink which is least far."""
+    if status.state is State.FINISHED:
+        return None
+    if gate is not None and is_passed(gate, progress):
+        return None
+    if status.state.is_terminal:
+        remedy = "start the pipeline" if status.state is State.STOPPED else "mend what is wrong, and start the pipeline"
+        return HeldBy("not_running", remedy, since=status.since)
+    if progress.epoch is None:
+        return HeldBy("no_epoch", "the first committed epoch", since=status.since)
+    by = "input" if gate is None else gate.by
+    awaited = [sink for name, sink in progress.sinks.items() if gate is None or gate.table in (None, name)]
+    if not awaited:
+        return None
+    return min(awaited, key=lambda sink: _instant_of(sink, by) or _NEVER).held_by
+
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def _instant_of(sink: SinkProgress, by: GateTime) -> datetime | None:
+    """How far a sink is complete; by output where it will never be known of its input."""
+    return sink.output_until if by == "output" or sink.unknown is not None else sink.complete_until
 
 
 def _never_known(name: str, reason: str, *, has_others: bool) -> CompletenessUnknownError:

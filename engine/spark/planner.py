@@ -54,6 +54,8 @@ class Offset:
     largest: Mapping[str, int] = field(default_factory=dict)
     """The largest watermark value that a partition has shown, where it is later than its mark: the mark takes it once
     the partition is read to its end."""
+    held: tuple[str | None, int] | None = None
+    """The partition that keeps the watermark where it is, None where all are idle, and since when, in microseconds."""
 
     @property
     def promise(self) -> int | None:
@@ -78,6 +80,7 @@ class Offset:
             **({} if self.start is None else {"start": self.start}),
             **({} if self.history is None else {"history": self.history.to_json()}),
             **({"largest": dict(self.largest)} if self.largest else {}),
+            **({} if self.held is None else {"held": list(self.held)}),
         }
 
     @classmethod
@@ -98,6 +101,7 @@ class Offset:
             start=None if content.get("start") is None else str(content["start"]),
             history=History.from_json(past) if isinstance(past := content.get("history"), dict) else None,
             largest=content.get("largest", {}),  # type: ignore[arg-type]
+            held=tuple(held) if isinstance(held := content.get("held"), list) else None,  # type: ignore[arg-type]
         )
 
 
@@ -205,6 +209,7 @@ class Planner:
             start=start.start if start.sequence else self.spec.start,
             history=look.history,
             largest=marks.largest,
+            held=_held(start, marks, now),
         )
 
     def _next_to_meet(self, start: Offset, other: Offset) -> Offset:
@@ -301,6 +306,7 @@ class Planner:
             sequence=start.sequence + 1,
             is_by_clock=False,
             largest=marks.largest,
+            held=_held(start, marks, now),
         )
 
     def _unread(self, begins: Mapping[str, Position], now: datetime) -> Collection[str]:
@@ -395,6 +401,16 @@ def shown_marks(at: Offset, notes_of_table: Path) -> Marks:
     found = {name: notes.collect(notes_of_table, name, count, at.positions[name]) for name, count in at.moved.items()}
     shown = {name: _shown(partition_notes) for name, partition_notes in found.items()}
     return advance(Marks(at.marks, at.watermark, at.largest), shown, finished=(), idle=())
+
+
+def _held(start: Offset, marks: Marks, now: datetime) -> tuple[str | None, int]:
+    """Return the partition that holds the watermark, with since when it has had its mark and held it."""
+    holder = marks.holder
+    if start.held is not None and start.held[0] == holder:
+        mark = start.watermark if holder is None else start.marks.get(holder)
+        if mark == (marks.source if holder is None else marks.partitions[holder]):
+            return start.held
+    return holder, int(now.timestamp() * 1_000_000)
 
 
 def _count_dropped(notes_of_start: Mapping[str, Sequence[notes.ReaderNote]]) -> int:

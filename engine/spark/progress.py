@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from engine.checkpoints.late_batches import Stretch
+from engine.connectors.base import Table
 from engine.epoch_report import EpochReport, SinkProgress, TableFigures
 from engine.plan.completeness import RowPath, complete_until
+from engine.spark.holding import held_by
 from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
 
@@ -66,10 +68,12 @@ def read_progress(
     closes_windows: bool,
     counts_state: bool = False,
     committed_before: datetime | None = None,
+    tables: Mapping[str, Table] | None = None,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come to each
     sink, `keeps_dead_letters` whether what is dropped of a table is kept, `counts_state`
-    whether Spark counts the rows of state; `committed_before` is when the run committed the epoch before."""
+    whether Spark counts the rows of state; `committed_before` is when the run committed the epoch before, `tables` how
+    the tables are declared."""
     ends = [_offset(source["endOffset"]) for source in _list(progress["sources"])]
     offsets = {offset.table: offset for offset in ends}
     marks = {name: offset.promise for name, offset in offsets.items()}
@@ -113,21 +117,27 @@ def read_progress(
         at=at,
         tables={table: table_figures(table) for table in sorted({*rows_read, *written.rows_of, *dropped})},
         phases=_phases(progress, written),
-        sinks={table: _reached(table, paths[table], written, offsets) for table in paths},
+        sinks={table: _reached(table, paths[table], written, offsets, tables or {}) for table in paths},
         late=written.late,
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )
 
 
 def _reached(
-    table: str, paths: Collection[RowPath], written: WrittenEpoch, offsets: Mapping[str, Offset]
+    table: str,
+    paths: Collection[RowPath],
+    written: WrittenEpoch,
+    offsets: Mapping[str, Offset],
+    tables: Mapping[str, Table],
 ) -> SinkProgress:
     marks = {name: offset.promise for name, offset in offsets.items()}
-    reached = complete_until(paths, written.settled, marks, written.held_from.get(table, ()))
+    held_from = written.held_from.get(table, ())
+    reached = complete_until(paths, written.settled, marks, held_from)
     read_tables = {path.table for path in paths}
     silent = (name for name, offset in offsets.items() if offset.is_by_clock and not offset.is_end)
     by_clock = tuple(sorted(read_tables.intersection(silent)))
-    return SinkProgress(_instant(reached.until), _instant(reached.output_until), reached.unknown, by_clock)
+    holder = held_by(paths, offsets, held_from, tables)
+    return SinkProgress(_instant(reached.until), _instant(reached.output_until), reached.unknown, by_clock, holder)
 
 
 def _duration(progress: Mapping[str, object]) -> timedelta:

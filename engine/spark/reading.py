@@ -177,7 +177,7 @@ def _largest_until(values: pa.Array, now: int) -> int | None:
     largest = pc.max(micros).as_py()
     if largest is not None and largest > now:
         largest = pc.max(micros.filter(pc.less_equal(micros, now))).as_py()
-    return None if largest is None else int(largest)
+    return None if largest is None else bounded(int(largest))
 
 
 def _in_range(rows: pa.RecordBatch, moment: EpochMoment) -> pa.RecordBatch:

@@ -39,6 +39,7 @@ class Reporter:
             closes_windows=self.program.parts.closes_windows,
             counts_state=self.counts_state,
             committed_before=committed_before,
+            tables=self.program.tables,
         )
         return replace(report, lineage=self.lineage)
 

@@ -39,11 +39,13 @@ _LEAST_STEP = timedelta(minutes=1)
 @dataclass(frozen=True, slots=True)
 class Marks:
     """The watermark of each partition, and that of the source; None is not known yet. `largest` has the largest value
-    that a partition has shown, where that is later than its watermark."""
+    that a partition has shown, where that is later than its watermark. `holder` is the active partition that keeps the
+    source's watermark where it is, None where all are idle."""
 
     partitions: Mapping[str, int | None]
     source: int | None = None
     largest: Mapping[str, int] = field(default_factory=dict)
+    holder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,10 @@ def advance(
         partitions[name] = mark = _later(mark, top) if name in at_end else mark
         if top is not None and (mark is None or top > mark):
             largest[name] = top
-    active = [mark for name, mark in partitions.items() if name not in finished and name not in idle]
-    marks = [mark for mark in active if mark is not None]
-    if not active or len(marks) < len(active):
-        return Marks(partitions, before.source, largest)
-    return Marks(partitions, _later(before.source, min(marks)), largest)
+    active = [name for name in partitions if name not in finished and name not in idle]
+    holder = min(active, key=lambda name: (partitions[name] is not None, partitions[name] or 0), default=None)
+    least = None if holder is None else partitions[holder]
+    return Marks(partitions, _later(before.source, least), largest, holder)
 
 
 def bounded(mark: int) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from engine.cli import main
 from engine.commands.client import Client, Json, RefusedError, segment
-from engine.commands.remote import complete_facts
+from engine.commands.remote import complete_facts, held_facts
 from engine.errors import RequestError, UnreachableError
 from tests.api.stand_in_server import StandInServer
 
@@ -239,3 +239,28 @@ def test_a_name_in_a_refusal_turns_nothing_round_on_a_terminal(
 
     assert r"no table a\u202eb\u2069\x1b[2J\u2028c" in (told := capsys.readouterr().err)
     assert r"hint: see \u2066d" in told
+
+
+def test_what_holds_a_gate_is_said_with_what_would_move_it() -> None:
+    held = {
+        "reason": "oldest_rows",
+        "remedy": "a later row",
+        "source": "clicks",
+        "partition": "p",
+        "watermark": 1_767_225_600_000_000,
+        "since": 1_767_225_660_000_000,
+    }
+
+    assert held_facts({"held_by": held}) == [
+        (
+            "held by",
+            "source clicks, partition p: the oldest rows, watermark 2026-01-01T00:00:00.000Z, "
+            "since 2026-01-01T00:01:00.000Z",
+        ),
+        ("to move it", "a later row"),
+    ]
+    assert held_facts({"held_by": {"reason": "not_running", "remedy": "start the pipeline"}}) == [
+        ("held by", "the pipeline does not run"),
+        ("to move it", "start the pipeline"),
+    ]
+    assert held_facts({"held_by": None}) == held_facts({}) == []

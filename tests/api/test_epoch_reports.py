@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.api.answers import Checkpoint
-from engine.epoch_report import FIGURES, SENT, EpochReport, SinkProgress, TableFigures, to_wire
+from engine.epoch_report import FIGURES, SENT, EpochReport, HeldBy, SinkProgress, TableFigures, to_wire
 from tests.api.conftest import Plane
 
 REPORT = EpochReport(
@@ -30,7 +30,10 @@ REPORT = EpochReport(
     lineage="1f",
     sinks={
         "counts": SinkProgress(
-            datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 1, tzinfo=UTC), by_clock=("clicks",)
+            datetime(2026, 1, 1, tzinfo=UTC),
+            datetime(2026, 1, 1, 0, 1, tzinfo=UTC),
+            by_clock=("clicks",),
+            held_by=HeldBy("oldest_rows", "a row", "clicks", "p", datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
         ),
         "visits": SinkProgress(unknown="sessions"),
     },
@@ -53,8 +56,16 @@ SINKS = {
         "output_until": 1_767_225_660_000_000,
         "unknown": None,
         "by_clock": ["clicks"],
+        "held_by": {
+            "reason": "oldest_rows",
+            "remedy": "a row",
+            "source": "clicks",
+            "partition": "p",
+            "watermark": 1_767_225_660_000_000,
+            "since": None,
+        },
     },
-    "visits": {"complete_until": None, "output_until": None, "unknown": "sessions", "by_clock": []},
+    "visits": {"complete_until": None, "output_until": None, "unknown": "sessions", "by_clock": [], "held_by": None},
 }
 WIRE: dict[str, Any] = {
     "epoch": 7,

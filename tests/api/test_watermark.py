@@ -176,7 +176,7 @@ def _until_watched(plane: Plane, times: int = 1) -> None:
         pause.wait(0.005)
 
 
-def sinks(**seconds: int | None) -> dict[str, object]:
+def sinks(**seconds: int | None) -> dict[str, dict[str, object]]:
     """Sinks whose output is complete up to so many seconds after midnight, all written up to half past."""
     return {
         name: {"complete_until": at and int(T0.timestamp() + at) * 1_000_000, "output_until": HALF_PAST}
@@ -198,8 +198,30 @@ def test_a_gate_waits_for_what_is_complete_and_not_for_the_watermark(plane: Plan
     found = plane.get(PATH)
     assert found["watermark"] == HALF_PAST
     assert found["sinks"] == {
-        "counts": {"complete_until": HALF_PAST - 60_000_000, "output_until": HALF_PAST, "unknown": None, "by_clock": []}
+        "counts": {
+            "complete_until": HALF_PAST - 60_000_000,
+            "output_until": HALF_PAST,
+            "unknown": None,
+            "by_clock": [],
+            "held_by": None,
+        }
     }
+
+
+def test_a_shut_gate_says_what_holds_it(plane: Plane) -> None:
+    gate, held = f"{PATH}?past=2026-01-01T00:29:51Z", {"reason": "oldest_rows", "remedy": "a row", "source": "clicks"}
+    plane.run()
+    assert plane.get(gate)["held_by"]["reason"] == "no_epoch"
+
+    known = sinks(counts=29 * 60, hours=10)
+    reach(plane, **{name: {**sink, "held_by": {**held, "partition": name}} for name, sink in known.items()})
+
+    assert plane.get(PATH)["held_by"] == {**held, "partition": "hours", "watermark": None, "since": None}
+    assert plane.get(gate)["held_by"]["partition"] == "hours"
+    assert plane.get(f"{gate}&table=counts")["held_by"]["partition"] == "counts"
+    assert plane.get(f"{PATH}?past=2026-01-01T00:00:10Z")["held_by"] is None, "it is open"
+    plane.end("failed", {"code": "sql.x", "message": "no"})
+    assert plane.get(gate)["held_by"]["reason"] == "not_running"
 
 
 def test_a_gate_waits_for_all_sinks_or_for_the_one_that_is_named(plane: Plane) -> None:

@@ -353,7 +353,7 @@ def test_an_offset_survives_its_json() -> None:
 def test_marks_never_go_back() -> None:
     after = advance(Marks({"a": 50}, 50), {"a": Shown(10)}, finished=(), idle=())
 
-    assert after == Marks({"a": 50}, 50)
+    assert after == Marks({"a": 50}, 50, holder="a")
 
 
 def test_who_follows_nobody_stays() -> None:
@@ -473,3 +473,20 @@ def test_no_more_rows_are_late_than_by_the_largest_value_seen(tmp_path: Path) ->
                     values = [random.randrange(1000) for _ in range(3)]
                     shown(tmp_path / str(seed), name, int(str(end)), min(values), max(values))
                     seen[name] = max(seen.get(name, 0), *values)
+
+
+def test_the_offset_says_which_partition_holds_the_watermark_and_since_when(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10, "b": 10})
+    plan = planner(source, tmp_path)
+    first = plan.next(plan.first())
+    note(tmp_path, "a", 10, 500)
+    note(tmp_path, "b", 10, 200)
+    source.now, source.ends["a"] = START + timedelta(seconds=1), 20
+    second = plan.next(first)
+    note(tmp_path, "a", 20, 600)
+    source.now, source.ends["a"] = START + timedelta(seconds=2), 30
+    third = Offset.from_json(plan.next(second).to_json())
+
+    since = int(START.timestamp() * 1_000_000)
+    assert first.held == ("a", since)
+    assert (second.held, third.held) == (("b", since + 1_000_000), ("b", since + 1_000_000))

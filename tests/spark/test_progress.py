@@ -53,7 +53,15 @@ def test_a_rest_before_an_epoch_is_no_part_of_it() -> None:
 def test_each_sink_is_as_far_as_its_own_plan_and_its_open_files_say() -> None:
     edge, before = SETTLED.replace(second=0), SETTLED - timedelta(seconds=1)
 
-    assert report().sinks == {"counts": SinkProgress(edge, SETTLED), "copy": SinkProgress(before, before)}
+    sinks = {name: replace(sink, held_by=None) for name, sink in report().sinks.items()}
+    assert sinks == {"counts": SinkProgress(edge, SETTLED), "copy": SinkProgress(before, before)}
+
+
+def test_each_sink_says_what_holds_it() -> None:
+    sinks = report(replace(END, held=("p", 5))).sinks
+    holders = {name: sink.held_by and (sink.held_by.reason, sink.held_by.partition) for name, sink in sinks.items()}
+
+    assert holders == {"counts": ("no_rows", "p"), "copy": ("open_files", None)}
 
 
 def test_each_sink_names_its_sources_whose_watermark_is_that_of_the_clock() -> None:

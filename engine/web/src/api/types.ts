@@ -678,6 +678,22 @@ export interface HandOver {
   plan: UpgradePlan | null;
 }
 
+/** What keeps output from being complete any further, and what would change that. */
+export interface HeldBy {
+  /** Why it is held. */
+  reason: "no_rows" | "oldest_rows" | "unread_rows" | "silent" | "history" | "open_files" | "no_epoch" | "not_running";
+  /** What would move it, in words. */
+  remedy: string;
+  /** The source table; null where no source holds it. */
+  source?: string | null;
+  /** The partition of the source; null where it is no single one. */
+  partition?: string | null;
+  /** The watermark there; null where no row has shown one. */
+  watermark?: number | null;
+  /** Since when it has been so. */
+  since?: number | null;
+}
+
 /** How far an import has come. */
 export interface ImportAnswer {
   /** What the savepoint is called here. */
@@ -2067,6 +2083,8 @@ export interface SinkProgress {
   unknown?: string | null;
   /** The source tables of it that are silent, so that their watermark is that of the clock. */
   by_clock?: string[];
+  /** What keeps it from being complete any further. Null where nothing does, or in reports of drivers of an earlier version. */
+  held_by?: HeldBy | null;
 }
 
 /** A column. `sql_name` is its type as SQL has it; without it, `type` says it as Arroyo does. */
@@ -2462,6 +2480,8 @@ export interface Watermark {
   sources: Record<string, number | null>;
   /** How far the output of each sink is complete. */
   sinks: Record<string, SinkProgress>;
+  /** What keeps the gate shut, or without `past` the output of the sink that is least far; null once the gate is passed, when the job has finished, and where it is not known. */
+  held_by: HeldBy | null;
   /** What a DAG run that names itself is given when the gate is passed. */
   certificate?: Certificate | null;
 }
