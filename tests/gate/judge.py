@@ -167,7 +167,7 @@ def _times(play: Play, table: str) -> dict[int, datetime]:
         until = int(str(end.positions.get(partition, 0))) if end else 0
         while count < until:
             step += 1
-            count += len(script[step].rows[partition])
+            count += len(script[step].rows.get(partition, ()))
         times[epoch] = START + script[max(step, 0)].now
     return times
 
