@@ -242,7 +242,7 @@ def test_a_name_in_a_refusal_turns_nothing_round_on_a_terminal(
 
 
 def test_what_holds_a_gate_is_said_with_what_would_move_it() -> None:
-    held = {
+    held: dict[str, Json] = {
         "reason": "oldest_rows",
         "remedy": "a later row",
         "source": "clicks",
