@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-sensors bench-page bench-latency \
+.PHONY: help setup wheel check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-sensors bench-page bench-latency \
 	bench-startup bench-state bench-scale bench-shared format constraints clean
 
 help: ## What can be made
@@ -29,6 +29,9 @@ setup: $(READY) ## Set up .venv with everything, Java included
 $(READY): pyproject.toml engine/__init__.py $(CONSTRAINTS)
 	@test -e constraints/python$(PYTHON_VERSION).txt || echo "there are no constraints for Python $(PYTHON_VERSION): the newest are used"
 	@$(PYTHON) .ci/setup.py $(VENV) $(CONSTRAINTS)
+
+wheel: ## Build the wheel of this clone into dist/, and say how to install it; needs only Python
+	@$(PYTHON) .ci/wheel.py
 
 check: $(READY) ## Everything that is fast: style, types, layers, unit tests; four minutes
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style layers units

@@ -150,7 +150,9 @@ LONG = (
     "system/test_shared_java.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
+    "system/test_tutorial.py::test_a_tutorial_with_a_mistake_in_it_fails",
     "system/test_warm_runs.py",
+    "system/test_wheel.py",
     "upgrade_matrix/test_played.py",
     "updating/test_restarts.py",
     "updating/test_savepoints.py",
@@ -158,15 +160,19 @@ LONG = (
 )
 """The long files and functions of files, as `--costs=file` has shown them."""
 
+ONLY_IN_ALL = ("system/test_tutorial.py::test_the_tutorial_holds_word_by_word_in_a_new_environment",)
+"""What installs whole environments, and takes minutes: in no slice, only in the run of all."""
+
 
 def deal(nodeids: Iterable[str]) -> dict[str, int]:
-    """The slice of every long test among these."""
+    """The slice of every long test among these; 0 for those that are in none."""
     long: dict[str, list[str]] = {place: [] for place in sorted(LONG)}
     for nodeid in sorted(filter(is_long, nodeids)):
         long[_place(nodeid)].append(nodeid)
     slices: dict[str, int] = {}
     for first, tests in enumerate(long.values()):
         slices |= {nodeid: number % SLICES + 1 for number, nodeid in enumerate(tests, first)}
+    slices |= {nodeid: 0 for nodeid in nodeids if is_only_in_all(nodeid)}
     return slices
 
 
@@ -179,6 +185,11 @@ def played(nodeids: Sequence[str], choice: str) -> list[str]:
 def is_long(nodeid: str) -> bool:
     """Whether a test is only played with its slice."""
     return _place(nodeid) in LONG
+
+
+def is_only_in_all(nodeid: str) -> bool:
+    """Whether a test is played by no slice."""
+    return any(nodeid.removeprefix("tests/").startswith(place) for place in ONLY_IN_ALL)
 
 
 def _place(nodeid: str) -> str:

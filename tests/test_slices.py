@@ -13,10 +13,10 @@ import pytest
 from engine.connectors import CONNECTORS
 from engine.delivery.faults import Point
 from tests.chaos.targets import TARGETS, Place
-from tests.slices import COLLECTED, LONG, SLICES, deal, is_long, played
+from tests.slices import COLLECTED, LONG, ONLY_IN_ALL, SLICES, deal, is_long, is_only_in_all, played
 
 pytestmark = pytest.mark.system
-FILES = sorted({f"tests/{place.partition('::')[0]}" for place in LONG})
+FILES = sorted({f"tests/{place.partition('::')[0]}" for place in (*LONG, *ONLY_IN_ALL)})
 KILL, PAUSE = (
     f"tests/chaos/test_points.py::test_a_{name}"
     for name in ("kill_at_any_point_loses_and_doubles_nothing", "pause_at_any_point_does_no_harm_afterwards")
@@ -54,14 +54,16 @@ def test_the_slices_together_are_the_whole_and_share_only_what_is_not_long(nodei
     slices = [played(nodeids, str(number + 1)) for number in range(SLICES)]
     counts = Counter(nodeid for tests in slices for nodeid in tests)
 
-    assert counts == {nodeid: 1 if is_long(nodeid) else SLICES for nodeid in nodeids}
+    dealt = [nodeid for nodeid in nodeids if not is_only_in_all(nodeid)]
+    assert counts == {nodeid: 1 if is_long(nodeid) else SLICES for nodeid in dealt}
     assert played(nodeids, "all") == nodeids
     sizes = [len(tests) for tests in slices]
     assert max(sizes) - min(sizes) <= len(nodeids) / 50, sizes
 
 
 def test_every_long_test_that_is_declared_is_there(nodeids: list[str]) -> None:
-    assert [place for place in LONG if not any(nodeid.startswith(f"tests/{place}") for nodeid in nodeids)] == []
+    places = (*LONG, *ONLY_IN_ALL)
+    assert [place for place in places if not any(nodeid.startswith(f"tests/{place}") for nodeid in nodeids)] == []
 
 
 def test_every_exactly_once_sink_and_fault_point_is_in_one_slice(nodeids: list[str]) -> None:

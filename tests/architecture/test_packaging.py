@@ -1,5 +1,6 @@
 """What is installed, and from where, is said once and names no host."""
 
+import importlib.util
 import re
 import tomllib
 from importlib.metadata import version
@@ -81,3 +82,26 @@ def test_every_python_that_is_promised_has_its_constraints() -> None:
     promised = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
 
     assert [f"python{number}" for number in promised] == [path.stem for path in CONSTRAINTS]
+
+
+def test_the_wheel_takes_every_example_and_what_it_reads_but_not_the_demonstration() -> None:
+    spec = importlib.util.spec_from_file_location("arroyo_setup", ROOT / "setup.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    files = {path for path in (ROOT / "dags_examples").rglob("*") if path.is_file() and path.suffix != ".pyc"}
+
+    assert set(module.example_files()) == {path for path in files if not path.name.startswith("demo")}
+    assert not (ROOT / module.TARGET).exists(), "examples are in one place"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial.md"])
+def test_a_page_installs_a_wheel_and_names_a_file_of_constraints(page: str) -> None:
+    text = (ROOT / page).read_text()
+    blocks = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
+
+    assert "pip install airflow-provider" not in blocks.replace("'", "")
+    assert "make wheel" in blocks
+    assert set(re.findall(r"constraints/(\S+?\.txt)", blocks)) <= {path.name for path in CONSTRAINTS}
+    assert "--constraint" in blocks
