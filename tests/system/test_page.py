@@ -134,7 +134,7 @@ def test_a_token_lets_in_and_what_happens_is_seen_at_once(visit: Visit, shared: 
     shared.deploy("seen-at-once")
     expect(row(page, "seen-at-once").get_by_text("Running")).to_be_visible()
 
-    page.get_by_role("button", name="Leave").click()
+    page.get_by_role("button", name="Log out").click()
     expect(page.get_by_label("Token")).to_be_visible()
     page.reload()
     expect(page.get_by_label("Token")).to_be_visible()
@@ -185,7 +185,7 @@ def test_a_page_without_the_stream_asks_by_itself_and_one_whose_session_is_left_
     expect(row(page, "asked-for")).to_be_visible()
     second = page.context.new_page()
     second.goto(shared.client.url)
-    second.get_by_role("button", name="Leave").click()
+    second.get_by_role("button", name="Log out").click()
 
     expect(page.get_by_label("Token")).to_be_visible(timeout=8_000)
     visit.expected |= {"ERR_FAILED", "status of 401"}
@@ -217,22 +217,22 @@ def test_each_action_says_what_it_does_before_it_is_done(visit: Visit, shared: S
     page.get_by_role("link", name="acted-on", exact=True).click()
     expect(page.get_by_label("Plan, from the sources to the sinks").get_by_text("Source")).to_be_visible()
 
-    confirm(page, "Stop", "The job that is up ends.")
+    confirm(page, "Stop", "The job will stop.")
     shared.until("acted-on", state="Stopped")
-    confirm(page, "Start", "A run starts.")
+    confirm(page, "Start", "A new run starts.")
     shared.until("acted-on", state="Running")
     page.get_by_role("button", name="Rescale").click()
-    page.get_by_label("Tasks", exact=True).fill("2")
+    page.get_by_label("Parallelism", exact=True).fill("2")
     page.get_by_role("button", name="Cancel").click()
     assert shared.job("acted-on")["tasks"] == 1
     page.get_by_role("button", name="Rescale").click()
-    page.get_by_label("Tasks", exact=True).fill("2")
+    page.get_by_label("Parallelism", exact=True).fill("2")
     expect(page.get_by_role("dialog").locator(".effects")).to_contain_text("ends")
     page.get_by_role("dialog").get_by_role("button", name="Rescale").click()
     shared.until("acted-on", tasks=2, state="Running")
-    confirm(page, "Stop", "The job that is up ends.")
+    confirm(page, "Stop", "The job will stop.")
     shared.until("acted-on", state="Stopped")
-    confirm(page, "Delete", "Is lost")
+    confirm(page, "Delete", "Lost")
 
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     until(lambda: str(shared.client.get("/pipelines")), lambda listed: "acted-on" not in listed)
@@ -255,11 +255,11 @@ def test_an_upgrade_is_seen_beside_what_runs_and_done_once_what_it_loses_is_acce
     keep_as_state_of(shared, "sales", COUNTS)
     page = visit.enter()
     visit.go("#/editor/sales")
-    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    expect(page.get_by_text("No problems.")).to_be_visible()
     page.get_by_label("SQL").click()
     page.keyboard.press("Control+A")
     page.keyboard.insert_text(COUNTS.replace("'1 minute'", "'5 minutes'"))
-    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    expect(page.get_by_text("No problems.")).to_be_visible()
     page.get_by_role("button", name="Deploy").click()
 
     dialog = page.get_by_role("dialog")
@@ -268,12 +268,12 @@ def test_an_upgrade_is_seen_beside_what_runs_and_done_once_what_it_loses_is_acce
     expect(dialog.locator(".diff ins")).to_have_text("5 minutes")
     expect(dialog.get_by_role("row").filter(has_text="Refused")).to_contain_text("tumble-")
     expect(dialog.get_by_role("alert")).to_contain_text("pipeline.incompatible")
-    dialog.get_by_label("Give up what tumble-").check()
+    dialog.get_by_label("Discard the state of tumble-").check()
     expect(dialog.get_by_role("row").filter(has_text="State given up: lost")).to_be_visible()
     expect(dialog.get_by_role("alert")).to_contain_text("nobody has accepted")
     expect(deploy).to_be_disabled()
     dialog.get_by_label("What the plan says is lost may be lost").check()
-    expect(dialog.locator(".effects")).to_contain_text("A run starts.")
+    expect(dialog.locator(".effects")).to_contain_text("A new run starts.")
     deploy.click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("sales")
@@ -330,7 +330,7 @@ def test_an_example_is_tried_complained_about_and_deployed(visit: Visit, shared:
     page = visit.enter()
     page.get_by_role("link", name="Editor", exact=True).click()
     page.get_by_label("Example").select_option("orders-per-minute")
-    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    expect(page.get_by_text("No problems.")).to_be_visible()
     page.get_by_label("SQL").click()
     page.keyboard.press("Control+End")
     page.keyboard.type("SELECT nothing FROM nowhere;")  # quicker than the page draws
@@ -338,10 +338,10 @@ def test_an_example_is_tried_complained_about_and_deployed(visit: Visit, shared:
     expect(page.get_by_role("button", name="Deploy")).to_be_disabled()
     assert "SELECT nothing FROM nowhere;" in page.locator(".cm-content").inner_text()
     page.get_by_label("Example").select_option("orders-per-minute")
-    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    expect(page.get_by_text("No problems.")).to_be_visible()
     expect(page.get_by_label("Plan, from the sources to the sinks").get_by_text("Sink")).to_be_visible()
 
-    confirm(page, "Deploy", "A run starts.")
+    confirm(page, "Deploy", "A new run starts.")
 
     expect(page.get_by_role("heading", level=1)).to_have_text("orders-per-minute")
     shared.until("orders-per-minute", state="Running")
@@ -375,13 +375,13 @@ def test_a_table_is_tried_kept_used_and_deleted(visit: Visit, shared: Served, tm
     page.get_by_label("path (required)").fill(str(lines))
     page.get_by_label("type (required)").select_option("source")
     page.get_by_label("Format").select_option("json")
-    page.get_by_role("button", name="Find out the columns").click()
+    page.get_by_role("button", name="Detect columns").click()
     expect(page.get_by_text("1 column, from 1 record")).to_be_visible(timeout=60_000)
     expect(page.get_by_label("Columns", exact=True)).to_have_value('"n" BIGINT')
 
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.get_by_text("it can be read, and has 1 partition")).to_be_visible(timeout=30_000)
-    page.get_by_role("button", name="Keep the table").click()
+    page.get_by_role("button", name="Save table").click()
     expect(page.get_by_text("source of single_file")).to_be_visible()
 
     verdict = shared.client.send("POST", "/pipelines/validate_query", {"query": "SELECT n FROM kept_lines"})
@@ -397,7 +397,7 @@ def test_a_function_is_looked_at_while_it_is_typed_and_kept(visit: Visit, shared
     visit.go("#/connections")
     page.get_by_role("button", name="New function").click()
     form = page.get_by_role("form", name="New function")
-    expect(form.get_by_text("Nothing is wrong with shout.")).to_be_visible()
+    expect(form.get_by_text("No problems in shout.")).to_be_visible()
     form.get_by_label("Python").fill(
         f"# {SCRIPT}\nfrom engine.udf import udf\n\n@udf\ndef loud(text):\n    return text\n"
     )
@@ -415,7 +415,7 @@ def test_a_function_is_looked_at_while_it_is_typed_and_kept(visit: Visit, shared
     assert verdict["errors"] == []
     page.get_by_role("button", name="Delete loud", exact=True).click()
     page.get_by_role("button", name="Delete loud for good").click()
-    expect(page.get_by_text("No function is kept.")).to_be_visible()
+    expect(page.get_by_text("No functions yet.")).to_be_visible()
 
 
 def test_dead_letters_are_seen_with_what_is_wrong_and_read_again(visit: Visit, shared: Served, tmp_path: Path) -> None:
@@ -430,10 +430,10 @@ def test_dead_letters_are_seen_with_what_is_wrong_and_read_again(visit: Visit, s
     expect(page.get_by_label("Table")).to_contain_text("rejected: dead letters of orders")
     for text in HOSTILE[:-1]:
         expect(page.get_by_role("cell", name=text, exact=True)).to_be_visible()
-    page.get_by_role("button", name=f"Row {len(HOSTILE)} as a whole").click()
+    page.get_by_role("button", name=f"Row {len(HOSTILE)} in full").click()
     expect(page.locator(".whole-row").get_by_text(HOSTILE[-1], exact=True)).to_be_visible()
     page.get_by_role("button", name="Replay these as SQL").click()
 
     expect(page.locator(".cm-content")).to_contain_text("TRY_CAST")
-    expect(page.get_by_text("Nothing is wrong with the script.")).to_be_visible()
+    expect(page.get_by_text("No problems.")).to_be_visible()
     expect(page.get_by_role("button", name="Preview")).to_be_enabled()

@@ -99,7 +99,7 @@ def test_whoever_has_logged_in_to_airflow_sees_a_pipeline_in_its_view_and_stops_
     expect(row.get_by_text("Running")).to_be_visible()
     visit.page.screenshot(path=Path(os.environ.get("PICTURES", tmp_path)) / "airflow.png")
     expect(visit.frame.get_by_text("ann through Airflow")).to_be_visible()
-    expect(visit.frame.get_by_role("button", name="Leave")).to_have_count(0)
+    expect(visit.frame.get_by_role("button", name="Log out")).to_have_count(0)
     visit.frame.get_by_role("link", name="orders", exact=True).click()
     visit.frame.get_by_role("button", name="Stop", exact=True).click()
     visit.frame.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()

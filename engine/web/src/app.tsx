@@ -5,6 +5,7 @@ import type { Session, Visitor } from "./api/types";
 import { later } from "./parts/later";
 import { forgetAll, openFor } from "./editor/draft";
 import { Shell } from "./parts/shell";
+import { clearToasts } from "./parts/toast";
 import { ProblemBox } from "./parts/problem";
 import { Jobs } from "./pages/jobs";
 import { Login } from "./pages/login";
@@ -92,7 +93,7 @@ export function App() {
     return (
       <main class="login">
         <ProblemBox error={entry} />
-        {goesOn && <p class="hint">The page goes on asking.</p>}
+        {goesOn && <p class="hint">Reconnecting...</p>}
         <button onClick={() => setEntry("asking")}>Try again</button>
       </main>
     );
@@ -105,6 +106,7 @@ export function App() {
       if (!(problem instanceof Refused && problem.status === 401)) return setEntry(problem as Error); // still let in
     }
     forgetAll();
+    clearToasts();
     setEntry("outside");
   }
 
@@ -114,10 +116,10 @@ export function App() {
         {route.page === "pipeline" ? (
           <Pipeline key={route.name} name={route.name} shownPart={route.part} />
         ) : route.page === "editor" && entry.may_change === false ? (
-          <p class="empty">You may look here, and change nothing.</p>
+          <p class="empty">You have read-only access.</p>
         ) : route.page === "editor" ? (
           route.pipeline !== null && route.isFork ? (
-            <Fork key={`fork of ${route.pipeline}`} pipeline={route.pipeline} />
+            <Fork key={`fork of ${route.pipeline} ${route.savepoint}`} pipeline={route.pipeline} wanted={route.savepoint} />
           ) : (
             <Editor key={route.pipeline ?? `example ${route.example}`} pipeline={route.pipeline} example={route.example} />
           )

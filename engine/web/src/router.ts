@@ -4,15 +4,15 @@ import { useEffect, useState } from "preact/hooks";
 export type Route =
   | { page: "jobs" }
   | { page: "pipeline"; name: string; part: string }
-  | { page: "editor"; pipeline: string | null; isFork: boolean; example?: string }
+  | { page: "editor"; pipeline: string | null; isFork: boolean; savepoint?: string; example?: string }
   | { page: "connections" }
   | { page: "settings" }
   | { page: "login"; code: string };
 
 export function readRoute(hash: string): Route {
-  const [kind = "", first = "", second = ""] = hash.replace(/^#\/?/, "").split("/").map(decode);
+  const [kind = "", first = "", second = "", third = ""] = hash.replace(/^#\/?/, "").split("/").map(decode);
   if (kind === "pipelines" && first) return { page: "pipeline", name: first, part: second || "overview" };
-  if (kind === "editor") return { page: "editor", pipeline: first || null, isFork: first !== "" && second === "fork" };
+  if (kind === "editor") return { page: "editor", pipeline: first || null, isFork: first !== "" && second === "fork", ...(third ? { savepoint: third } : {}) };
   if (kind === "examples") return { page: "editor", pipeline: null, isFork: false, example: first };
   if (kind === "connections" || kind === "settings") return { page: kind };
   if (kind === "login") return { page: "login", code: first };
@@ -32,8 +32,9 @@ export function examplePath(name: string): string {
   return `#/examples/${encodeURIComponent(name)}`;
 }
 
-export function forkPath(pipeline: string): string {
-  return `${editorPath(pipeline)}/fork`;
+/** Where a pipeline is forked, from a savepoint if one is named. */
+export function forkPath(pipeline: string, savepoint: string | null = null): string {
+  return `${editorPath(pipeline)}/fork${savepoint === null ? "" : `/${encodeURIComponent(savepoint)}`}`;
 }
 
 export function go(path: string): void {

@@ -49,14 +49,14 @@ function strange(drawn: HTMLElement): string[] {
 test("why an upgrade could not go back is told with its failure", () => {
   const job = { state: "Failed", failure_code: "sql.broken", failure_message: "it broke", failure_hint: "mend it" } as unknown as Job;
 
-  expect(draw(<Failure job={job} notUndone="savepoint.damaged: a file is missing" />).textContent).toContain("brought back by itself: savepoint.damaged: a file is missing");
+  expect(draw(<Failure job={job} notUndone="savepoint.damaged: a file is missing" />).textContent).toContain("The automatic rollback failed: savepoint.damaged: a file is missing");
   expect(draw(<Failure job={job} notUndone={null} />).textContent).not.toContain("by itself");
 });
 
 test("a state that cannot be read is advised of in the words of the page, and other failures as the run has said it", () => {
   const advised = (failure_code: string) => draw(<Failure job={{ state: "Failed", failure_code, failure_message: "x", failure_hint: "start with --force" } as unknown as Job} notUndone={null} />).textContent;
 
-  expect(advised("state.unreadable")).toContain("Restore puts a savepoint back");
+  expect(advised("state.unreadable")).toContain("Restore a savepoint (History lists them)");
   expect(advised("state.unreadable")).not.toContain("--force");
   expect(advised("sql.broken")).toContain("start with --force");
 });
@@ -64,11 +64,11 @@ test("a state that cannot be read is advised of in the words of the page, and ot
 test("what is allowed by a field of a form is advised in its words, and else as the control plane has said it", () => {
   const kept = new Refused(409, "savepoint.kept", "it has 2 savepoints", "say --with-savepoints", [], null, "with_savepoints");
 
-  expect(draw(<ProblemBox error={kept} fields={[{ name: "with_savepoints", label: "Its savepoints, too" }]} />).textContent).toContain("Choose “Its savepoints, too” above");
+  expect(draw(<ProblemBox error={kept} fields={[{ name: "with_savepoints", label: "Delete its savepoints too" }]} />).textContent).toContain("Choose “Delete its savepoints too” above");
   expect(place.textContent).not.toContain("--with");
   expect(draw(<ProblemBox error={kept} fields={[{ name: "other", label: "Other" }]} />).textContent).toContain("say --with-savepoints");
-  expect(draw(<ProblemBox error={new Refused(404, "pipeline.not_found", "there is no pipeline 'x'", "`arroyo list`", [])} />).textContent).toContain("Jobs shows the pipelines that there are.");
-  expect(draw(<ProblemBox error={new Refused(404, "request.not_found", "Not Found", null, [])} />).textContent).toContain("one has no slash");
+  expect(draw(<ProblemBox error={new Refused(404, "pipeline.not_found", "there is no pipeline 'x'", "`arroyo list`", [])} />).textContent).toContain("The page Jobs lists all pipelines.");
+  expect(draw(<ProblemBox error={new Refused(404, "request.not_found", "Not Found", null, [])} />).textContent).toContain("names have no slash");
 });
 
 test("a name in an error turns nothing round, and hides nothing", () => {

@@ -62,7 +62,7 @@ test("a connection is tried as it is filled in, and kept, and its secret is neve
   button("Test").click();
   await settled();
   expect(place.textContent).toContain("it is away. start it");
-  button("Keep the connection").click();
+  button("Save connection").click();
   await settled();
 
   const body = { name: "shop", connector: "kafka", config: { servers: "b:1", auth: { password: "hush" } } };

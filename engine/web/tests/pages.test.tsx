@@ -67,18 +67,18 @@ async function shown(child: ComponentChild): Promise<string> {
 test("nobody has left before the control plane says so", async () => {
   const state = { isThere: true };
   answering((method) => (!state.isThere ? undefined : method === "DELETE" ? new Response(null, { status: 204 }) : { session: { who: "admin", version: "1" }, data: [], has_more: false }));
-  expect(await shown(<App />)).toContain("Leave");
-  const leave = () => [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Leave")!.click();
+  expect(await shown(<App />)).toContain("Log out");
+  const leave = () => [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Log out")!.click();
 
   state.isThere = false;
   leave();
   await vi.advanceTimersByTimeAsync(500);
-  expect(place.textContent).toContain("The control plane does not answer.");
+  expect(place.textContent).toContain("The control plane does not respond.");
   expect(place.querySelector("#token")).toBe(null);
 
   state.isThere = true;
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(place.textContent).toContain("The control plane does not answer."); // it is still to be read that nobody has left
+  expect(place.textContent).toContain("The control plane does not respond."); // it is still to be read that nobody has left
   [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Try again")!.click();
   await vi.advanceTimersByTimeAsync(500);
   leave();
@@ -86,7 +86,7 @@ test("nobody has left before the control plane says so", async () => {
   expect(place.querySelector("#token")).not.toBe(null);
 });
 
-test.each([undefined, Response.json({ code: "http.unreachable", detail: "does not answer" }, { status: 502 })])(
+test.each([undefined, Response.json({ code: "http.unreachable", detail: "does not respond" }, { status: 502 })])(
   "a page that is opened while the control plane is away goes on asking until it is there",
   async (nobody) => {
     const state = { isThere: false, asked: 0 };
@@ -94,9 +94,9 @@ test.each([undefined, Response.json({ code: "http.unreachable", detail: "does no
       state.asked += 1;
       return state.isThere ? { session: { who: "ann", version: "1" }, data: [], has_more: false } : nobody?.clone();
     });
-    expect(await shown(<App />)).toContain("The page goes on asking.");
+    expect(await shown(<App />)).toContain("Reconnecting...");
     await vi.advanceTimersByTimeAsync(120_000);
-    expect(place.textContent).toContain("does not answer");
+    expect(place.textContent).toContain("does not respond");
     expect(state.asked).toBeLessThan(12); // more and more rarely
 
     state.isThere = true;
@@ -125,7 +125,7 @@ test("who leaves is forgotten, also when the session was over before", async () 
   await shown(<App />);
   keepWritten("/", { name: "mine", text: "SELECT 1" });
 
-  [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Leave")!.click();
+  [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Log out")!.click();
   await vi.advanceTimersByTimeAsync(500);
 
   expect(place.querySelector("#token")).not.toBe(null);
@@ -185,7 +185,7 @@ test("who was let in by somebody else has nothing to leave, and is never asked f
   answering(() => (state.isIn ? { session: { who: "ann", version: "1", through: "Airflow" }, data: [], has_more: false } : ended()));
 
   expect(await shown(<App />)).toContain("ann through Airflow");
-  expect(place.textContent).not.toMatch(/Leave|API/);
+  expect(place.textContent).not.toMatch(/Log out|API/);
 
   state.isIn = false;
   await vi.advanceTimersByTimeAsync(20_000);
@@ -215,9 +215,9 @@ test("the newest rows are shown, however many have come at once", async () => {
 });
 
 test.each([
-  [[], "the newest row of a.json is longer than 1 MiB", "No row is shown: the newest row of a.json is longer than 1 MiB."],
-  [[{ n: 1 }], "of a.json the last 1 MiB is read", "Rows before these are not shown: of a.json the last 1 MiB is read."],
-  [[], null, "There is no row in its files yet."],
+  [[], "the newest row of a.json is longer than 1 MiB", "No rows shown: the newest row of a.json is longer than 1 MiB."],
+  [[{ n: 1 }], "of a.json the last 1 MiB is read", "Earlier rows are not shown: of a.json the last 1 MiB is read."],
+  [[], null, "No rows in its files yet."],
 ])("of the rows in files (%j) it is said why there are no more", async (data, left_out, text) => {
   const table = { name: "good", connector: "filesystem", role: "rows", sources: [], unreadable: null };
   answering((_, { pathname }) => (pathname.endsWith("/written") ? { data: [table] } : { data, left_out, role: "rows", replay: null }));
@@ -245,11 +245,11 @@ test("a log that grows by more lines than are shown at first is read to its end"
 });
 
 test("that no epoch is committed is said only where that is known", () => {
-  expect(whyNoLines(null, false)).toBe("The epochs are being read.");
-  expect(whyNoLines(null, true)).toBe("The epochs are being read.");
-  expect(whyNoLines(0, true)).toBe("Nothing is told of an epoch yet.");
-  expect(whyNoLines(0, false)).toBe("No epoch is committed yet.");
-  expect(whyNoLines(1, true)).toContain("from the second on");
+  expect(whyNoLines(null, false)).toBe("Loading the epochs...");
+  expect(whyNoLines(null, true)).toBe("Loading the epochs...");
+  expect(whyNoLines(0, true)).toBe("No figures of an epoch yet.");
+  expect(whyNoLines(0, false)).toBe("No epoch has been committed yet.");
+  expect(whyNoLines(1, true)).toContain("Charts start with the second");
 });
 
 test("of a long log the newest lines are drawn, earlier ones when asked for, and none of them anew when more come", async () => {
@@ -269,7 +269,7 @@ test("of a long log the newest lines are drawn, earlier ones when asked for, and
   expect([lines()[0] === second, lines()[199]!.textContent]).toEqual([true, " line 601."]);
 
   async function showEarlier(): Promise<void> {
-    [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Show earlier ones")!.click();
+    [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Show earlier lines")!.click();
     await vi.advanceTimersByTimeAsync(500);
   }
   await showEarlier();
@@ -317,19 +317,19 @@ test("a script is looked at again while the control plane is away, until it is b
   let isThere = false;
   answering(() => (isThere ? { errors: [] } : undefined));
   const Written = () => <Complaints verdict={useVerdict("SELECT 1")} isEmpty={false} />;
-  expect(await shown(<Written />)).toContain("does not answer");
+  expect(await shown(<Written />)).toContain("does not respond");
 
   isThere = true;
   await vi.advanceTimersByTimeAsync(5_000);
 
-  expect(place.textContent).toContain("Nothing is wrong with the script.");
+  expect(place.textContent).toContain("No problems.");
 });
 
 test("what is being done is not left before it is known whether it was done", async () => {
   let refuse: (error: Error) => void = () => undefined;
   const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise((_done, fail) => (refuse = fail)));
   const close = vi.fn();
-  await shown(<ActionDialog action={{ name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send }} close={close} done={close} />);
+  await shown(<ActionDialog action={{ pipeline: "orders", name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send }} close={close} done={close} />);
   const dialog = place.querySelector("dialog")!;
   const leave = () => dialog.dispatchEvent(new Event("cancel", { cancelable: true }));
   const cancel = [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Cancel")!;
@@ -348,7 +348,7 @@ test("what is being done is not left before it is known whether it was done", as
 test("a dialog is left by going back, but for one in which something is being done", async () => {
   const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise(() => undefined));
   const close = vi.fn();
-  const stop = { name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send };
+  const stop = { pipeline: "orders", name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send };
   await shown(<ActionDialog action={stop} close={close} done={close} />);
   dispatchEvent(new Event("hashchange"));
   expect(close).toHaveBeenCalledTimes(1);
@@ -365,21 +365,21 @@ test("what nobody has answered may have been done, and what it would do is asked
   answering(() => (state.isThere ? nothing : undefined));
   const send = (_: unknown, isDryRun: boolean) => ask("PATCH", "/pipelines/orders", { query: { dry_run: isDryRun } });
   const done = vi.fn();
-  await shown(<ActionDialog action={{ name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send }} close={done} done={done} />);
+  await shown(<ActionDialog action={{ pipeline: "orders", name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send }} close={done} done={done} />);
   const confirm = () => [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Stop")!;
-  expect([place.textContent!.includes("does not answer"), confirm().disabled]).toEqual([true, true]);
+  expect([place.textContent!.includes("does not respond"), confirm().disabled]).toEqual([true, true]);
   state.isThere = true;
   await vi.advanceTimersByTimeAsync(5_000);
-  expect([place.textContent!.includes("does not answer"), confirm().disabled]).toEqual([false, false]);
-  expect(place.textContent).not.toContain("may have been done");
+  expect([place.textContent!.includes("does not respond"), confirm().disabled]).toEqual([false, false]);
+  expect(place.textContent).not.toContain("may have been applied");
 
   state.isThere = false;
   place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
   await vi.advanceTimersByTimeAsync(500);
-  expect([place.textContent!.includes("may have been done"), confirm().disabled]).toEqual([true, true]);
+  expect([place.textContent!.includes("may have been applied"), confirm().disabled]).toEqual([true, true]);
   state.isThere = true;
   await vi.advanceTimersByTimeAsync(5_000);
-  expect([place.textContent!.includes("may have been done"), confirm().disabled]).toEqual([true, false]);
+  expect([place.textContent!.includes("may have been applied"), confirm().disabled]).toEqual([true, false]);
   place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
   await vi.advanceTimersByTimeAsync(500);
   expect(done).toHaveBeenCalledTimes(1);
@@ -387,11 +387,11 @@ test("what nobody has answered may have been done, and what it would do is asked
 
 test("what is no number is not asked for, and its field is named", async () => {
   const send = vi.fn(async () => ({ lost: [], kept: [], voided: [], repeated: [], pause_micros: null }));
-  const rescale = { name: "Rescale", title: "Rescale", about: "", confirm: "Rescale", fields: [{ name: "parallelism", label: "Tasks", kind: "number", value: "two" }], send } as const;
+  const rescale = { pipeline: "orders", name: "Rescale", title: "Rescale", about: "", confirm: "Rescale", fields: [{ name: "parallelism", label: "Parallelism", kind: "number", value: "two" }], send } as const;
   await shown(<ActionDialog action={rescale} close={() => undefined} done={() => undefined} />);
   await vi.advanceTimersByTimeAsync(1_000);
 
-  expect(place.querySelector("[role=alert]")?.textContent).toContain("whole number, 1 or more, for “Tasks”");
+  expect(place.querySelector("[role=alert]")?.textContent).toContain("whole number of at least 1 for “Parallelism”");
   expect([send.mock.calls.length, [...place.querySelectorAll("button")].at(-1)!.disabled]).toEqual([0, true]);
   const field = place.querySelector("input")!;
   field.value = "2";
@@ -404,7 +404,7 @@ test("what is confirmed twice before it is drawn is done once, and takes nobody 
   const ends: (() => void)[] = [];
   const send = (_: unknown, isDryRun: boolean) => (isDryRun ? Promise.resolve({ lost: [], kept: [], voided: [], repeated: [] }) : new Promise<void>((end) => ends.push(end)));
   const done = vi.fn();
-  const stop = { name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send };
+  const stop = { pipeline: "orders", name: "Stop", title: "Stop", about: "", confirm: "Stop", fields: [], send };
   await shown(<ActionDialog action={stop} close={done} done={done} />);
   const confirm = () => place.querySelector("form")!.dispatchEvent(new Event("submit", { cancelable: true }));
   confirm();
@@ -429,18 +429,18 @@ test("what was written and not deployed is there again, until it is begun anew o
   expect(name().value).toBe("expensive-bids");
 
   await shown(<p>another page</p>);
-  expect(await shown(<Editor key="again" pipeline={null} example="sellers" />)).toContain("written here before");
+  expect(await shown(<Editor key="again" pipeline={null} example="sellers" />)).toContain("Restored an unsaved draft");
   expect(name().value).toBe("expensive-bids");
-  [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Begin anew")!.click();
+  [...place.querySelectorAll("button")].find(({ textContent }) => textContent === "Discard")!.click();
   await vi.advanceTimersByTimeAsync(500);
-  expect([name().value, place.textContent!.includes("written here before")]).toEqual(["sellers", false]);
+  expect([name().value, place.textContent!.includes("Restored an unsaved draft")]).toEqual(["sellers", false]);
 
   keepWritten("orders/", { name: "orders", text: "SELECT 2" });
-  expect(await shown(<Editor key="edit" pipeline="orders" />)).toContain("written here before");
+  expect(await shown(<Editor key="edit" pipeline="orders" />)).toContain("Restored an unsaved draft");
   forgetAll();
   await shown(<p>another page</p>);
   forgetAll();
-  expect(await shown(<Editor key="edit again" pipeline="orders" />)).not.toContain("written here before");
+  expect(await shown(<Editor key="edit again" pipeline="orders" />)).not.toContain("Restored an unsaved draft");
 });
 
 const WHILE_WRITING: Answers = (method, { pathname, searchParams }) => {
@@ -454,11 +454,15 @@ test("what was deployed is not there again, though somebody has gone to another 
   const deployed = new Promise<Response>((answered) => (end = () => answered(Response.json(ORDERS))));
   answering((method, url) => (method === "PUT" && url.searchParams.get("dry_run") === "false" ? deployed : WHILE_WRITING(method, url)));
   keepWritten("/", { name: "orders", text: "SELECT 2" });
-  expect(await shown(<Editor key="deploys" pipeline={null} />)).toContain("written here before");
+  expect(await shown(<Editor key="deploys" pipeline={null} />)).toContain("Restored an unsaved draft");
   const press = (text: string) => [...place.querySelectorAll("button")].filter(({ textContent }) => textContent === text).at(-1)!.click();
   press("Deploy");
   await vi.advanceTimersByTimeAsync(500);
-  press("Deploy");
+  const box = place.querySelector<HTMLInputElement>("dialog input[type=checkbox]")!; // the name is that of another pipeline
+  box.checked = true;
+  box.dispatchEvent(new Event("change"));
+  await vi.advanceTimersByTimeAsync(500);
+  press("Update");
   await vi.advanceTimersByTimeAsync(500);
 
   await shown(<p>another page</p>);
@@ -474,23 +478,23 @@ test("a script of another page takes the place of nothing that was written", asy
   const name = () => place.querySelector("input")!.value;
   keepWritten("/", { name: "mine", text: "SELECT 1" });
   beginWith("SELECT 2");
-  expect(await shown(<Editor key="replayed" pipeline={null} />)).not.toContain("written here before");
+  expect(await shown(<Editor key="replayed" pipeline={null} />)).not.toContain("Restored an unsaved draft");
   expect(name()).toBe("");
 
   await shown(<p>another page</p>);
-  expect(await shown(<Editor key="new" pipeline={null} />)).toContain("written here before");
+  expect(await shown(<Editor key="new" pipeline={null} />)).toContain("Restored an unsaved draft");
   expect(name()).toBe("mine");
   forgetAll();
 });
 
 test("a choice of savepoints is there when there are some, and none that goes away again", async () => {
   const savepoints: object[] = [];
-  answering((_, { pathname }) => (pathname.endsWith("/savepoints") ? { data: savepoints } : pathname.endsWith("/validate_query") ? { problems: [] } : { ...ORDERS, query: "SELECT 1" }));
+  answering((_, { pathname }) => (pathname.endsWith("/savepoints") ? { data: savepoints } : pathname.endsWith("/jobs") ? { data: [] } : pathname.endsWith("/validate_query") ? { problems: [] } : { ...ORDERS, query: "SELECT 1" }));
 
   render(<Fork pipeline="orders" />, place);
   expect(place.querySelector("select")).toBe(null);
   await vi.advanceTimersByTimeAsync(500);
-  expect(place.textContent).toContain("There is no savepoint to begin with");
+  expect(place.textContent).toContain("No epoch has been committed yet");
   expect(place.querySelector("select")).toBe(null);
 
   savepoints.push({ id: "sp_1", state: "completed", label: "nightly", epoch: 4, created_at: 0 });
@@ -503,6 +507,7 @@ test("names that turn text round turn nothing round in titles, choices and tabs"
   const [savepoint, table] = [{ id: "sp_1", state: "completed", label: turning, epoch: 4, created_at: 0 }, { operator_id: null }];
   answering((method, { pathname }) => {
     if (pathname.endsWith("/savepoints")) return { data: [savepoint] };
+    if (pathname.endsWith("/jobs")) return { data: [] };
     if (pathname.endsWith("/validate_query")) return { errors: [] };
     if (pathname.endsWith("/completions")) return table;
     return method === "POST" ? { lost: [], kept: [], voided: [], repeated: [] } : { ...ORDERS, name: turning, query: "SELECT 1" };
@@ -536,15 +541,15 @@ test("while the control plane is away, a pipeline is running only as far as was 
 
   state.isThere = false;
   await vi.advanceTimersByTimeAsync(20_000);
-  expect(place.textContent).toContain("The control plane does not answer.");
-  expect(place.textContent).toContain("may not hold any more");
+  expect(place.textContent).toContain("The control plane does not respond.");
+  expect(place.textContent).toContain("last known data");
   expect(place.textContent).not.toContain("reading");
   expect([mark().textContent, mark().className]).toEqual(["Running when last seen", "state calm"]);
   const stop = () => [...place.querySelectorAll<HTMLButtonElement>(".buttons button")].find(({ textContent }) => textContent === "Stop")!;
   stop().click();
   await vi.advanceTimersByTimeAsync(500);
   expect([stop().getAttribute("aria-disabled"), place.querySelector("dialog")]).toEqual(["true", null]);
-  expect(document.getElementById(stop().getAttribute("aria-describedby")!)!.textContent).toContain("Nothing can be done here until it is answered.");
+  expect(document.getElementById(stop().getAttribute("aria-describedby")!)!.textContent).toContain("Actions are unavailable until the control plane responds.");
 
   state.isThere = true;
   await vi.advanceTimersByTimeAsync(40_000);
@@ -553,7 +558,7 @@ test("while the control plane is away, a pipeline is running only as far as was 
   await vi.advanceTimersByTimeAsync(500);
   expect(place.querySelector("dialog")).not.toBe(null);
   expect(mark().textContent).toBe("Running");
-  expect(place.textContent).not.toContain("may not hold any more");
+  expect(place.textContent).not.toContain("last known data");
 });
 
 test("pipelines are counted once it is known which there are", async () => {
@@ -591,13 +596,13 @@ test("a page asks soon after the stream of changes is back, however long it had 
   state.isThere = false;
   streams[0]!.say("error");
   await vi.advanceTimersByTimeAsync(200_000);
-  expect(place.textContent).toContain("does not answer");
+  expect(place.textContent).toContain("does not respond");
 
   state.isThere = true;
   streams[0]!.say("ready");
   await vi.advanceTimersByTimeAsync(2_000);
 
-  expect(place.textContent).not.toContain("does not answer");
+  expect(place.textContent).not.toContain("does not respond");
 });
 
 test("while the control plane is away, the list says that it is from before", async () => {
@@ -609,7 +614,7 @@ test("while the control plane is away, the list says that it is from before", as
   await vi.advanceTimersByTimeAsync(60_000);
 
   expect(place.textContent).toContain("orders");
-  expect(place.textContent).toContain("may not hold any more");
+  expect(place.textContent).toContain("last known data");
   expect(place.querySelector("tbody .state")!.textContent).toBe("Running when last seen");
 
   state.isThere = true;

@@ -90,9 +90,9 @@ test("what would be lost is said first", () => {
   const effects: Effects = { stops: true, starts: true, pause_micros: 2_000_000, kept: ["the state"], lost: ["rows"], repeated: [], voided: [], upgrade: null, rollback: null };
 
   expect(spell(effects, (micros) => `${micros}`)).toEqual([
-    { text: "Is lost", items: ["rows"], isBad: true },
-    { text: "Stays", items: ["the state"], isBad: false },
-    { text: "Happens", items: ["The job that is up ends.", "A run starts.", "Nothing is computed for about 2000000 in between."], isBad: false },
+    { text: "Lost", items: ["rows"], isBad: true },
+    { text: "Kept", items: ["the state"], isBad: false },
+    { text: "Effects", items: ["The job will stop.", "A new run starts.", "Processing pauses for about 2000000."], isBad: false },
   ]);
 });
 
@@ -106,13 +106,13 @@ test("a line of a log is read, whoever has printed it", () => {
 test.each([
   ["2", null],
   [" 1024 ", null],
-  ["", "Write a whole number, 1 or more, for “Tasks”."],
-  ["two", "Write a whole number, 1 or more, for “Tasks”."],
-  ["0", "Write a whole number, 1 or more, for “Tasks”."],
-  ["2.5", "Write a whole number, 1 or more, for “Tasks”."],
-  ["1e300", "Write a whole number, 1 or more, for “Tasks”."],
+  ["", "Enter a whole number of at least 1 for “Parallelism”."],
+  ["two", "Enter a whole number of at least 1 for “Parallelism”."],
+  ["0", "Enter a whole number of at least 1 for “Parallelism”."],
+  ["2.5", "Enter a whole number of at least 1 for “Parallelism”."],
+  ["1e300", "Enter a whole number of at least 1 for “Parallelism”."],
 ])("%j tasks are asked for, or the field is named", (tasks, fault) => {
-  expect(faultOf({ fields: [{ name: "parallelism", label: "Tasks", kind: "number", value: "1" }, { name: "label", label: "Name", kind: "text", value: "" }] }, { parallelism: tasks, label: "" })).toBe(fault);
-  const optional = { fields: [{ name: "parallelism", label: "Tasks", kind: "number", value: "", isOptional: true }] } as const;
+  expect(faultOf({ fields: [{ name: "parallelism", label: "Parallelism", kind: "number", value: "1" }, { name: "label", label: "Name", kind: "text", value: "" }] }, { parallelism: tasks, label: "" })).toBe(fault);
+  const optional = { fields: [{ name: "parallelism", label: "Parallelism", kind: "number", value: "", isOptional: true }] } as const;
   expect(faultOf(optional, { parallelism: tasks })).toBe(tasks === "" ? null : fault);
 });

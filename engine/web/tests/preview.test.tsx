@@ -107,7 +107,7 @@ test("rows are shown as they come, table by table, and it stops after a minute",
   plane.state = "Running";
   await begin(plane);
   expect(plane.asked).toEqual([["POST", "api/v1/pipelines/preview", { query: "SELECT 1" }]]);
-  expect(place.textContent).toContain("There is no row yet.");
+  expect(place.textContent).toContain("No rows yet.");
 
   await plane.send(piece("some", 0, 71, 72));
   await plane.send(piece("more", 3, 99));
@@ -123,7 +123,7 @@ test("rows are shown as they come, table by table, and it stops after a minute",
   expect(plane.asked.slice(1)).toEqual([STOP]);
   await plane.rest("Stopped");
 
-  expect(place.textContent).toContain("It is over, and nothing was written to a sink.");
+  expect(place.textContent).toContain("The preview has ended. Nothing was written to a sink.");
   expect(place.querySelector("tbody")!.textContent).toBe("499");
   render(null, place);
   await pass(100);

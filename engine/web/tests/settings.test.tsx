@@ -70,7 +70,7 @@ test("the settings show when savepoints are taken, what takes the room, and what
   expect(text).toContain("0 3 * * * in UTC, not in sat,sun 00:00-24:00, each restored and read");
   expect(text).toContain("Next 2026-01-01 03:00:00");
   expect(text).toContain("kept: the last 3, one a day for 7 d");
-  expect(text).toMatch(/Room left there1\.0 GiB.*Records4\.0 KiB/);
+  expect(text).toMatch(/Free space1\.0 GiB.*Records4\.0 KiB/);
   expect(text).toContain("Scratch 2, 2.0 KiB");
 });
 
@@ -130,7 +130,7 @@ test("rules are said in words", () => {
   expect(keptWords({ weekly: 2, max_age_micros: 86_400_000_000 })).toBe("kept: one a week for 2 weeks, none older than 1 d");
   expect(keptWords({ max_age_micros: 86_400_000_000 })).toBe("none older than 1 d is kept");
   expect(scheduleWords({ ...SCHEDULE, blackout: [], drill: false })).toBe("0 3 * * * in UTC");
-  expect(lastWords(null)).toBe("None was due yet");
+  expect(lastWords(null)).toBe("None due yet");
   expect(lastWords({ at: 0, state: "left_out", savepoint: null, reason: "the pipeline is Stopped" })).toBe("Last 1970-01-01 00:00:00 left out: the pipeline is Stopped");
 });
 

@@ -94,9 +94,9 @@ test("a reason names the boxes of the page, where it named options of the comman
   const choices = choicesOf(verdicts, NOTHING_SAID);
 
   expect(reasons.map((reason) => inWordsOf(choices, reason))).toEqual([
-    "its rows have changed: “Keep what tumble-77 has” lets them stay, “Give up what tumble-77 has” gives up its state",
-    "begins in the middle: “Give up what tumble-771 has”, my table as well",
-    "sum(n) is not known, unless “Hold back the open windows of hop-5” leaves out the windows that are open",
+    "its rows have changed: “Keep the state of tumble-77” lets them stay, “Discard the state of tumble-77” gives up its state",
+    "begins in the middle: “Discard the state of tumble-771”, my table as well",
+    "sum(n) is not known, unless “Suppress the open windows of hop-5” leaves out the windows that are open",
   ]);
 });
 

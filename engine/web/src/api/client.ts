@@ -22,7 +22,7 @@ export class Refused extends Error {
 /** Nobody has answered. */
 export class Unreachable extends Error {
   constructor() {
-    super("The control plane does not answer.");
+    super("The control plane does not respond.");
   }
 }
 
@@ -132,7 +132,7 @@ async function refusal(answer: Response): Promise<Refused> {
   return new Refused(
     answer.status,
     problem.code ?? `http.${answer.status}`,
-    problem.detail ?? `The answer has the status ${answer.status}.`,
+    problem.detail ?? `The response has status ${answer.status}.`,
     problem.hint ?? null,
     problem.errors ?? [],
     problem.plan ?? null,

@@ -55,16 +55,16 @@ export function NewFunction({ made, close }: { made: () => void; close: () => vo
       </div>
       <div class="field">
         <label for="new-description">
-          <span>What it is for</span>
+          <span>Description</span>
         </label>
         <input id="new-description" maxLength={4096} autocomplete="off" value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
       </div>
       {error && <ProblemBox error={error} />}
       <div role="status" class="complaints">
         {verdict === null ? (
-          <p class="hint">{definition.trim() ? "Asking the control plane." : "Write a function."}</p>
+          <p class="hint">{definition.trim() ? "Loading..." : "Write a function."}</p>
         ) : isRight ? (
-          <p class="good">{`Nothing is wrong with ${verdict.udf_names.join(", ")}.`}</p>
+          <p class="good">{`No problems in ${verdict.udf_names.join(", ")}.`}</p>
         ) : (
           <ul>
             {verdict.errors.map((text, at) => (

@@ -135,7 +135,7 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
                 <span>Format</span>
               </label>
               <select id="new-format" value={format} onChange={(event) => setFormat(event.currentTarget.value)}>
-                <option value="">{connector.default_format ? `as usual: ${connector.default_format}` : "Choose one"}</option>
+                <option value="">{connector.default_format ? `default: ${connector.default_format}` : "Choose one"}</option>
                 {connector.formats.map((each) => (
                   <option key={each}>{each}</option>
                 ))}
@@ -149,9 +149,9 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
             <textarea id="new-columns" rows={6} spellcheck={false} value={columns} aria-describedby="new-columns-about" onInput={(event) => setColumns(event.currentTarget.value)} />
             <p id="new-columns-about" class="hint">
               <button type="button" disabled={busy !== ""} onClick={() => void findColumns()}>
-                Find out the columns
+                Detect columns
               </button>{" "}
-              from what is there, or list them as CREATE TABLE does: <code>id BIGINT NOT NULL, at TIMESTAMP NOT NULL, WATERMARK FOR at</code>
+              from existing data, or list them as in CREATE TABLE: <code>id BIGINT NOT NULL, at TIMESTAMP NOT NULL, WATERMARK FOR at</code>
             </p>
           </div>
         </>
@@ -168,7 +168,7 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
           Test
         </button>
         <button class="primary" disabled={busy !== ""}>
-          {`Keep the ${kind}`}
+          {`Save ${kind}`}
         </button>
       </div>
     </form>

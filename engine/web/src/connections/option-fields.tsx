@@ -38,7 +38,7 @@ function Field({ option, text, changed }: { option: Option; text: string; change
       </label>
       {option.choices.length > 0 ? (
         <select id={id} required={option.isRequired} value={text} aria-describedby={`${id}-about`} onChange={(event) => changed(event.currentTarget.value)}>
-          <option value="">{option.usual ? `as usual: ${option.usual}` : option.isRequired ? "Choose one" : "not given"}</option>
+          <option value="">{option.usual ? `default: ${option.usual}` : option.isRequired ? "Choose one" : "not set"}</option>
           {option.choices.map((choice) => (
             <option key={choice}>{choice}</option>
           ))}
@@ -57,7 +57,7 @@ function Field({ option, text, changed }: { option: Option; text: string; change
       )}
       <p id={`${id}-about`} class="hint">
         {option.about}
-        {option.isSecret && " It is kept encrypted and shown to nobody."}
+        {option.isSecret && " Stored encrypted, never shown."}
       </p>
     </div>
   );

@@ -6,9 +6,9 @@ type Place = Pick<CompletionContext, "state" | "pos" | "explicit">;
 
 /** Windows stand where functions do. */
 const WINDOWS: readonly Completion[] = [
-  called("tumble", "tumble(width)", "Windows of that width, one behind the other."),
-  called("hop", "hop(slide, width)", "Windows of that width, of which one begins after each slide."),
-  called("session", "session(gap)", "Windows that end where nothing comes for so long."),
+  called("tumble", "tumble(width)", "Windows of that width, back to back."),
+  called("hop", "hop(slide, width)", "Windows of that width, one starting after each slide."),
+  called("session", "session(gap)", "Windows that end after a gap without rows."),
 ];
 
 /** What fits at a place of a script, of all that one may say; null where only the words of SQL do. */

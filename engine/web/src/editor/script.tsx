@@ -30,7 +30,7 @@ export function Script({ loaded, text, verdict, changed, submit, preview }: Prop
       </div>
       <section class="panel">
         <h2>Plan</h2>
-        {verdict?.graph ? <PlanGraph plan={readPlan(verdict.graph)} isUpright /> : <p class="hint">The plan of the script is drawn here once nothing is wrong with it.</p>}
+        {verdict?.graph ? <PlanGraph plan={readPlan(verdict.graph)} isUpright /> : <p class="hint">The plan appears here when the script has no problems.</p>}
       </section>
     </div>
   );
@@ -50,9 +50,9 @@ export function Complaints({ verdict, isEmpty }: { verdict: Verdict | null; isEm
       {isEmpty ? (
         <p class="hint">Write a script, or choose an example.</p>
       ) : verdict === null ? (
-        <p class="hint">Asking the control plane.</p>
+        <p class="hint">Loading...</p>
       ) : errors.length === 0 ? (
-        <p class="good">Nothing is wrong with the script. Control and Enter deploy it.</p>
+        <p class="good">No problems. Ctrl+Enter to deploy.</p>
       ) : (
         <ul>
           {errors.map((complaint, at) => (

@@ -1,5 +1,6 @@
 /** Which pipelines the list shows, and in which order. */
 import type { ListedPipeline, State } from "../api/types";
+import { matchesWord, tagTexts } from "./tags";
 import { TONES, type Tone, urgency } from "../states";
 
 export type Column = "name" | "state" | "lag" | "complete" | "rate" | "restarts" | "cpu" | "memory";
@@ -40,8 +41,8 @@ export function shownRows(rows: readonly ListedPipeline[], filter: Filter, order
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = rows.filter((row) => {
     if (filter.tone !== null && TONES[row.state] !== filter.tone) return false;
-    const text = `${row.name} ${row.id} ${row.state} ${cause(row)}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+    const text = `${row.name} ${row.id} ${row.state} ${cause(row)} ${tagTexts(row.tags).join(" ")}`.toLowerCase();
+    return words.every((word) => matchesWord(row, word, text));
   });
   const value = VALUES[order.column];
   return found.sort((a, b) => compare(value(a), value(b), order.down) || COLLATOR.compare(a.name, b.name));

@@ -101,9 +101,9 @@ export function Connections() {
           made={made}
         />
       )}
-      <KeptList title="Connections" none="No connection is kept." rows={profiles} remove={remove} />
-      <KeptList title="Tables" none="No table is kept. A script names those that are without declaring them." rows={tables} remove={remove} />
-      <KeptList title="Functions" none="No function is kept." rows={functions} remove={remove} />
+      <KeptList title="Connections" none="No connections yet." rows={profiles} remove={remove} />
+      <KeptList title="Tables" none="No tables yet. Scripts can use stored tables without declaring them." rows={tables} remove={remove} />
+      <KeptList title="Functions" none="No functions yet." rows={functions} remove={remove} />
     </div>
   );
 }

@@ -7,9 +7,10 @@ import { EXAMPLES } from "../examples";
 import { apart } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { ActionDialog } from "../pipeline/action-dialog";
-import type { Action } from "../pipeline/actions";
+import type { Action, Field } from "../pipeline/actions";
 import { PreviewPanel } from "../preview/preview-panel";
 import { go, pipelinePath } from "../router";
+import { stateWord } from "../states";
 import { useTitle } from "../title";
 
 /** Writes a script, runs it without writing to its sinks, and deploys it: a new pipeline, or another version of one. */
@@ -23,8 +24,10 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
   /** What there was before anybody wrote. */
   const [beginning, setBeginning] = useState<Written | null>(null);
   const [isFromBefore, setFromBefore] = useState(false);
-  const [taken] = useState(() => (pipeline === null ? takeDraft() : ""));
-  const [of] = useState(() => placeOf(pipeline, example, taken));
+  const [draft] = useState(() => (pipeline === null ? takeDraft() : ""));
+  const [of] = useState(() => placeOf(pipeline, example, draft));
+  /** The pipeline that has the name of the new one already. */
+  const [taken, setTaken] = useState<Pipeline | null>(null);
   const verdict = useVerdict(text);
   const [preview, setPreview] = useState<{ query: string; number: number } | null>(null);
   const [refusal, setRefusal] = useState<{ of: string; errors: Complaint[] } | null>(null);
@@ -54,7 +57,7 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
   useEffect(() => {
     if (pipeline === null) {
       const chosen = EXAMPLES.find((each) => each.name === example);
-      return begin({ name: chosen?.name ?? "", text: chosen?.query ?? taken }, false);
+      return begin({ name: chosen?.name ?? "", text: chosen?.query ?? draft }, false);
     }
     ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => begin({ name: pipeline, text: found.query }, false), setError);
   }, [pipeline]);
@@ -63,12 +66,25 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
     if (beginning !== null) keepWritten(of, text === beginning.text ? null : { name, text });
   }, [beginning, name, text]);
 
+  /** Open the dialog, which asks for consent if a new pipeline would update another one. */
+  async function openDeploy(): Promise<void> {
+    setError(null);
+    try {
+      setTaken(pipeline === null ? await findNamed(name.trim()) : null);
+      setDeploying(true);
+    } catch (problem) {
+      setError(problem as Error);
+    }
+  }
+
   const deploy: Action = {
     name: "Deploy",
-    title: `Deploy ${apart(name.trim())}`,
-    about: "A pipeline of this name becomes what the script says; without one it is made.",
-    confirm: "Deploy",
-    fields: [{ name: "parallelism", label: "Tasks that work side by side; empty leaves them as they are", kind: "number", value: "", isOptional: true }],
+    pipeline: name.trim(),
+    title: taken === null ? `Deploy ${apart(name.trim())}` : `Update the existing pipeline ${apart(name.trim())}`,
+    about: taken === null ? "Creates the pipeline, or updates the existing one." : `A pipeline of this name exists (${stateWord(taken.state)}, version ${taken.version}). This script replaces its query.`,
+    confirm: taken === null ? "Deploy" : "Update",
+    isDangerous: taken !== null,
+    fields: [...(taken === null ? [] : [{ name: "update", label: `Yes, update the existing pipeline ${apart(name.trim())}`, kind: "check", value: "", isRequired: true } satisfies Field]), { name: "parallelism", label: "Parallelism (blank: unchanged)", kind: "number", value: "", isOptional: true }],
     change: { before: () => ask<Pipeline>("GET", `/pipelines/${part(name.trim())}`).then((found) => found.query), after: text },
     send: async ({ parallelism }, dry_run, consent) => {
       const answer = await ask("PUT", `/pipelines/by-name/${part(name.trim())}`, { body: { query: text, ...consent, ...(parallelism?.trim() ? { parallelism: Number(parallelism) } : {}) }, query: { dry_run } });
@@ -107,23 +123,23 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
           </label>
         )}
         <span class="grow" />
-        <button disabled={!isRight} title="Run it without writing to its sinks (Control, Shift and Enter)" onClick={runPreview}>
+        <button disabled={!isRight} title="Run without writing to sinks (Ctrl+Shift+Enter)" onClick={runPreview}>
           Preview
         </button>
-        <button class="primary" disabled={!isReady} onClick={() => setDeploying(true)}>
+        <button class="primary" disabled={!isReady} onClick={() => void openDeploy()}>
           Deploy
         </button>
       </div>
       {error && <ProblemBox error={error} />}
       {isFromBefore && beginning !== null && (
         <p class="aside hint" role="status">
-          {"This was written here before, and not deployed. "}
+          {"Restored an unsaved draft. "}
           <button class="quiet" onClick={() => begin(beginning, true)}>
-            Begin anew
+            Discard
           </button>
         </p>
       )}
-      <Script loaded={loaded} text={text} verdict={shownVerdict} changed={setText} submit={() => isReady && setDeploying(true)} preview={() => isRight && runPreview()} />
+      <Script loaded={loaded} text={text} verdict={shownVerdict} changed={setText} submit={() => void (isReady && openDeploy())} preview={() => isRight && runPreview()} />
       {preview && (
         <PreviewPanel
           key={preview.number}
@@ -145,4 +161,15 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
       )}
     </div>
   );
+}
+
+/** The pipeline of that name, which is no other one's id; null if there is none. */
+async function findNamed(name: string): Promise<Pipeline | null> {
+  try {
+    const found = await ask<Pipeline>("GET", `/pipelines/${part(name)}`);
+    return found.name === name ? found : null;
+  } catch (problem) {
+    if (problem instanceof Refused && problem.status === 404) return null;
+    throw problem;
+  }
 }

@@ -1,21 +1,24 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, part } from "../api/client";
-import type { Pipeline, Savepoint } from "../api/types";
+import type { Job, Pipeline, Savepoint } from "../api/types";
 import { Script, isFaultless, useVerdict } from "../editor/script";
 import { apart, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { ActionDialog } from "../pipeline/action-dialog";
-import type { Action } from "../pipeline/actions";
+import { type Action, whyNothingToSave } from "../pipeline/actions";
+import { follow } from "../pipeline/follow";
 import { go, pipelinePath } from "../router";
 import { useTitle } from "../title";
 
 /** Makes a new pipeline that goes on from a savepoint of another one, and writes elsewhere. */
-export function Fork({ pipeline }: { pipeline: string }) {
+export function Fork({ pipeline, wanted }: { pipeline: string; wanted?: string | undefined }) {
   useTitle(`Fork of ${pipeline}`);
   const [loaded, setLoaded] = useState({ text: "" });
   const [text, setText] = useState("");
   const [name, setName] = useState("");
   const [savepoints, setSavepoints] = useState<Savepoint[] | null>(null);
+  const [epoch, setEpoch] = useState<number | null>(null);
+  const [isTaking, setTaking] = useState(false);
   const [savepoint, setSavepoint] = useState("");
   const [error, setError] = useState<Error | null>(null);
   const [isForking, setForking] = useState(false);
@@ -24,19 +27,40 @@ export function Fork({ pipeline }: { pipeline: string }) {
 
   useEffect(() => {
     const path = `/pipelines/${part(pipeline)}`;
-    Promise.all([ask<Pipeline>("GET", path), ask<{ data: Savepoint[] }>("GET", `${path}/savepoints`)]).then(([origin, { data }]) => {
-      const whole = data.filter(({ state }) => state === "completed");
-      setSavepoints(whole);
-      setSavepoint(whole[0]?.id ?? "");
+    Promise.all([ask<Pipeline>("GET", path), ask<{ data: Savepoint[] }>("GET", `${path}/savepoints`), ask<{ data: Job[] }>("GET", `${path}/jobs`)]).then(([origin, { data }, jobs]) => {
+      offer(data);
+      setEpoch(jobs.data[0]?.epoch ?? null);
       setLoaded({ text: origin.query });
       setText(origin.query);
     }, setError);
   }, [pipeline]);
 
+  function offer(found: readonly Savepoint[]): void {
+    const whole = found.filter(({ state }) => state === "completed");
+    setSavepoints(whole);
+    setSavepoint((whole.find(({ id }) => id === wanted) ?? whole[0])?.id ?? "");
+  }
+
+  /** Take a savepoint of the original, and offer it once it is complete. */
+  async function take(): Promise<void> {
+    setTaking(true);
+    setError(null);
+    try {
+      const path = `/pipelines/${part(pipeline)}/savepoints`;
+      const taken = await ask<Savepoint>("POST", path, { body: {} });
+      await follow({ name: "Savepoint", pipeline }, taken);
+      offer((await ask<{ data: Savepoint[] }>("GET", path)).data);
+    } catch (problem) {
+      setError(problem as Error);
+    }
+    setTaking(false);
+  }
+
   const fork: Action = {
     name: "Fork",
+    pipeline: name.trim(),
     title: `Fork ${apart(pipeline)} as ${apart(name.trim())}`,
-    about: "The new pipeline begins with a copy of the savepoint. The original is not touched, and runs on.",
+    about: "The new pipeline starts from a copy of the savepoint. The original keeps running, unchanged.",
     confirm: "Fork",
     fields: [],
     change: { before: () => ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => found.query), after: text },
@@ -70,11 +94,18 @@ export function Fork({ pipeline }: { pipeline: string }) {
         </button>
       </div>
       {error && <ProblemBox error={error} />}
-      <p class="aside hint">
-        {savepoints?.length === 0
-          ? "There is no savepoint to begin with: take one of the original first."
-          : "Give it a name, and let its tables write elsewhere than those of the original."}
-      </p>
+      {savepoints?.length === 0 ? (
+        <p class="aside hint" role="status">
+          {whyNothingToSave(epoch) ?? (isTaking ? "Taking a savepoint of the original..." : "A fork starts from a savepoint, and the original has none. ")}
+          {whyNothingToSave(epoch) === null && (
+            <button disabled={isTaking} onClick={() => void take()}>
+              Take a savepoint now
+            </button>
+          )}
+        </p>
+      ) : (
+        <p class="aside hint">Enter a name, and change its sinks so that they write elsewhere than the original.</p>
+      )}
       <Script loaded={loaded} text={text} verdict={verdict} changed={setText} submit={() => isReady && setForking(true)} />
       {isForking && (
         <ActionDialog

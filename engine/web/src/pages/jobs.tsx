@@ -4,6 +4,9 @@ import { usePolled } from "../api/polled";
 import type { ListedPipeline } from "../api/types";
 import { EXAMPLES } from "../examples";
 import { bytes, count, instant, lag, rate } from "../format";
+import { BulkDialog } from "../jobs/bulk-dialog";
+import { BULK, type BulkVerb } from "../jobs/bulk";
+import { tagTexts } from "../jobs/tags";
 import { type Column, type Filter, type Order, cause, countTones, shownRows } from "../jobs/rows";
 import { visible } from "../jobs/window";
 import { useNarrow } from "../narrow";
@@ -24,19 +27,19 @@ const COLUMNS: readonly [Column, string, string][] = [
   ["state", "State", ""],
   ["name", "Pipeline", ""],
   ["lag", "Lag", "How far the output is behind the clock"],
-  ["complete", "Complete until", "Up to which instant all output is complete, in UTC"],
-  ["rate", "Rate", "Rows read each second"],
-  ["restarts", "Restarts", "Starts after failures in all"],
-  ["cpu", "CPU", "Cores that its processes keep busy"],
+  ["complete", "Complete until", "All output before this instant is complete"],
+  ["rate", "Rate", "Rows read per second"],
+  ["restarts", "Restarts", "Restarts after failures"],
+  ["cpu", "CPU", "CPU cores used by its processes"],
   ["memory", "Memory", "Memory of all its processes"],
 ];
 
 const CHIPS: readonly [Tone | null, string][] = [
   [null, "All"],
-  ["bad", "In trouble"],
-  ["busy", "On the way"],
+  ["bad", "Failing"],
+  ["busy", "Starting"],
   ["good", "Running"],
-  ["calm", "At rest"],
+  ["calm", "Stopped"],
 ];
 
 export function Jobs() {
@@ -47,6 +50,8 @@ export function Jobs() {
   const rates = useRates(data);
   const rows = useMemo(() => (data === null ? [] : shownRows(data, filter, order)), [data, filter, order]);
   const counts = useMemo(() => data && countTones(data), [data]);
+  const [bulk, setBulk] = useState<BulkVerb | null>(null);
+  const mayChange = useMayChange();
   const search = useRef<HTMLInputElement>(null);
   useSlash(search);
 
@@ -54,7 +59,7 @@ export function Jobs() {
     <div class="jobs">
       <div class="tools">
         <h1>Jobs</h1>
-        <div class="chips" role="group" aria-label="Show by state">
+        <div class="chips" role="group" aria-label="Filter by state">
           {CHIPS.map(([tone, text]) => (
             <button key={text} class="chip" aria-pressed={filter.tone === tone} onClick={() => setFilter({ ...filter, tone })}>
               {text} <span class="number">{(tone === null ? data?.length : counts?.[tone]) ?? "–"}</span>
@@ -64,27 +69,52 @@ export function Jobs() {
         <input
           ref={search}
           type="search"
-          placeholder="Search ( / )"
+          placeholder="Search ( / ), tag:team=a, orders-*"
           aria-label="Search pipelines"
           value={filter.text}
           onInput={(event) => setFilter({ ...filter, text: event.currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.key !== "Escape") return;
+            event.preventDefault();
+            setFilter({ ...filter, text: "" });
+            (document.querySelector<HTMLElement>('.scroll [tabindex="0"]') ?? event.currentTarget).focus();
+            event.currentTarget.blur();
+          }}
         />
+        {mayChange && rows.length > 0 && error === null && (
+          <select
+            aria-label="Bulk action on the pipelines shown"
+            value=""
+            onChange={(event) => {
+              setBulk(BULK.find(({ verb }) => verb === event.currentTarget.value) ?? null);
+              event.currentTarget.value = "";
+            }}
+          >
+            <option value="">{`Bulk action (${rows.length} shown)`}</option>
+            {BULK.map(({ verb, text }) => (
+              <option key={verb} value={verb}>
+                {text}
+              </option>
+            ))}
+          </select>
+        )}
       </div>
       {error && <ProblemBox error={error} />}
       {error && data !== null && <p class="hint">{BEFORE}</p>}
-      {data === null && error === null && <p class="empty">Asking the control plane.</p>}
+      {data === null && error === null && <p class="empty">Loading...</p>}
       {data !== null && data.length === 0 && <Welcome />}
-      {data !== null && data.length > 0 && rows.length === 0 && <p class="empty">No pipeline is like that.</p>}
-      {rows.length > 0 && <Table rows={rows} isOld={error !== null} rates={rates} order={order} setOrder={setOrder} />}
+      {data !== null && data.length > 0 && rows.length === 0 && <p class="empty">No matching pipelines.</p>}
+      {rows.length > 0 && <Table rows={rows} isOld={error !== null} rates={rates} order={order} setOrder={setOrder} choose={(tag) => setFilter({ ...filter, text: `tag:${tag}` })} />}
+      {bulk && <BulkDialog key={bulk.verb} verb={bulk} rows={rows} close={() => setBulk(null)} />}
     </div>
   );
 }
 
 function Welcome() {
-  if (!useMayChange()) return <p class="empty">There is no pipeline yet.</p>;
+  if (!useMayChange()) return <p class="empty">No pipelines yet.</p>;
   return (
     <div class="empty">
-      <p>There is no pipeline yet. Try an example, which makes up its rows and needs nothing from elsewhere:</p>
+      <p>No pipelines yet. Try an example that generates its own rows:</p>
       <ul class="gallery">
         {EXAMPLES.map(({ name, about }) => (
           <li key={name}>
@@ -95,7 +125,7 @@ function Welcome() {
         ))}
       </ul>
       <p>
-        Or <a href={editorPath()}>write one</a>, or have the command line deploy a file: <code>arroyo deploy clicks.sql</code>
+        Or <a href={editorPath()}>write your own</a>, or deploy a file from the command line: <code>arroyo deploy clicks.sql</code>
       </p>
     </div>
   );
@@ -108,9 +138,11 @@ interface TableProps {
   rates: ReadonlyMap<string, readonly number[]>;
   order: Order;
   setOrder: (order: Order) => void;
+  /** Show the pipelines with a tag. */
+  choose: (tag: string) => void;
 }
 
-function Table({ rows, isOld, rates, order, setOrder }: TableProps) {
+function Table({ rows, isOld, rates, order, setOrder, choose }: TableProps) {
   const box = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ top: 0, height: 800 });
   const [current, setCurrent] = useState(0);
@@ -186,7 +218,7 @@ function Table({ rows, isOld, rates, order, setOrder }: TableProps) {
         <tbody role="rowgroup">
           {first > 0 && <Gap height={first * rowHeight} />}
           {rows.slice(first, end).map((row, at) => (
-            <Row key={row.id} row={row} isOld={isOld} at={first + at} rates={rates.get(row.id) ?? []} isCurrent={first + at === current} here={stand} />
+            <Row key={row.id} row={row} isOld={isOld} at={first + at} rates={rates.get(row.id) ?? []} isCurrent={first + at === current} here={stand} choose={choose} />
           ))}
           {end < rows.length && <Gap height={(rows.length - end) * rowHeight} />}
         </tbody>
@@ -210,9 +242,10 @@ interface RowProps {
   rates: readonly number[];
   isCurrent: boolean;
   here: (at: number) => void;
+  choose: (tag: string) => void;
 }
 
-function Row({ row, isOld, at, rates, isCurrent, here }: RowProps) {
+function Row({ row, isOld, at, rates, isCurrent, here, choose }: RowProps) {
   return (
     <tr role="row" data-row={at} aria-rowindex={at + 2} onClick={(event) => opened(event, row.name)}>
       <td role="cell" class="c-state">
@@ -223,6 +256,11 @@ function Row({ row, isOld, at, rates, isCurrent, here }: RowProps) {
           <bdi>{row.name}</bdi>
         </a>
         <span class="cause">{cause(row)}</span>
+        {tagTexts(row.tags).map((tag) => (
+          <button key={tag} class="tag" tabIndex={-1} title={`Show pipelines with the tag ${tag}`} onClick={() => choose(tag)}>
+            {tag}
+          </button>
+        ))}
       </td>
       <td role="cell" class="c-lag" data-label="Lag">
         {lag(row.lag_micros)}
@@ -249,7 +287,7 @@ function Row({ row, isOld, at, rates, isCurrent, here }: RowProps) {
 
 /** A click anywhere in a row opens it, unless it was on the link, or marks text. */
 function opened(event: MouseEvent, name: string): void {
-  if (event.target instanceof Element && event.target.closest("a")) return;
+  if (event.target instanceof Element && event.target.closest("a, button")) return;
   if (!getSelection()?.isCollapsed) return;
   go(pipelinePath(name));
 }

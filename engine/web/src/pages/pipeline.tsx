@@ -8,7 +8,8 @@ import { BEFORE, ProblemBox } from "../parts/problem";
 import { Sentence } from "../parts/sentence";
 import { StateMark } from "../parts/state";
 import { ActionDialog } from "../pipeline/action-dialog";
-import { type Action, actionsOf } from "../pipeline/actions";
+import { tagTexts } from "../jobs/tags";
+import { type Action, actionsOf, tagsAction } from "../pipeline/actions";
 import { Events } from "../pipeline/events";
 import { History } from "../pipeline/history";
 import { Logs } from "../pipeline/logs";
@@ -32,7 +33,7 @@ const PARTS: readonly [string, string][] = [
   ["query", "Query"],
 ];
 
-const CANNOT = "Nothing can be done here until it is answered.";
+const CANNOT = "Actions are unavailable until the control plane responds.";
 
 interface Shown {
   pipeline: Found;
@@ -56,7 +57,7 @@ export function Pipeline({ name, shownPart: wanted }: { name: string; shownPart:
         </p>
       </div>
     );
-  if (data === null) return <p class="empty">Asking the control plane.</p>;
+  if (data === null) return <p class="empty">Loading...</p>;
   const { pipeline, job, savepoints } = data;
   /** What buttons say of themselves while nothing can be done. They stay where they are: whoever stands on one stays there. */
   const cannot = error === null ? {} : ({ "aria-disabled": "true", "aria-describedby": why, title: CANNOT } as const);
@@ -78,17 +79,15 @@ export function Pipeline({ name, shownPart: wanted }: { name: string; shownPart:
         {error === null && job?.step && <span class="hint">{job.step}</span>}
         <span class="grow" />
         {mayChange && (
-          <div class="buttons" role="group" aria-label="What can be done">
-            {actionsOf(pipeline, savepoints).map((each) => (
-              <button key={each.name} class={each.isDangerous ? "danger" : ""} {...cannot} onClick={() => error === null && setAction(each)}>
+          <div class="buttons" role="group" aria-label="Actions">
+            {actionsOf(pipeline, savepoints, job?.epoch ?? null).map((each) => (
+              <button key={each.name} class={each.isDangerous ? "danger" : ""} {...unless(each.unavailable)} {...cannot} onClick={() => error === null && !each.unavailable && setAction(each)}>
                 {each.name}
               </button>
             ))}
-            {savepoints.some(({ state }) => state === "completed") && (
-              <a class="button" href={forkPath(name)} {...cannot} onClick={(event) => error !== null && event.preventDefault()}>
-                Fork
-              </a>
-            )}
+            <a class="button" href={forkPath(name)} {...cannot} onClick={(event) => error !== null && event.preventDefault()}>
+              Fork
+            </a>
           </div>
         )}
       </header>
@@ -100,6 +99,18 @@ export function Pipeline({ name, shownPart: wanted }: { name: string; shownPart:
       )}
       {job?.failure_message && <Failure job={job} notUndone={pipeline.not_undone ?? null} />}
       <Facts pipeline={pipeline} job={job} />
+      <p class="tags">
+        {tagTexts(pipeline.tags).map((tag) => (
+          <span key={tag} class="tag">
+            {tag}
+          </span>
+        ))}
+        {mayChange && (
+          <button class="quiet small" {...cannot} onClick={() => error === null && setAction(tagsAction(pipeline))}>
+            Edit tags
+          </button>
+        )}
+      </p>
       <nav class="parts" aria-label="Parts of the pipeline">
         {PARTS.map(([part, text]) => (
           <a key={part} href={pipelinePath(name, part)} aria-current={part === shownPart ? "page" : undefined}>
@@ -110,7 +121,7 @@ export function Pipeline({ name, shownPart: wanted }: { name: string; shownPart:
       {shownPart === "overview" && job && <Overview pipeline={pipeline} job={job} pace={pace} />}
       {shownPart === "output" && <Output key={pipeline.id} pipeline={pipeline} pace={pace} />}
       {shownPart === "state" && job && <StateRows key={pipeline.id} pipeline={pipeline} epoch={job.epoch} />}
-      {shownPart === "history" && job && <History pipeline={pipeline} job={job} pace={pace} />}
+      {shownPart === "history" && job && <History pipeline={pipeline} job={job} pace={pace} act={mayChange && error === null ? setAction : null} />}
       {shownPart === "events" && <Events pipeline={pipeline} pace={pace} />}
       {shownPart === "logs" && <Logs key={pipeline.id} pipeline={pipeline} pace={{ ...pace, idle: IDLE_LOGS }} />}
       {shownPart === "query" && (
@@ -133,15 +144,20 @@ export function Pipeline({ name, shownPart: wanted }: { name: string; shownPart:
   );
 }
 
+/** The attributes of a button that cannot be used now, and says why. */
+function unless(reason: string | undefined) {
+  return reason === undefined ? {} : ({ "aria-disabled": "true", title: reason, "aria-description": reason } as const);
+}
+
 function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
   const facts: [string, string][] = [
     ["Complete until (UTC)", instant(pipeline.complete_until)],
     ["Epoch", String(job?.epoch ?? "–")],
     ["Version", String(pipeline.version)],
     ["Parallelism", String(pipeline.parallelism)],
-    ["Epochs", pipeline.checkpoint_interval_micros === null ? "as they come" : `every ${duration(pipeline.checkpoint_interval_micros)}`],
+    ["Checkpoint interval", pipeline.checkpoint_interval_micros === null ? "continuous" : `every ${duration(pipeline.checkpoint_interval_micros)}`],
     ["Restarts", String(job?.restarts_total ?? "–")],
-    ["Run since (UTC)", instant(job?.start_time ?? null)],
+    ["Running since", instant(job?.start_time ?? null)],
     ...(job?.shared_java ? [["Java", `process ${job.shared_java.pid}, shared by ${job.shared_java.drivers}`] satisfies [string, string]] : []),
     ["Id", pipeline.id],
   ];
@@ -174,7 +190,7 @@ export function Failure({ job, notUndone }: { job: Job; notUndone: string | null
       )}
       {notUndone !== null && (
         <p>
-          The version before could not be brought back by itself: <Sentence text={notUndone} />
+          The automatic rollback failed: <Sentence text={notUndone} />
         </p>
       )}
     </div>

@@ -2,17 +2,17 @@
 import type { Refused } from "../api/client";
 
 const OF_CODES: Readonly<Record<string, string>> = {
-  "pipeline.not_found": "Jobs shows the pipelines that there are.",
-  "request.not_found": "Nothing can have this name: one has no slash, and is not made of dots. Jobs shows the pipelines that there are.",
-  "savepoint.not_found": "The history of the pipeline shows those that there are.",
-  "stored.not_found": "Connections shows those that there are.",
-  "token.not_found": "Settings shows the tokens that there are.",
+  "pipeline.not_found": "The page Jobs lists all pipelines.",
+  "request.not_found": "No pipeline can have this name: names have no slash and are not only dots. The page Jobs lists all pipelines.",
+  "savepoint.not_found": "The History of the pipeline lists its savepoints.",
+  "stored.not_found": "The page Connections lists them.",
+  "token.not_found": "The page Settings lists all tokens.",
 };
 
 /** What runs advise of their own state is said to those who gave them the directory. */
 const OF_FAILURES: Readonly<Record<string, string>> = {
-  "state.other_format": "Go on with the version of the engine that has written the state, or deploy the query under another name.",
-  "state.unreadable": "Restore puts a savepoint back; History shows those that there are. Without one, deploy the query under another name.",
+  "state.other_format": "Use the version of the engine that wrote the state, or deploy the query under another name.",
+  "state.unreadable": "Restore a savepoint (History lists them), or deploy the query under another name.",
 };
 
 interface Labelled {
@@ -23,7 +23,7 @@ interface Labelled {
 /** What to do about a refusal: the field of the form that allows it, if it has one. */
 export function adviceOf({ code, hint, allowedBy }: Pick<Refused, "code" | "hint" | "allowedBy">, fields: readonly Labelled[] = []): string | null {
   const field = fields.find(({ name }) => name === allowedBy);
-  if (field) return `Choose “${field.label}” above if it is to be done all the same.`;
+  if (field) return `Choose “${field.label}” above to continue.`;
   return OF_CODES[code] ?? hint;
 }
 

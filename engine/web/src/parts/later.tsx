@@ -15,7 +15,7 @@ export function later<P extends object>(load: () => Promise<ComponentType<P>>): 
       }, setPart);
     }, []);
     if (part instanceof Error) return <ProblemBox error={part} />;
-    if (part === null) return <p class="empty">One moment.</p>;
+    if (part === null) return <p class="empty">Loading...</p>;
     const Part = part.of;
     return <Part {...props} />;
   };

@@ -3,7 +3,7 @@ import { adviceOf } from "./advice";
 import { Sentence } from "./sentence";
 
 /** Stands below a problem where what was answered before it is still shown. */
-export const BEFORE = "What is shown here was answered before that, and may not hold any more. The page goes on asking.";
+export const BEFORE = "Showing the last known data. Reconnecting...";
 
 /** What went wrong, with what to do about it, which may be in one of the fields of a form. */
 export function ProblemBox({ error, fields = [] }: { error: Error; fields?: readonly { name: string; label: string }[] }) {

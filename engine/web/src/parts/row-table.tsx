@@ -50,7 +50,7 @@ export function RowTable({ rows, none }: Props) {
             {newest.map((row) => (
               <tr key={row.number}>
                 <th scope="row">
-                  <button class="quiet" aria-label={`Row ${row.number} as a whole`} onClick={() => setChosen(row)}>
+                  <button class="quiet" aria-label={`Row ${row.number} in full`} onClick={() => setChosen(row)}>
                     {row.number}
                   </button>
                 </th>
@@ -75,7 +75,7 @@ function WholeRow({ row, close }: { row: Row; close: () => void }) {
     <div class="whole-row" role="group" aria-label={`Row ${row.number}`}>
       <div class="row">
         <h3>{`Row ${row.number}`}</h3>
-        <button onClick={close}>Close the row</button>
+        <button onClick={close}>Close row</button>
       </div>
       <dl tabIndex={0}>
         {Object.entries(row.cells).map(([name, value]) => (

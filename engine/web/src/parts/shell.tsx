@@ -5,6 +5,7 @@ import type { Session } from "../api/types";
 import { type Route, editorPath } from "../router";
 import { type Theme, chooseTheme, theme } from "../theme";
 import { keepFocus } from "./focus";
+import { Toasts } from "./toast";
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 const SIGNS: Record<Theme, string> = { system: "◐", light: "☀", dark: "☾" };
@@ -59,8 +60,8 @@ export function Shell({ session, route, leave, children }: Props) {
         </span>
         <button
           class="quiet"
-          aria-label={`Colours: ${chosen}. Change to ${NEXT[chosen]}`}
-          title={`Colours: ${chosen}`}
+          aria-label={`Theme: ${chosen}. Change to ${NEXT[chosen]}`}
+          title={`Theme: ${chosen}`}
           onClick={() => {
             chooseTheme(NEXT[chosen]);
             setChosen(NEXT[chosen]);
@@ -70,13 +71,14 @@ export function Shell({ session, route, leave, children }: Props) {
         </button>
         {!session.through && (
           <button class="quiet" onClick={leave}>
-            Leave
+            Log out
           </button>
         )}
       </header>
       <main ref={main} id="main" tabIndex={-1}>
         {children}
       </main>
+      <Toasts />
     </div>
   );
 }

@@ -5,8 +5,9 @@ import { duration } from "../format";
 import { Dialog } from "../parts/dialog";
 import { ProblemBox } from "../parts/problem";
 import { Sentence } from "../parts/sentence";
-import { type Action, type Values, faultOf, spell } from "./actions";
+import { type Action, type Values, faultOf, isConfirmed, spell } from "./actions";
 import { type Consent, NOTHING_SAID } from "./consent";
+import { follow } from "./follow";
 import { PlanTable } from "./plan-table";
 import { SqlDiff } from "./sql-diff";
 
@@ -27,6 +28,8 @@ export function ActionDialog({ action, close, done }: Props) {
   const [effects, setEffects] = useState<Effects | null>(null);
   const [plan, setPlan] = useState<UpgradePlan | null>(null);
   const [error, setError] = useState<Error | null>(null);
+  /** Why these values would change nothing. */
+  const [unchanged, setUnchanged] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
   /** How often it was sent and nobody has said whether it was done. */
   const [unsure, setUnsure] = useState(0);
@@ -40,6 +43,9 @@ export function ActionDialog({ action, close, done }: Props) {
     setEffects(null);
     const fault = faultOf(action, values);
     if (fault !== null) return setError(new Error(fault));
+    const why = action.noChange?.(values) ?? null;
+    setUnchanged(why);
+    if (why !== null) return setError(null);
     let timer = setTimeout(look, PAUSE);
     function look(): void {
       action.send(values, true, consent).then(
@@ -73,7 +79,7 @@ export function ActionDialog({ action, close, done }: Props) {
     isSent.current = true;
     setBusy(true);
     try {
-      await action.send(values, false, consent);
+      void follow(action, await action.send(values, false, consent));
       if (!isGone.current) done(action);
     } catch (problem) {
       setEffects(null);
@@ -85,7 +91,7 @@ export function ActionDialog({ action, close, done }: Props) {
   }
 
   return (
-    <Dialog title={action.title} isBusy={isBusy} isWide={plan !== null} close={close} submit={() => void (effects !== null && doIt())}>
+    <Dialog title={action.title} isBusy={isBusy} isWide={plan !== null} close={close} submit={() => void (effects !== null && isConfirmed(action, values) && doIt())}>
         <p class="hint">{action.about}</p>
         {action.fields.map((field) => {
           const value = values[field.name] ?? "";
@@ -118,17 +124,18 @@ export function ActionDialog({ action, close, done }: Props) {
         {plan && action.change && before !== null && <SqlDiff before={before} after={action.change.after} />}
         {plan && <PlanTable plan={plan} consent={action.change ? consent : null} changed={setConsent} />}
         {plan && action.change && <Acceptance plan={plan} consent={consent} changed={setConsent} />}
-        {unsure > 0 && <p role="status">It was sent, and nobody has answered: it may have been done. What stands here is what it would do now.</p>}
-        <div class="effects" aria-live="polite" aria-busy={effects === null && error === null}>
-          {effects && <EffectList effects={effects} />}
+        {unsure > 0 && <p role="status">The request was sent, but no response came: it may have been applied. The effects below are those of sending it again.</p>}
+        <div class="effects" aria-live="polite" aria-busy={effects === null && error === null && unchanged === null}>
+          {effects && <EffectList effects={effects} isAtRest={action.isAtRest ?? false} />}
+          {unchanged !== null && error === null && <p class="hint">{unchanged}</p>}
           {error && <Complaint error={error} plan={plan} action={action} />}
-          {!effects && !error && <p class="hint">Asking what it would do.</p>}
+          {!effects && !error && unchanged === null && <p class="hint">Checking the effects...</p>}
         </div>
         <p class="buttons">
           <button type="button" disabled={isBusy} onClick={close}>
             Cancel
           </button>
-          <button class={action.isDangerous ? "primary danger" : "primary"} disabled={effects === null || isBusy || error instanceof Refused}>
+          <button class={action.isDangerous ? "primary danger" : "primary"} disabled={effects === null || isBusy || error instanceof Refused || !isConfirmed(action, values)}>
             {action.confirm}
           </button>
         </p>
@@ -137,10 +144,10 @@ export function ActionDialog({ action, close, done }: Props) {
 }
 
 /** What would happen. */
-export function EffectList({ effects }: { effects: Effects }) {
+export function EffectList({ effects, isAtRest = false }: { effects: Effects; isAtRest?: boolean }) {
   return (
     <dl>
-      {spell(effects, duration).map(({ text, items, isBad }) => (
+      {spell(effects, duration, isAtRest).map(({ text, items, isBad }) => (
         <div key={text} class={isBad ? "bad" : ""}>
           <dt>{text}</dt>
           {items.map((item, at) => (
@@ -159,8 +166,7 @@ function Acceptance({ plan, consent, changed }: { plan: UpgradePlan; consent: Co
   if (plan.is_refused || plan.loses_nothing || plan.id === null) return null;
   return (
     <label class="choice bad">
-      <input type="checkbox" checked={consent.accept_loss === plan.id} onChange={(event) => changed({ ...consent, accept_loss: event.currentTarget.checked ? plan.id : null })} /> What the plan
-      says is lost may be lost
+      <input type="checkbox" checked={consent.accept_loss === plan.id} onChange={(event) => changed({ ...consent, accept_loss: event.currentTarget.checked ? plan.id : null })} /> Accept the loss of state that the plan lists
     </label>
   );
 }
@@ -172,7 +178,7 @@ function Complaint({ error, plan, action }: { error: Error; plan: UpgradePlan | 
     <div class="problem" role="alert">
       <p>
         <code>{error.code}</code>{" "}
-        {plan.is_refused ? "The query cannot take over the state that is there: say above what may be given up, or change the query." : "Something would be lost that nobody has accepted."}
+        {plan.is_refused ? "The query cannot use the existing state: choose above which state to discard, or change the query." : "State would be lost. Accept the loss above to continue."}
       </p>
     </div>
   );

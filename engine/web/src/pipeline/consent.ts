@@ -80,8 +80,8 @@ export function choose(consent: Consent, { way, name }: Choice, isWanted: boolea
 }
 
 export function spellChoice(choice: Choice): string {
-  if (choice.way === "keep_state") return `${labelOf(choice)}, though its rows come to mean something else`;
-  return choice.way === "hold_back" ? `${labelOf(choice)}: none of them is given out` : labelOf(choice);
+  if (choice.way === "keep_state") return `${labelOf(choice)}, although the meaning of its rows changed`;
+  return choice.way === "hold_back" ? `${labelOf(choice)}: they are not emitted` : labelOf(choice);
 }
 
 /** A reason in which options of the command line are called what they are called here. */
@@ -91,19 +91,19 @@ export function inWordsOf({ at, others }: Pick<ReturnType<typeof choicesOf>, "at
 }
 
 function labelOf({ way, name }: Choice): string {
-  if (way === "reset") return `Give up what ${name} has`;
-  return way === "keep_state" ? `Keep what ${name} has` : `Hold back the open windows of ${name}`;
+  if (way === "reset") return `Discard the state of ${name}`;
+  return way === "keep_state" ? `Keep the state of ${name}` : `Suppress the open windows of ${name}`;
 }
 
 const WORDS: Record<string, string> = {
   SAME: "Same",
   LIVE: "Changes while it runs",
-  RESTART: "Changes at the start",
-  RESCALE: "Laid out anew",
+  RESTART: "Changes from the next start",
+  RESCALE: "Redistributed",
   STATE_KEPT: "State kept",
   STATE_MIGRATED: "State migrated",
-  STATE_DROPPED: "State given up",
-  STATE_NEW: "Begins empty",
+  STATE_DROPPED: "State discarded",
+  STATE_NEW: "Starts empty",
   REFUSED: "Refused",
 };
 

@@ -30,7 +30,7 @@ export function Events({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
         </label>
       </div>
       {error && <ProblemBox error={error} />}
-      {data?.data.length === 0 && <p class="hint">Nothing of that kind has happened.</p>}
+      {data?.data.length === 0 && <p class="hint">No matching events.</p>}
       <ol class="events">
         {data?.data.map((event) => (
           <li key={event.id} class={event.level}>

@@ -1,9 +1,12 @@
+import type { ComponentChild } from "preact";
 import { ask, part } from "../api/client";
 import { type Pace, usePolled } from "../api/polled";
 import type { Certificate, Checkpoint, Job, Pipeline, PipelineEvent, Savepoint } from "../api/types";
-import { bytes, duration, instant } from "../format";
+import { apart, bytes, duration, instant } from "../format";
 import { ProblemBox } from "../parts/problem";
 import { Sentence } from "../parts/sentence";
+import { forkPath } from "../router";
+import { type Action, restoreOf } from "./actions";
 import { TimeLine } from "./time-line";
 
 const EPOCHS = 240;
@@ -16,8 +19,16 @@ interface Loaded {
   certificates: Certificate[];
 }
 
+interface Props {
+  pipeline: Pipeline;
+  job: Job;
+  pace: Pace;
+  /** Open the dialog of an action; null for who may change nothing, and while the control plane does not respond. */
+  act: ((action: Action) => void) | null;
+}
+
 /** What has happened to a pipeline, as a line of time with its savepoints, and as lists. */
-export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job; pace: Pace }) {
+export function History({ pipeline, job, pace, act }: Props) {
   const path = `/pipelines/${part(pipeline.name)}`;
   const { data, error } = usePolled<Loaded>(
     async (signal) => {
@@ -33,7 +44,7 @@ export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job;
     pace,
     [pipeline.id, job.id],
   );
-  if (data === null) return error ? <ProblemBox error={error} /> : <p class="empty">Asking the control plane.</p>;
+  if (data === null) return error ? <ProblemBox error={error} /> : <p class="empty">Loading...</p>;
   return (
     <>
       <section class="panel">
@@ -42,9 +53,9 @@ export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job;
       <section class="panel wide">
         <h2>Savepoints</h2>
         <List
-          heads={["Taken", "Label", "State", "Epoch", "Complete until", "Version", "Size"]}
-          rows={data.savepoints.map((each) => [instant(each.created_at), each.label ?? each.id, each.failure_message ?? each.damage ?? each.state, each.epoch ?? "–", instant(each.watermark), each.version ?? "–", bytes(each.bytes)])}
-          none="No savepoint was taken."
+          heads={["Taken", "Label", "State", "Epoch", "Complete until", "Version", "Size", ...(act ? ["Actions"] : [])]}
+          rows={data.savepoints.map((each) => [instant(each.created_at), each.label ?? each.id, each.failure_message ?? each.damage ?? each.state, each.epoch ?? "–", instant(each.watermark), each.version ?? "–", bytes(each.bytes), ...(act ? [<SavepointActions pipeline={pipeline} savepoint={each} act={act} />] : [])])}
+          none="No savepoints yet."
         />
       </section>
       <section class="panel wide">
@@ -52,22 +63,37 @@ export function History({ pipeline, job, pace }: { pipeline: Pipeline; job: Job;
         <List
           heads={["Committed", "Epoch", "Took", "Rows in", "Rows out", "Late", "Dropped so far", "Watermark"]}
           rows={data.epochs.slice(0, LISTED).map((each) => [instant(each.finish_time), each.epoch, duration(each.finish_time - each.start_time), each.rows_in, each.rows_out, each.late_rows, each.dropped_rows, instant(each.watermark)])}
-          none="No epoch is committed yet."
+          none="No epoch has been committed yet."
         />
       </section>
       <section class="panel wide">
-        <h2>Gates that DAG runs have passed</h2>
+        <h2>Gates passed by DAG runs</h2>
         <List
-          heads={["Passed", "DAG", "Run", "Waited for", "Complete until", "Void since"]}
+          heads={["Passed", "DAG", "Run", "Waited for", "Complete until", "Voided"]}
           rows={data.certificates.map((each) => [instant(each.at), each.dag_id, each.run_id, instant(each.past), instant(each.complete_until), instant(each.voided_at)])}
-          none="No DAG run relies on this pipeline."
+          none="No DAG run has passed a gate on this pipeline."
         />
       </section>
     </>
   );
 }
 
-export function List({ heads, rows, none }: { heads: string[]; rows: (string | number)[][]; none: string }) {
+function SavepointActions({ pipeline, savepoint, act }: { pipeline: Pipeline; savepoint: Savepoint; act: (action: Action) => void }) {
+  if (savepoint.state !== "completed") return null;
+  const name = apart(savepoint.label ?? savepoint.id);
+  return (
+    <span class="buttons">
+      <button class="small" aria-label={`Restore savepoint ${name}`} onClick={() => act(restoreOf(pipeline, [savepoint]))}>
+        Restore
+      </button>
+      <a class="button small" aria-label={`Fork savepoint ${name}`} href={forkPath(pipeline.name, savepoint.id)}>
+        Fork
+      </a>
+    </span>
+  );
+}
+
+export function List({ heads, rows, none }: { heads: string[]; rows: ComponentChild[][]; none: string }) {
   if (rows.length === 0) return <p class="hint">{none}</p>;
   return (
     <div class="overflow" tabIndex={0} role="group">

@@ -52,7 +52,7 @@ export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
     <section class="panel wide">
       <div class="row">
         <h2>Logs</h2>
-        <input type="search" placeholder="Filter" aria-label="Show lines with these words" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+        <input type="search" placeholder="Filter" aria-label="Filter log lines" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
       </div>
       {error && <ProblemBox error={error} />}
       <div
@@ -60,17 +60,17 @@ export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
         ref={box}
         tabIndex={0}
         role="log"
-        aria-label="Lines of the log"
+        aria-label="Log lines"
         onScroll={(event) => {
           const view = event.currentTarget;
           isAtEnd.current = view.scrollTop + view.clientHeight > view.scrollHeight - 30;
         }}
       >
-        {data !== null && shown.length === 0 && <p class="hint">{words ? "No line has these words." : "Nothing is printed yet."}</p>}
+        {data !== null && shown.length === 0 && <p class="hint">{words ? "No matching lines." : "No log lines yet."}</p>}
         {found.length > shown.length && (
           <p class="hint earlier">
             {`The newest ${count(shown.length)} of ${count(found.length)} lines. `}
-            <button onClick={showEarlier}>Show earlier ones</button>
+            <button onClick={showEarlier}>Show earlier lines</button>
           </p>
         )}
         {shown.map((line) => (

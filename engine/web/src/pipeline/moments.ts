@@ -37,7 +37,7 @@ export function momentsOf(savepoints: readonly Savepoint[], events: readonly Pip
     const isBad = each.state === "failed";
     const saved: Moment = { at: each.created_at, kind: "savepoint", text: `Savepoint ${each.label ?? each.id}`, isBad, sign: "" };
     const version = BEFORE.exec(each.label ?? "")?.[1];
-    return version === undefined ? [saved] : [saved, { at: each.created_at, kind: "upgrade", text: `Version ${version} takes the place of the one before`, isBad: false, sign: `v${version}` }];
+    return version === undefined ? [saved] : [saved, { at: each.created_at, kind: "upgrade", text: `Upgrade to version ${version}`, isBad: false, sign: `v${version}` }];
   });
   const happened = events.map((each): Moment => {
     const kind = kindOf(each);

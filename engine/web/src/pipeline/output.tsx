@@ -53,7 +53,7 @@ export function Output({ pipeline, pace }: Props) {
         )}
       </div>
       {error && <ProblemBox error={error} />}
-      {tables?.length === 0 && <p class="hint">The pipeline writes no table.</p>}
+      {tables?.length === 0 && <p class="hint">The pipeline has no sink.</p>}
       {table?.connector === "preview" ? (
         <ShownRows key={table.name} pipeline={pipeline} table={table.name} pace={pace} />
       ) : (
@@ -87,7 +87,7 @@ export function ShownRows({ pipeline, table, pace }: Props & { table: string }) 
   return (
     <>
       {error && <ProblemBox error={error} />}
-      <RowTable rows={data ?? []} none="No row is shown yet." />
+      <RowTable rows={data ?? []} none="No rows yet." />
     </>
   );
 }
@@ -101,7 +101,7 @@ function Files({ pipeline, table, pace }: Props & { table: WrittenTable }) {
   );
   const replay = data?.replay;
   const leftOut = data?.left_out ?? null;
-  const none = leftOut === null ? "There is no row in its files yet. Those that are still being filled are not looked into." : `No row is shown: ${leftOut}.`;
+  const none = leftOut === null ? "No rows in its files yet. Files that are still being written are not read." : `No rows shown: ${leftOut}.`;
   return (
     <>
       {error && <ProblemBox error={error} />}
@@ -118,7 +118,7 @@ function Files({ pipeline, table, pace }: Props & { table: WrittenTable }) {
         </p>
       )}
       <RowTable rows={(data?.data ?? []).map((cells, at) => ({ number: at + 1, cells }))} none={none} />
-      {leftOut !== null && data?.data.length !== 0 && <p class="hint">{`Rows before these are not shown: ${leftOut}.`}</p>}
+      {leftOut !== null && data?.data.length !== 0 && <p class="hint">{`Earlier rows are not shown: ${leftOut}.`}</p>}
     </>
   );
 }

@@ -50,8 +50,8 @@ export function Overview({ pipeline, job, pace }: Props) {
       ) : (
         <div class="charts">
           <Chart
-            title="Rows a second"
-            about="Rows read and given to the sinks, for each second since the epoch before was committed"
+            title="Rows per second"
+            about="Rows read and given to the sinks, per second between commits"
             at={series.at}
             unit="rows"
             lines={[
@@ -60,8 +60,8 @@ export function Overview({ pipeline, job, pace }: Props) {
             ]}
           />
           <Chart
-            title="Behind the clock"
-            about="How old the watermark, and the instant up to which all sinks are complete, were when an epoch was committed"
+            title="Lag"
+            about="How far the watermark and complete_until of all sinks were behind the clock at each commit"
             at={series.at}
             unit="seconds"
             lines={[
@@ -69,17 +69,17 @@ export function Overview({ pipeline, job, pace }: Props) {
               { label: "complete", line: series.completeLag },
             ]}
           />
-          <Chart title="Time of an epoch" about="How long each phase of an epoch took" at={series.at} unit="seconds" isStacked lines={PHASES.map((label, at) => ({ label, line: series.phases[at] ?? [] }))} />
+          <Chart title="Epoch duration" about="Time in each phase of an epoch" at={series.at} unit="seconds" isStacked lines={PHASES.map((label, at) => ({ label, line: series.phases[at] ?? [] }))} />
           {series.waiting.length > 0 && (
             <Chart
-              title="Rows that wait"
-              about="Rows that could be read when an epoch was planned, and are not in it"
+              title="Backlog"
+              about="Rows that were available when an epoch was planned and were not read in it"
               at={series.at}
               unit="rows"
               lines={series.waiting.slice(0, MOST_LINES).map(({ table, line }) => ({ label: apart(table), line }))}
             />
           )}
-          <Chart title="State" about="Memory that the state takes" at={series.at} unit="bytes" lines={[{ label: "memory", line: series.stateBytes }]} />
+          <Chart title="State" about="Memory of the state" at={series.at} unit="bytes" lines={[{ label: "memory", line: series.stateBytes }]} />
         </div>
       )}
     </>
@@ -88,9 +88,9 @@ export function Overview({ pipeline, job, pace }: Props) {
 
 /** What is said in the place of charts, of so many epochs as are read, or none yet. */
 export function whyNoLines(read: number | null, hasCommitted: boolean): string {
-  if (read === 1) return "One epoch is committed; lines are drawn from the second on.";
-  if (read === null) return "The epochs are being read.";
-  return hasCommitted ? "Nothing is told of an epoch yet." : "No epoch is committed yet.";
+  if (read === 1) return "One epoch is committed. Charts start with the second.";
+  if (read === null) return "Loading the epochs...";
+  return hasCommitted ? "No figures of an epoch yet." : "No epoch has been committed yet.";
 }
 
 function figuresOf(node: DrawnNode, newest: Checkpoint | null, state: StateSummary | null): Figures | null {

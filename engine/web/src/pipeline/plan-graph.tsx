@@ -28,7 +28,7 @@ export function PlanGraph({ plan, figures, isUpright = false }: Props) {
   const room = useWidth(canvas, drawing.nodes.length > 0);
   const zoom = room > 0 && drawing.width > room ? Math.max(SMALLEST, room / drawing.width) : 1;
   const node = drawing.nodes.find(({ node_id }) => node_id === chosen);
-  if (drawing.nodes.length === 0) return <p class="hint">There is no plan to draw.</p>;
+  if (drawing.nodes.length === 0) return <p class="hint">There is no plan to show.</p>;
   return (
     <div class="plan">
       <div ref={canvas} class="canvas" tabIndex={0} role="group" aria-label="Plan, from the sources to the sinks">
@@ -48,12 +48,12 @@ export function PlanGraph({ plan, figures, isUpright = false }: Props) {
           ))}
         </div>
       </div>
-      <p class="hint legend">A dashed line is where the stream is cut: what comes after it runs over the rows that one epoch has released.</p>
+      <p class="hint legend">Operators after a dashed edge run once per epoch, over that epoch's output.</p>
       {node && (
         <dl class="facts details" aria-live="polite">
           <Fact term="Does" text={node.steps.join("\n")} />
           {node.operator_id && <Fact term="Operator" text={node.operator_id} />}
-          {node.state && <Fact term="Keeps" text={node.state} />}
+          {node.state && <Fact term="State" text={node.state} />}
           <Fact term="Part" text={node.part} />
           {figures?.(node) && <Fact term="Now" text={figures(node)?.text ?? ""} />}
         </dl>

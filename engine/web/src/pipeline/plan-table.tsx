@@ -23,8 +23,8 @@ export function PlanTable({ plan, consent, changed }: Props) {
     );
   return (
     <section class="plan">
-      <h3>What becomes of the state</h3>
-      <div class="overflow" tabIndex={0} role="group" aria-label="What becomes of the state">
+      <h3>State</h3>
+      <div class="overflow" tabIndex={0} role="group" aria-label="State">
         <table role="table">
           <thead role="rowgroup">
             <tr role="row">
@@ -69,5 +69,5 @@ export function PlanTable({ plan, consent, changed }: Props) {
 
 function kept({ rows, bytes: size }: Verdict): string {
   if (size === null || size === undefined) return "";
-  return `${rows === null ? "An unknown number of" : count(rows)} rows in ${bytes(size)} of state`;
+  return `${rows === null ? "Unknown number of" : count(rows)} rows in ${bytes(size)} of state`;
 }

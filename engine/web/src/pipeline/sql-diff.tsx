@@ -16,9 +16,9 @@ export function SqlDiff({ before, after }: { before: string; after: string }) {
         </label>
       </div>
       {isSame && !isWhole ? (
-        <p class="hint">It is the same text.</p>
+        <p class="hint">The text is unchanged.</p>
       ) : (
-        <div class="overflow" tabIndex={0} role="group" aria-label="The script before and after">
+        <div class="overflow" tabIndex={0} role="group" aria-label="Script before and after">
           <table role="table">
             <colgroup>
               <col class="numbers" />

@@ -59,7 +59,7 @@ export function StateRows({ pipeline, epoch }: { pipeline: Pipeline; epoch: numb
   return (
     <section class="panel wide">
       <h2>State</h2>
-      {(!hasState || operators?.length === 0) && <p class="hint">{hasState ? "The pipeline keeps no state." : "No epoch is committed yet."}</p>}
+      {(!hasState || operators?.length === 0) && <p class="hint">{hasState ? "The pipeline has no state." : "No epoch has been committed yet."}</p>}
       {operators && operators.length > 0 && (
         <form
           class="row state-rows"
@@ -81,17 +81,17 @@ export function StateRows({ pipeline, epoch }: { pipeline: Pipeline; epoch: numb
           <label>
             Key <input placeholder="column=value" autocomplete="off" spellcheck={false} value={key} onInput={(event) => setKey(event.currentTarget.value)} />
           </label>
-          <button disabled={isBusy || operator === ""}>Show the rows</button>
+          <button disabled={isBusy || operator === ""}>Show rows</button>
           <span class="grow" />
         </form>
       )}
       {error && <ProblemBox error={error} />}
       <p class="hint" role="status">
-        {isBusy ? "They are read from the newest committed epoch; what windows keep takes some seconds." : found?.goesOn ? `The first ${MOST} rows; a key shows those that have it.` : ""}
+        {isBusy ? "Reading the newest committed epoch. Window state takes some seconds." : found?.goesOn ? `The first ${MOST} rows. Enter a key to narrow them down.` : ""}
       </p>
       {found && (
         <Tabs label="Tables of the operator" tabs={names.map((name) => ({ name, text: `${apart(name)} ${found.tables.get(name)!.length}` }))} chosen={shown} choose={setTable}>
-          <RowTable key={shown} rows={found.tables.get(shown) ?? []} none="There is no such row." />
+          <RowTable key={shown} rows={found.tables.get(shown) ?? []} none="No matching rows." />
         </Tabs>
       )}
     </section>

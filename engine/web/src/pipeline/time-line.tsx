@@ -32,7 +32,7 @@ export function TimeLine({ savepoints, events, epochs, isRunning }: Props) {
   return (
     <div class="timeline">
       <div class="row">
-        <h2>Time line</h2>
+        <h2>Timeline</h2>
         <label>
           Show{" "}
           <select value={String(range)} onChange={(event) => setRange(event.currentTarget.value === "null" ? null : Number(event.currentTarget.value))}>
@@ -76,7 +76,7 @@ export function TimeLine({ savepoints, events, epochs, isRunning }: Props) {
           <span>now</span>
         </p>
       </div>
-      <ol class="moments" tabIndex={0} aria-label="What has happened, newest first">
+      <ol class="moments" tabIndex={0} aria-label="Events, newest first">
         {[...seen].reverse().map((moment, index) => (
           <li key={index} class={moment.isBad ? "bad" : ""}>
             <time>{instant(moment.at)}</time>{" "}

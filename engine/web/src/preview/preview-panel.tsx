@@ -88,7 +88,7 @@ export function PreviewPanel({ query, refused, again, close }: Props) {
         chosen={shownName}
         choose={setTable}
       >
-        <RowTable key={shownName} rows={shown?.rows ?? []} none={isOver ? "There is no row." : "There is no row yet."} />
+        <RowTable key={shownName} rows={shown?.rows ?? []} none={isOver ? "No rows." : "No rows yet."} />
       </Tabs>
     </section>
   );
@@ -110,7 +110,7 @@ function WhyFailed({ job }: { job: Job }) {
 }
 
 function stands(job: Job | null, isStopping: boolean, isOver: boolean): string {
-  if (isOver) return "It is over, and nothing was written to a sink.";
-  if (isStopping) return "It stops.";
-  return job?.step ?? (job?.state === "Running" ? "Nothing is written to a sink." : "It starts.");
+  if (isOver) return "The preview has ended. Nothing was written to a sink.";
+  if (isStopping) return "Stopping...";
+  return job?.step ?? (job?.state === "Running" ? "Running. Nothing is written to a sink." : "Starting...");
 }

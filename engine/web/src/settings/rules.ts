@@ -19,7 +19,7 @@ export function scheduleWords({ cron, time_zone, blackout = [], drill }: ListedS
 
 /** What came of the last instant that was due. */
 export function lastWords(last: ListedSchedule["last"]): string {
-  if (!last) return "None was due yet";
+  if (!last) return "None due yet";
   const words: Record<string, string> = { taking: "is being taken", taken: "taken", drilling: "taken, is being tried", proven: "taken and tried", left_out: "left out", failed: "failed" };
   return `Last ${instant(last.at)} ${words[last.state] ?? last.state}${last.reason ? `: ${last.reason}` : ""}`;
 }

@@ -46,7 +46,7 @@ export function ScheduleDialog({ schedule, pipelines, close, kept }: Props) {
               ))}
             </select>
           </label>
-          {pipelines.length === 0 && <span class="hint">Every pipeline has a schedule, or there is none.</span>}
+          {pipelines.length === 0 && <span class="hint">Every pipeline already has a schedule, or there are no pipelines.</span>}
         </p>
       )}
       <p class="field">
@@ -66,19 +66,19 @@ export function ScheduleDialog({ schedule, pipelines, close, kept }: Props) {
       </p>
       <p class="field">
         <label>
-          <span>Not in these windows, one a line</span>
+          <span>Blackout windows (one per line)</span>
           <textarea rows={2} spellcheck={false} placeholder="mon-fri 09:00-17:00" value={texts.blackout} onInput={(event) => set({ blackout: event.currentTarget.value })} />
         </label>
       </p>
       <p class="field">
         <label>
-          <span>Keep the newest (empty: all)</span>
+          <span>Savepoints to keep (blank: all)</span>
           <input inputMode="numeric" pattern="[1-9][0-9]{0,4}" value={texts.keepLast} onInput={(event) => set({ keepLast: event.currentTarget.value })} />
         </label>
       </p>
       <p class="field">
         <label>
-          <input type="checkbox" checked={texts.drill} onChange={(event) => set({ drill: event.currentTarget.checked })} /> Restore each one afterwards and read it, as a trial
+          <input type="checkbox" checked={texts.drill} onChange={(event) => set({ drill: event.currentTarget.checked })} /> Test-restore each savepoint after it is taken
         </label>
       </p>
       {error && <ProblemBox error={error} />}
@@ -87,7 +87,7 @@ export function ScheduleDialog({ schedule, pipelines, close, kept }: Props) {
           Cancel
         </button>
         <button class="primary" disabled={isBusy || texts.pipeline === ""}>
-          Keep the schedule
+          Save schedule
         </button>
       </p>
     </Dialog>

@@ -38,7 +38,7 @@ export function Schedules() {
   return (
     <section class="panel" aria-label="Schedules" aria-busy={!schedules && !error}>
       <div class="row">
-        <h2>Savepoints by schedule</h2>
+        <h2>Scheduled savepoints</h2>
         {mayChange && (
           <button disabled={!schedules} onClick={() => void add()}>
             New schedule
@@ -46,7 +46,7 @@ export function Schedules() {
         )}
       </div>
       {error && <ProblemBox error={error} />}
-      {schedules?.length === 0 && <p class="hint">No pipeline has one. A schedule takes savepoints by itself, as long as its pipeline runs.</p>}
+      {schedules?.length === 0 && <p class="hint">No schedules yet. A schedule takes savepoints automatically while its pipeline runs.</p>}
       <ul class="plain">
         {schedules?.map((schedule) => (
           <li key={schedule.pipeline_id}>

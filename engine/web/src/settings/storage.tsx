@@ -45,7 +45,7 @@ export function StorageUse({ isPassedOn }: { isPassedOn: boolean }) {
               <dd>{storage.data_dir}</dd>
             </div>
             <div>
-              <dt>Room left there</dt>
+              <dt>Free space</dt>
               <dd>{bytes(storage.free_bytes)}</dd>
             </div>
             {storage.others.map((other) => (
@@ -58,9 +58,9 @@ export function StorageUse({ isPassedOn }: { isPassedOn: boolean }) {
           <Sizes storage={storage} isWhole={isWhole} />
           {storage.pipelines.length > SHOWN && <button onClick={() => setWhole(!isWhole)}>{isWhole ? "Show the largest only" : `Show all ${storage.pipelines.length}`}</button>}
           <p class="hint">
-            Savepoints lie beside the state of their pipeline and share files with it. <code>arroyo savepoint export</code> copies one to another place.
+            Savepoints are stored beside the state of their pipeline and share files with it. <code>arroyo savepoint export</code> copies one to another place.
           </p>
-          <h3>What may go</h3>
+          <h3>Reclaimable files</h3>
           <Leaks leaks={storage.leaks} />
           <div role="status">{swept && <p>{`${bytes(swept.bytes)} of files are gone.`}</p>}</div>
           {!isPassedOn && storage.leaks.length > 0 && <SureButton text="Sweep now" about="what may go" action={() => void attempt(async () => setSwept(await ask<SweepAnswer>("POST", "/sweep")))} />}
@@ -71,14 +71,14 @@ export function StorageUse({ isPassedOn }: { isPassedOn: boolean }) {
 }
 
 function Sizes({ storage, isWhole }: { storage: Storage; isWhole: boolean }) {
-  if (storage.pipelines.length === 0) return <p class="hint">There is no pipeline yet.</p>;
+  if (storage.pipelines.length === 0) return <p class="hint">No pipelines yet.</p>;
   const rows = isWhole ? storage.pipelines : storage.pipelines.slice(0, SHOWN);
   return (
     <div class="overflow" tabIndex={0} role="group" aria-label="Sizes by pipeline">
       <table class="list">
         <thead>
           <tr>
-            {["Pipeline", "State", "Savepoints", "Their own", "Logs", "Which savepoints stay"].map((head) => (
+            {["Pipeline", "State", "Savepoints", "Exclusive", "Logs", "Retention"].map((head) => (
               <th key={head} scope="col">
                 {head}
               </th>
@@ -106,7 +106,7 @@ function Sizes({ storage, isWhole }: { storage: Storage; isWhole: boolean }) {
 
 /** What is left behind, one line for each kind. */
 function Leaks({ leaks }: { leaks: Leak[] }) {
-  if (leaks.length === 0) return <p class="hint">Nothing: the control plane looks for it by itself, now and then.</p>;
+  if (leaks.length === 0) return <p class="hint">None. The control plane checks regularly.</p>;
   const kinds = new Map<string, { count: number; bytes: number; reason: string }>();
   for (const leak of leaks) {
     const before = kinds.get(leak.kind) ?? { count: 0, bytes: 0, reason: leak.reason };

@@ -30,7 +30,7 @@ export function Tokens({ isAdmin }: { isAdmin: boolean }) {
   return (
     <section class="panel" aria-label="Tokens" aria-busy={isAdmin && !tokens && !error}>
       <h2>Tokens</h2>
-      {!isAdmin && <p class="hint">The administrator looks after tokens.</p>}
+      {!isAdmin && <p class="hint">Only the administrator manages tokens.</p>}
       {isAdmin && (
         <form
           class="tools"
@@ -47,18 +47,18 @@ export function Tokens({ isAdmin }: { isAdmin: boolean }) {
           <label>
             Name <input required maxLength={64} pattern="[A-Za-z0-9][A-Za-z0-9._@\-]*" autocomplete="off" spellcheck={false} value={name} onInput={(event) => setName(event.currentTarget.value)} />
           </label>
-          <button>Make a token</button>
+          <button>Create token</button>
         </form>
       )}
       {error && <ProblemBox error={error} />}
       <div role="status">
         {fresh && (
           <p>
-            The token of <strong>{fresh.name}</strong>, which is shown this once: <code>{fresh.token}</code>
+            The token of <strong>{fresh.name}</strong> (shown only once): <code>{fresh.token}</code>
           </p>
         )}
       </div>
-      {tokens?.length === 0 && <p class="hint">Nobody else has a token.</p>}
+      {tokens?.length === 0 && <p class="hint">No other tokens.</p>}
       <ul class="plain">
         {tokens?.map((token) => (
           <li key={`${token.name} ${token.created_at}`}>
