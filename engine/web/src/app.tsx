@@ -10,6 +10,7 @@ import { ProblemBox } from "./parts/problem";
 import { Jobs } from "./pages/jobs";
 import { Login } from "./pages/login";
 import { useRoute } from "./router";
+import { useZone } from "./zone";
 import { SessionContext } from "./session";
 
 const Connections = later(() => import("./pages/connections").then((module) => module.Connections));
@@ -32,6 +33,7 @@ type Entry = "asking" | "outside" | Session | Error;
 
 export function App() {
   const route = useRoute();
+  useZone();
   const [code, setCode] = useState(route.page === "login" ? route.code : null);
   const [entry, setEntry] = useState<Entry>(code === null ? "asking" : "outside");
   const isPassed = useRef(false);

@@ -1,5 +1,7 @@
 /** Figures as people read them. Times come in microseconds since 1970. */
 
+import { spellDate } from "./zone";
+
 const SECOND = 1_000_000;
 /** From here on an instant says that the input has ended. */
 const FAR_FUTURE = 253_402_300_799 * SECOND - 86_400 * SECOND;
@@ -53,19 +55,19 @@ export function duration(micros: number | null): string {
 
 /** How far an instant is behind the clock, or ahead of it where that is negative. */
 export function lag(micros: number | null): string {
-  return micros !== null && micros < 0 ? `${duration(micros)} ahead` : duration(micros);
+  return micros !== null && micros < 0 ? `ahead by ${duration(micros)}` : duration(micros);
 }
 
 export function isEndOfInput(micros: number): boolean {
   return micros >= FAR_FUTURE;
 }
 
-/** An instant, in UTC as all of the control plane's are. */
+/** An instant, in UTC or in the zone of the browser, as somebody has chosen. */
 export function instant(micros: number | null): string {
   if (micros === null) return "–";
   if (isEndOfInput(micros)) return "end of input";
   const at = new Date(micros / 1000);
-  return Number.isNaN(at.getTime()) ? "–" : at.toISOString().replace("T", " ").slice(0, 19);
+  return Number.isNaN(at.getTime()) ? "–" : spellDate(at);
 }
 
 /** How long ago an instant was. */

@@ -71,5 +71,5 @@ test("a line has its highest figure at the top, and needs two", () => {
 });
 
 test("a lag is behind the clock, or ahead of it, or not known", () => {
-  expect([lag(90_000_000), lag(-66_318_000_000), lag(null)]).toEqual(["1 min 30 s", "18 h 25 min ahead", "–"]);
+  expect([lag(90_000_000), lag(-66_318_000_000), lag(null)]).toEqual(["1 min 30 s", "ahead by 18 h 25 min", "–"]);
 });

@@ -1,6 +1,7 @@
 /** What is offered while a script is typed, beside the words of SQL: functions, the script's tables, and options. */
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
 import type { Completions, OptionName } from "../api/types";
+import { columnsInReach, columnsOf, tablesIn } from "./columns";
 
 type Place = Pick<CompletionContext, "state" | "pos" | "explicit">;
 
@@ -12,16 +13,18 @@ const WINDOWS: readonly Completion[] = [
 ];
 
 /** What fits at a place of a script, of all that one may say; null where only the words of SQL do. */
-export function offer(all: Completions): (place: Place) => CompletionResult | null {
+export function offer(all: Completions, stored: Readonly<Record<string, readonly string[]>> = {}): (place: Place) => CompletionResult | null {
   const functions = [...all.functions.map(({ name, usage, description }) => called(name, usage, description)), ...WINDOWS];
   return ({ state, pos, explicit }) => {
     const text = state.doc.toString();
     const before = text.slice(0, pos);
     const body = optionsAround(text, pos);
     if (body !== null) return offeredOptions(all, before, body, explicit);
+    const dotted = /(?:^|[^\w."])("(?:[^"]|"")+"|[A-Za-z_]\w*)\.(\w*)$/.exec(before);
+    if (dotted !== null && !isInText(before)) return offeredColumns(text, pos, dotted[1]!, dotted[2]!, stored);
     const word = /[A-Za-z_]\w*$/.exec(before)?.[0] ?? "";
     if ((word === "" && !explicit) || isInText(before)) return null;
-    return { from: pos - word.length, options: [...tablesOf(text), ...functions], validFor: /^\w*$/ };
+    return { from: pos - word.length, options: [...columnsHere(text, pos, stored), ...tablesOf(text, stored), ...functions], validFor: /^\w*$/ };
   };
 }
 
@@ -29,8 +32,39 @@ function called(label: string, usage: string, info: string): Completion {
   return { label, detail: usage.slice(label.length), info, type: "function", apply: `${label}(` };
 }
 
-/** The tables and views that the script itself makes. */
-export function tablesOf(text: string): Completion[] {
+/** The columns of the table before a dot. */
+function offeredColumns(text: string, pos: number, table: string, begun: string, stored: Readonly<Record<string, readonly string[]>>): CompletionResult | null {
+  const columns = columnsOf(text, pos, table, tablesIn(text, stored));
+  return columns.length === 0 ? null : { from: pos - begun.length, options: columns.map(asColumn), validFor: /^\w*$/ };
+}
+
+/** The columns of the tables that the statement around a place reads. */
+function columnsHere(text: string, pos: number, stored: Readonly<Record<string, readonly string[]>>): Completion[] {
+  return columnsInReach(text, pos, tablesIn(text, stored)).map((column) => ({ ...asColumn(column), boost: 3 }));
+}
+
+function asColumn(label: string): Completion {
+  return { label, type: "property", detail: "column", ...(/^[a-z_]\w*$/.test(label) ? {} : { apply: `"${label.replaceAll('"', '""')}"` }) };
+}
+
+/** What a function is for, for the place where its name is written; null where no function is. */
+export function functionAt(all: Completions, text: string, at: number): { from: number; to: number; usage: string; about: string } | null {
+  const from = at - (/\w*$/.exec(text.slice(0, at))?.[0].length ?? 0);
+  const name = /^[A-Za-z_]\w*(?=\s*\()/.exec(text.slice(from))?.[0];
+  if (name === undefined || isInText(text.slice(0, from))) return null;
+  const found = all.functions.find((each) => each.name.toLowerCase() === name.toLowerCase());
+  const window = WINDOWS.find(({ label }) => label === name.toLowerCase());
+  if (found) return { from, to: from + name.length, usage: found.usage, about: found.description };
+  return window ? { from, to: from + name.length, usage: `${window.label}${window.detail}`, about: String(window.info) } : null;
+}
+
+/** The tables that are stored for all pipelines, and the tables and views that the script itself makes. */
+export function tablesOf(text: string, stored: Readonly<Record<string, readonly string[]>> = {}): Completion[] {
+  const kept = Object.keys(stored).map((label): Completion => ({ label, detail: "stored table", type: "class", boost: 1 }));
+  return [...kept, ...madeIn(text)];
+}
+
+function madeIn(text: string): Completion[] {
   const made = text.matchAll(/\bCREATE\s+(?:TEMPORARY\s+)?(TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?("(?:[^"]|"")+"|\w+)/gi);
   return [...new Map([...made].map(([, kind, name]) => [name!, kind!.toLowerCase()]))].map(([label, detail]) => ({ label, detail, type: "class", boost: 2 }));
 }

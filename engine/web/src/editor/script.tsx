@@ -4,6 +4,7 @@ import type { Complaint, Verdict } from "../api/types";
 import { readPlan } from "../pipeline/graph";
 import { Sentence } from "../parts/sentence";
 import { PlanGraph } from "../pipeline/plan-graph";
+import { formatSql } from "./format-sql";
 import { SqlEditor } from "./sql-editor";
 
 const PAUSE = 400;
@@ -22,10 +23,22 @@ interface Props {
 
 /** A script that is written, what is wrong with it, and its plan. */
 export function Script({ loaded, text, verdict, changed, submit, preview }: Props) {
+  const [formatted, setFormatted] = useState<{ text: string } | null>(null);
+  useEffect(() => setFormatted(null), [loaded]);
+  function format(): void {
+    const laidOut = formatSql(text);
+    setFormatted({ text: laidOut });
+    changed(laidOut);
+  }
   return (
     <div class="halves">
       <div class="written">
-        <SqlEditor loaded={loaded} complaints={verdict?.errors ?? NONE} changed={changed} submit={submit} preview={preview ?? NOTHING} />
+        <SqlEditor loaded={formatted ?? loaded} complaints={verdict?.errors ?? NONE} changed={changed} submit={submit} preview={preview ?? NOTHING} />
+        <p class="row written-tools">
+          <button type="button" disabled={text.trim() === ""} title="Keywords in capitals, a line for each clause" onClick={() => format()}>
+            Format
+          </button>
+        </p>
         <Complaints verdict={verdict} isEmpty={text.trim() === ""} />
       </div>
       <section class="panel">

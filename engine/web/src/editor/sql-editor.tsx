@@ -1,16 +1,17 @@
 import { autocompletion, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { PostgreSQL, sql } from "@codemirror/lang-sql";
+import { sql } from "@codemirror/lang-sql";
 import { HighlightStyle, bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
-import { Compartment, EditorState } from "@codemirror/state";
-import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { EditorView, drawSelection, highlightActiveLine, hoverTooltip, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import { allOf, ask } from "../api/client";
 import type { Complaint, Completions, ConnectionTable } from "../api/types";
 import { spelled } from "../format";
-import { offer } from "./completions";
+import { functionAt, offer } from "./completions";
+import { DIALECT } from "./dialect";
 import { placeOf } from "./places";
 
 interface Props {
@@ -43,25 +44,38 @@ const THEME = EditorView.theme({
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "color-mix(in srgb, var(--accent) 30%, transparent) !important" },
   ".cm-tooltip": { backgroundColor: "var(--panel)", color: "var(--ink)", border: "1px solid var(--line)" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent-back)", color: "#fff" },
+  ".function-card": { padding: "6px 10px", maxWidth: "440px" },
+  ".function-card p": { margin: "4px 0 0" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
   ".cm-placeholder": { color: "var(--soft)" },
 });
 
-const language = new Compartment();
 const words = new Compartment();
 
-/** Offers what a script may say, once the control plane has said what that is. */
+/** Offers what a script may say, and explains functions, once the control plane has said what there is. */
 async function offerWords(editor: EditorView, isThere: () => boolean): Promise<void> {
-  const all = await ask<Completions>("GET", "/completions");
-  if (isThere()) editor.dispatch({ effects: words.reconfigure(PostgreSQL.language.data.of({ autocomplete: offer(all) })) });
+  const [all, tables] = await Promise.all([ask<Completions>("GET", "/completions"), allOf<ConnectionTable>("/connection_tables").catch(() => [])]);
+  if (!isThere()) return;
+  const stored = Object.fromEntries(tables.map((table) => [table.name, table.schema.fields.map((field) => String(field["name"]))]));
+  editor.dispatch({ effects: words.reconfigure([DIALECT.language.data.of({ autocomplete: offer(all, stored) }), explain(all)]) });
 }
 
-/** Offers the tables that are kept for all pipelines, with their columns, once the control plane has said which. */
-async function offerTables(editor: EditorView, isThere: () => boolean): Promise<void> {
-  const data = await allOf<ConnectionTable>("/connection_tables");
-  if (!isThere() || data.length === 0) return;
-  const schema = Object.fromEntries(data.map((table) => [table.name, table.schema.fields.map((field) => String(field["name"]))]));
-  editor.dispatch({ effects: language.reconfigure(sql({ dialect: PostgreSQL, upperCaseKeywords: true, schema })) });
+/** Shows how the function below the pointer is called, and what it gives. */
+function explain(all: Completions): Extension {
+  return hoverTooltip((view, pos) => {
+    const found = functionAt(all, view.state.doc.toString(), pos);
+    if (found === null) return null;
+    return { pos: found.from, end: found.to, above: true, create: () => ({ dom: card(found.usage, found.about) }) };
+  });
+}
+
+function card(usage: string, about: string): HTMLElement {
+  const box = document.createElement("div");
+  const head = box.appendChild(document.createElement("code"));
+  head.textContent = spelled(usage);
+  box.appendChild(document.createElement("p")).textContent = spelled(about);
+  box.className = "function-card";
+  return box;
 }
 
 /** A text of SQL with its colours, and with complaints where they belong. In a shadow root, where its styles are no
@@ -92,7 +106,7 @@ export function SqlEditor({ loaded, complaints, changed, submit, preview }: Prop
           bracketMatching(),
           autocompletion(),
           lintGutter(),
-          language.of(sql({ dialect: PostgreSQL, upperCaseKeywords: true })),
+          sql({ dialect: DIALECT, upperCaseKeywords: true }),
           words.of([]),
           syntaxHighlighting(COLOURS),
           THEME,
@@ -107,7 +121,7 @@ export function SqlEditor({ loaded, complaints, changed, submit, preview }: Prop
     });
     const made = view.current;
     let isThere = true;
-    for (const offered of [offerTables, offerWords]) offered(made, () => isThere).catch(() => undefined); // it is written without them, too
+    offerWords(made, () => isThere).catch(() => undefined); // it is written without them, too
     return () => {
       isThere = false;
       made.destroy();

@@ -116,7 +116,7 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
               <option value="">Choose one</option>
               {EXAMPLES.map((example) => (
                 <option key={example.name} value={example.name}>
-                  {example.about}
+                  {example.needs === null ? example.about : `${example.about} (needs ${example.needs})`}
                 </option>
               ))}
             </select>

@@ -116,7 +116,7 @@ function Welcome() {
     <div class="empty">
       <p>No pipelines yet. Try an example that generates its own rows:</p>
       <ul class="gallery">
-        {EXAMPLES.map(({ name, about }) => (
+        {EXAMPLES.filter(({ needs }) => needs === null).map(({ name, about }) => (
           <li key={name}>
             <a class="button" href={examplePath(name)}>
               {about}

@@ -19,6 +19,7 @@ import { StateRows } from "../pipeline/state-rows";
 import { editorPath, forkPath, go, pipelinePath } from "../router";
 import { useMayChange } from "../session";
 import { useTitle } from "../title";
+import { zoneName } from "../zone";
 
 const EVERY = 1_000;
 const IDLE = 15_000;
@@ -151,7 +152,7 @@ function unless(reason: string | undefined) {
 
 function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
   const facts: [string, string][] = [
-    ["Complete until (UTC)", instant(pipeline.complete_until)],
+    [`Complete until (${zoneName()})`, instant(pipeline.complete_until)],
     ["Epoch", String(job?.epoch ?? "–")],
     ["Version", String(pipeline.version)],
     ["Parallelism", String(pipeline.parallelism)],

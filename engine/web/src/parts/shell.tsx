@@ -4,6 +4,7 @@ import { changes } from "../api/changes";
 import type { Session } from "../api/types";
 import { type Route, editorPath } from "../router";
 import { type Theme, chooseTheme, theme } from "../theme";
+import { chooseZone, zone, zoneName } from "../zone";
 import { keepFocus } from "./focus";
 import { Toasts } from "./toast";
 
@@ -58,6 +59,9 @@ export function Shell({ session, route, leave, children }: Props) {
           {session.who}
           {session.through && ` through ${session.through}`}
         </span>
+        <button class="quiet" aria-label={`Times: ${zoneName()}. Change`} title="Show times in UTC or in your own time zone" onClick={() => chooseZone(zone() === "UTC" ? "local" : "UTC")}>
+          {zone() === "UTC" ? "UTC" : "Local"}
+        </button>
         <button
           class="quiet"
           aria-label={`Theme: ${chosen}. Change to ${NEXT[chosen]}`}

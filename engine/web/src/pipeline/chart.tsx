@@ -1,7 +1,9 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { count, duration } from "../format";
+import { bytes, count, lag } from "../format";
+import { spellDate } from "../zone";
+import type { Range } from "./range";
 import type { Line } from "./series";
 
 export interface Drawn {
@@ -17,23 +19,43 @@ interface Props {
   unit: "seconds" | "rows" | "bytes";
   /** Whether each line stands on those before it, and the space between is filled. */
   isStacked?: boolean;
+  /** What is shown of the lines; null for all of them. */
+  range: Range | null;
+  /** Told of a stretch that somebody marks, and of null when they click twice. */
+  zoomed: (range: Range | null) => void;
+  /** Whether the job runs, so that the last figures are those of now. */
+  isLive: boolean;
 }
 
 const HEIGHT = 150;
+/** Room for the half of the last figure of the time axis. */
+const LAST_TICK = 30;
+/** A stretch of so many pixels at least is meant to be zoomed into. */
+const NARROWEST = 6;
 const COLOURS = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
 
 const SPELL: Record<Props["unit"], (value: number) => string> = {
-  seconds: (value) => duration(value * 1e6),
+  seconds: (value) => lag(value * 1e6),
   rows: (value) => count(value),
-  bytes: (value) => count(value).replace(/(\d)$/, "$1 ") + "B",
+  bytes: (value) => bytes(value),
 };
 /** The same beside an axis, where there is less room: the largest unit alone. */
-const SPELL_TICK: Record<Props["unit"], (value: number) => string> = { ...SPELL, seconds: (value) => SPELL.seconds(value).split(" ").slice(0, 2).join(" ") };
+const SPELL_TICK: Record<Props["unit"], (value: number) => string> = { ...SPELL, seconds: (value) => tickOf(value) };
 /** What an axis shows at least: below this its figures would be the same. */
 const LEAST: Record<Props["unit"], number> = { seconds: 0.01, rows: 4, bytes: 4 };
 
+/** A length on an axis, where an instant ahead of the clock is below zero. */
+function tickOf(seconds: number): string {
+  const text = lag(Math.abs(seconds) * 1e6).split(" ").slice(0, 2).join(" ");
+  return seconds < 0 ? `-${text}` : text;
+}
+
 /** Lines over time. What the last figures are stands in the text, for those who do not see the picture. */
-export function Chart({ title, about, at, lines, unit, isStacked = false }: Props) {
+export function Chart({ title, about, at, lines, unit, isStacked = false, range, zoomed, isLive }: Props) {
+  /** The epoch below the cross-hair, which is the same one in all charts. */
+  const [pointed, setPointed] = useState<number | null>(null);
+  const view = useRef({ range, zoomed });
+  view.current = { range, zoomed };
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const spell = SPELL[unit];
@@ -44,7 +66,7 @@ export function Chart({ title, about, at, lines, unit, isStacked = false }: Prop
     const place = box.current;
     const make = () => {
       plot.current?.destroy();
-      plot.current = new uPlot(options(place, lines, unit, isStacked), data(at, lines, isStacked), place);
+      plot.current = new uPlot(options(place, lines, unit, isStacked, view, setPointed), data(at, lines, isStacked), place);
     };
     make();
     const scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -62,11 +84,12 @@ export function Chart({ title, about, at, lines, unit, isStacked = false }: Prop
     };
   }, [labels, unit, isStacked]);
 
-  useEffect(() => plot.current?.setData(data(at, lines, isStacked)), [at, lines]);
+  useEffect(() => plot.current?.setData(data(at, lines, isStacked)), [at, lines, range]);
 
   const now = lines.map(({ label, line }, index) => {
-    const last = line.at(-1) ?? null;
-    const below = isStacked && index > 0 ? (lines[index - 1]?.line.at(-1) ?? 0) : 0;
+    const place = pointed ?? (isLive ? -1 : line.length);
+    const last = line.at(place) ?? null;
+    const below = isStacked && index > 0 ? (lines[index - 1]?.line.at(place) ?? 0) : 0;
     return { label, text: last === null ? "–" : spell(last - below) };
   });
   return (
@@ -74,6 +97,7 @@ export function Chart({ title, about, at, lines, unit, isStacked = false }: Prop
       <figcaption>
         <h2 title={about}>{title}</h2>
         <ul class="now">
+          {pointed !== null && at[pointed] !== undefined && <li>{clock(at[pointed])}</li>}
           {now.map(({ label, text }, index) => (
             <li key={label} class={`key key-${index + 1}`}>
               {label} <b>{text}</b>
@@ -92,7 +116,9 @@ function data(at: number[], lines: Drawn[], isStacked: boolean): uPlot.AlignedDa
   return [at, ...(isStacked ? drawn.reverse() : drawn)] as uPlot.AlignedData;
 }
 
-function options(place: HTMLElement, lines: Drawn[], unit: Props["unit"], isStacked: boolean): uPlot.Options {
+type View = { readonly current: Pick<Props, "range" | "zoomed"> };
+
+function options(place: HTMLElement, lines: Drawn[], unit: Props["unit"], isStacked: boolean, view: View, point: (at: number | null) => void): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string) => resolve(place, style.getPropertyValue(name));
   const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
@@ -104,17 +130,40 @@ function options(place: HTMLElement, lines: Drawn[], unit: Props["unit"], isStac
     width: place.clientWidth,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { drag: { x: true, y: false } },
-    padding: [8, 8, 0, 0],
-    scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.08, LEAST[unit])] } },
+    cursor: {
+      drag: { x: true, y: false, setScale: false },
+      sync: { key: "epochs" },
+      bind: {
+        dblclick: () => () => {
+          view.current.zoomed(null);
+          return null;
+        },
+      },
+    },
+    hooks: {
+      setCursor: [(plot) => point(plot.cursor.idx ?? null)],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < NARROWEST) return;
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          view.current.zoomed({ from: plot.posToVal(left, "x"), to: plot.posToVal(left + width, "x") });
+        },
+      ],
+    },
+    padding: [8, LAST_TICK, 0, 0],
+    scales: {
+      x: { range: (_, first, last) => (view.current.range ? [view.current.range.from, view.current.range.to] : [first, last]) },
+      y: { range: (_, least, most) => [Math.min(0, (least ?? 0) * 1.08), Math.max((most ?? 0) * 1.08, LEAST[unit])] },
+    },
     axes: [{ ...axis, size: 26, space: 70, values: (_, ticks) => ticks.map(clock) }, { ...axis, size: 62, values: (_, ticks) => ticks.map(SPELL_TICK[unit]) }],
     series: [{}, ...(isStacked ? series.reverse() : series)],
   };
 }
 
-/** The time of day in UTC, as everywhere in the page. */
+/** The time of day in the chosen zone. */
 function clock(seconds: number): string {
-  return new Date(seconds * 1000).toISOString().slice(11, 19);
+  return spellDate(new Date(seconds * 1000)).slice(11);
 }
 
 /** A colour as a canvas understands it: `light-dark` is worked out by the style of an element. */

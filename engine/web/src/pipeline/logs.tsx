@@ -3,8 +3,9 @@ import { ask, part } from "../api/client";
 import { type Pace, usePolled } from "../api/polled";
 import type { Log, Pipeline } from "../api/types";
 import { count } from "../format";
+import { spellDate } from "../zone";
 import { ProblemBox } from "../parts/problem";
-import { type LogLine, matches, readLine } from "./log-lines";
+import { type LogLine, linesFrom, matches, readLine } from "./log-lines";
 
 const FIRST = 1_000;
 const MOST = 10_000;
@@ -19,6 +20,7 @@ interface NumberedLine extends LogLine {
 /** What the drivers print, as it comes. */
 export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
   const [words, setWords] = useState("");
+  const [least, setLeast] = useState("debug");
   const [most, setMost] = useState(DRAWN);
   const read = useRef<{ lines: NumberedLine[]; cursor: string | null }>({ lines: [], cursor: null });
   const box = useRef<HTMLDivElement>(null);
@@ -37,7 +39,7 @@ export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
     pace,
     [pipeline.id],
   );
-  const found = useMemo(() => (data ?? []).filter((line) => matches(line, words)), [data, words]);
+  const found = useMemo(() => linesFrom(data ?? [], least).filter((line) => matches(line, words)), [data, words, least]);
   const shown = useMemo(() => found.slice(-most), [found, most]);
   useEffect(() => {
     if (box.current && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
@@ -52,6 +54,15 @@ export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
     <section class="panel wide">
       <div class="row">
         <h2>Logs</h2>
+        <label>
+          Level{" "}
+          <select value={least} onChange={(event) => setLeast(event.currentTarget.value)}>
+            <option value="debug">all</option>
+            <option value="info">info and above</option>
+            <option value="warn">warnings and errors</option>
+            <option value="error">errors</option>
+          </select>
+        </label>
         <input type="search" placeholder="Filter" aria-label="Filter log lines" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
       </div>
       {error && <ProblemBox error={error} />}
@@ -66,7 +77,7 @@ export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
           isAtEnd.current = view.scrollTop + view.clientHeight > view.scrollHeight - 30;
         }}
       >
-        {data !== null && shown.length === 0 && <p class="hint">{words ? "No matching lines." : "No log lines yet."}</p>}
+        {data !== null && shown.length === 0 && <p class="hint">{words || least !== "debug" ? "No matching lines." : "No log lines yet."}</p>}
         {found.length > shown.length && (
           <p class="hint earlier">
             {`The newest ${count(shown.length)} of ${count(found.length)} lines. `}
@@ -75,10 +86,16 @@ export function Logs({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
         )}
         {shown.map((line) => (
           <div key={line.number} class={`line ${line.level}`}>
-            <span class="hint">{line.time.replace("T", " ").replace("Z", "")}</span> <span>{line.text}</span>
+            <span class="hint">{timeOf(line.time)}</span> <span>{line.text}</span>
           </div>
         ))}
       </div>
     </section>
   );
+}
+
+/** The instant of a line in the chosen zone; a text that is no instant as it is. */
+function timeOf(text: string): string {
+  const at = new Date(text);
+  return text === "" || Number.isNaN(at.getTime()) ? text : spellDate(at);
 }

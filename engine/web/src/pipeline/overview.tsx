@@ -1,14 +1,14 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { ask, part } from "../api/client";
 import { type Pace, usePolled } from "../api/polled";
 import type { Checkpoint, Job, Pipeline, StateSummary } from "../api/types";
-import { apart, bytes, count, rate } from "../format";
+import { apart, bytes, count, instant, rate } from "../format";
 import { Chart } from "./chart";
 import { type DrawnNode, readPlan, tableOf } from "./graph";
 import { type Figures, PlanGraph } from "./plan-graph";
+import { type Range, SPANS, isCut, rangeOf } from "./range";
 import { PHASES, perSecond, seriesOf } from "./series";
 
-const EPOCHS = 240;
 const STATE_EVERY = 10_000;
 /** There are so many colours. */
 const MOST_LINES = 6;
@@ -23,10 +23,12 @@ interface Props {
 export function Overview({ pipeline, job, pace }: Props) {
   const path = `/pipelines/${part(pipeline.name)}`;
   const hasState = job.epoch !== null;
+  const [span, setSpan] = useState(SPANS[0]!);
+  const [zoom, setZoom] = useState<Range | null>(null);
   const epochs = usePolled(
-    (signal) => ask<{ data: Checkpoint[] }>("GET", `${path}/jobs/${part(job.id)}/checkpoints`, { query: { limit: EPOCHS }, signal }),
+    (signal) => ask<{ data: Checkpoint[] }>("GET", `${path}/jobs/${part(job.id)}/checkpoints`, { query: { limit: span.epochs }, signal }),
     pace,
-    [pipeline.id, job.id, hasState],
+    [pipeline.id, job.id, hasState, span],
   );
   const state = usePolled(
     async (signal) => (hasState ? ask<StateSummary>("GET", `${path}/state`, { signal }).catch(() => null) : null),
@@ -39,6 +41,9 @@ export function Overview({ pipeline, job, pace }: Props) {
   const series = useMemo(() => seriesOf(committed), [epochs.data]);
   // what a run did last is no figure of a job that is at rest
   const newest = job.state === "Running" ? (committed[0] ?? null) : null;
+  const range = zoom ?? rangeOf(span, series.at);
+  const isLive = job.state === "Running";
+  const view = { at: series.at, range, zoomed: setZoom, isLive };
   return (
     <>
       <section class="panel">
@@ -48,11 +53,34 @@ export function Overview({ pipeline, job, pace }: Props) {
       {committed.length < 2 ? (
         <p class="empty">{whyNoLines(epochs.data?.data.length ?? null, hasState)}</p>
       ) : (
+        <>
+        <div class="row chart-tools">
+          <label>
+            Show{" "}
+            <select
+              value={span.text}
+              onChange={(event) => {
+                setZoom(null);
+                setSpan(SPANS.find(({ text }) => text === event.currentTarget.value)!);
+              }}
+            >
+              {SPANS.map(({ text }) => (
+                <option key={text}>{text}</option>
+              ))}
+            </select>
+          </label>
+          {zoom !== null && <button onClick={() => setZoom(null)}>Reset zoom</button>}
+          <span class="hint grow">
+            {!isLive && `The job is not running. The last epoch was committed at ${instant(committed[0]?.finish_time ?? null)}. `}
+            {isCut(span, series.at, committed.length) ? `Only the newest ${span.epochs} epochs are shown. ` : ""}
+            Drag in a chart to zoom.
+          </span>
+        </div>
         <div class="charts">
           <Chart
             title="Rows per second"
             about="Rows read and given to the sinks, per second between commits"
-            at={series.at}
+            {...view}
             unit="rows"
             lines={[
               { label: "in", line: series.rowsIn },
@@ -62,25 +90,26 @@ export function Overview({ pipeline, job, pace }: Props) {
           <Chart
             title="Lag"
             about="How far the watermark and complete_until of all sinks were behind the clock at each commit"
-            at={series.at}
+            {...view}
             unit="seconds"
             lines={[
               { label: "watermark", line: series.watermarkLag },
               { label: "complete", line: series.completeLag },
             ]}
           />
-          <Chart title="Epoch duration" about="Time in each phase of an epoch" at={series.at} unit="seconds" isStacked lines={PHASES.map((label, at) => ({ label, line: series.phases[at] ?? [] }))} />
+          <Chart title="Epoch duration" about="Time in each phase of an epoch" {...view} unit="seconds" isStacked lines={PHASES.map((label, at) => ({ label, line: series.phases[at] ?? [] }))} />
           {series.waiting.length > 0 && (
             <Chart
               title="Backlog"
               about="Rows that were available when an epoch was planned and were not read in it"
-              at={series.at}
+              {...view}
               unit="rows"
               lines={series.waiting.slice(0, MOST_LINES).map(({ table, line }) => ({ label: apart(table), line }))}
             />
           )}
-          <Chart title="State" about="Memory of the state" at={series.at} unit="bytes" lines={[{ label: "memory", line: series.stateBytes }]} />
+          <Chart title="State" about="Memory of the state" {...view} unit="bytes" lines={[{ label: "memory", line: series.stateBytes }]} />
         </div>
+        </>
       )}
     </>
   );
