@@ -269,10 +269,10 @@ def test_an_upgrade_is_seen_beside_what_runs_and_done_once_what_it_loses_is_acce
     expect(dialog.get_by_role("row").filter(has_text="Refused")).to_contain_text("tumble-")
     expect(dialog.get_by_role("alert")).to_contain_text("pipeline.incompatible")
     dialog.get_by_label("Discard the state of tumble-").check()
-    expect(dialog.get_by_role("row").filter(has_text="State given up: lost")).to_be_visible()
-    expect(dialog.get_by_role("alert")).to_contain_text("nobody has accepted")
+    expect(dialog.get_by_role("row").filter(has_text="State discarded: lost")).to_be_visible()
+    expect(dialog.get_by_role("alert")).to_contain_text("State would be lost")
     expect(deploy).to_be_disabled()
-    dialog.get_by_label("What the plan says is lost may be lost").check()
+    dialog.get_by_label("Accept the loss of state that the plan lists").check()
     expect(dialog.locator(".effects")).to_contain_text("A new run starts.")
     deploy.click()
 

@@ -151,7 +151,7 @@ def test_each_page_has_its_picture_in_the_docs(chromium: Browser, real: Served, 
     page.get_by_role("button", name="Deploy").click()
     page.get_by_role("dialog").get_by_label("Discard the state of tumble-").check()
     expect(page.get_by_role("dialog").locator(".diff ins")).to_have_text("5 seconds")
-    expect(page.get_by_label("What the plan says is lost may be lost")).to_be_visible()
+    expect(page.get_by_label("Accept the loss of state that the plan lists")).to_be_visible()
     page.screenshot(path=target / "upgrade.png")
     visit.expected.add("status of 409")
     visit.close()
@@ -274,7 +274,7 @@ def test_each_action_is_done_once_to_a_pipeline_that_computes(chromium: Browser,
 
     commit(fill_in(page, "Savepoint", "Label (optional)", "tuesday"), "Kept", "Take savepoint")
     until(lambda: str(real.client.get("/pipelines/acted/savepoints")), lambda text: "'completed'" in text, LONG)
-    commit(fill_in(page, "Rescale", "Tasks", "2"), "The job will stop.", "Rescale")
+    commit(fill_in(page, "Rescale", "Parallelism", "2"), "The job will stop.", "Rescale")
     goes_on(real, "acted", tasks=2)
 
     visit.go("#/editor/acted")
