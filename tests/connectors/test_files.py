@@ -11,7 +11,7 @@ import pytest
 
 from engine.connectors.base import Table
 from engine.connectors.filesystem.options import FilesystemSourceOptions
-from engine.connectors.filesystem.source import FilesystemSource
+from engine.connectors.filesystem.watched import WatchedFilesystemSource
 from engine.connectors.options import read_table_options
 from engine.errors import BadRecordError, EngineError, FilesChangedError, ScriptRefused
 from engine.schema import Field, Schema
@@ -173,10 +173,10 @@ def test_files_that_were_read_may_be_taken_away(tmp_path: Path) -> None:
     assert [row["n"] for row in rows(between(reader, middle, reader.advance(middle, None)))] == [2]
 
 
-def watching(folder: Path, now: list[int]) -> FilesystemSource:
+def watching(folder: Path, now: list[int]) -> WatchedFilesystemSource:
     of = directory(folder, source__watch=True, source__settle_time="2 seconds")
     assert isinstance(of.options, FilesystemSourceOptions)
-    return FilesystemSource(of, of.options, clock=lambda: now[0] * SECOND)
+    return WatchedFilesystemSource(of, of.options, clock=lambda: now[0] * SECOND)
 
 
 def test_a_watching_source_goes_on_with_new_files_in_the_order_of_their_time(tmp_path: Path) -> None:

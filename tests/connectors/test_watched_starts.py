@@ -12,6 +12,7 @@ import pytest
 
 from engine.connectors.base import HasMovingStart, Position
 from engine.connectors.filesystem.source import FilesystemSource
+from engine.connectors.filesystem.source_from import FilesystemSourceFrom
 from engine.start_positions import read_start
 from tests.connectors.tables import NUMBERS, between, connector, rows, table
 
@@ -73,3 +74,15 @@ def test_history_of_a_directory_ends_behind_the_last_file_there_is(tmp_path: Pat
     assert source.earlier(half, end) == source.earlier(end, half) == half
     assert source.earlier(later, end) == end
     assert source.earlier(begin["files"], half) == begin["files"]
+
+
+def test_what_is_appended_to_a_file_that_was_passed_over_is_read(tmp_path: Path) -> None:
+    changed_at(tmp_path / "a.json", NOON, 1)
+    watched = table("filesystem", NUMBERS, path=tmp_path, type="source", format="json", source__watch=True)
+    opener = connector("filesystem").open_source
+    assert opener is not None
+    source = cast("FilesystemSourceFrom", opener(replace(watched, start=read_start("latest"))))
+    first = dict(source.begin(source.partitions(), is_first=True))
+    (tmp_path / "a.json").write_text('{"n": 1, "name": "x"}\n{"n": 2, "name": "x"}\n')
+
+    assert [row["n"] for row in rows(list(between(source, first, source.advance(first, None))))] == [2]

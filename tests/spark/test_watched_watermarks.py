@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.compile import compile_script
 from engine.connectors.filesystem.options import FilesystemSourceOptions
-from engine.connectors.filesystem.source import FilesystemSource
+from engine.connectors.filesystem.watched import WatchedFilesystemSource
 from engine.instants import from_micros
 from engine.spark.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.planner import Offset, Planner, PlanSpec
@@ -36,7 +36,7 @@ class WatchedTable:
         program = compile_script(SQL.format(folder=self.folder))
         table = program.tables["sales"]
         assert isinstance(table.options, FilesystemSourceOptions)
-        self.source = FilesystemSource(table, table.options, clock=lambda: int(NOW.timestamp()) * 1_000_000_000)
+        self.source = WatchedFilesystemSource(table, table.options, clock=lambda: int(NOW.timestamp()) * 1_000_000_000)
         plan = PlanSpec("sales", folder / "notes")
         self.spec = ScanSpec(table, program.scans["sales"], plan, WITH_WATERMARK)
         self.planner = Planner(plan, self.source, Activity(timedelta(minutes=5), {}), lambda: NOW)

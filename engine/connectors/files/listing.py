@@ -50,10 +50,10 @@ class FilePosition:
     bytes: int = 0
 
     @property
-    def place(self) -> tuple[int, str, bool, int]:
-        """Return the sort key of positions."""
+    def place(self) -> tuple[int, str, bool, int, int]:
+        """Return the sort key of positions. `bytes` sorts those within a file that has grown."""
         key = self.key or Key(-1, "")
-        return key.time, key.name, self.is_done, self.at
+        return key.time, key.name, self.is_done, self.at, self.bytes
 
     def enter(self, file: ListedFile) -> FilePosition:
         """At the beginning of the next file."""

@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 def _open_source(table: Table) -> FilesystemSource:
     from engine.connectors.filesystem.source import FilesystemSource  # noqa: PLC0415 - checks must not pay for Arrow
     from engine.connectors.filesystem.source_from import FilesystemSourceFrom  # noqa: PLC0415 - as above
+    from engine.connectors.filesystem.watched import WatchedFilesystemSource  # noqa: PLC0415 - as above
 
     assert isinstance(table.options, FilesystemSourceOptions)
+    if not table.options.watch:
+        return FilesystemSource(table, table.options)
     if table.start is not None and table.start.word != "earliest":
         return FilesystemSourceFrom(table, table.options)
-    return FilesystemSource(table, table.options)
+    return WatchedFilesystemSource(table, table.options)
 
 
 def _starts(options: Options) -> frozenset[StartWord]:

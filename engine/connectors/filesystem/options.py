@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator
 from pydantic import Field as Option
@@ -31,6 +31,7 @@ def _local(value: object) -> object:
 
 
 _REGEX_PATTERN = "Regular expression; only files whose path below `path` contains a match are read."
+_HIDDEN = "Files and directories whose name begins with a dot or an underscore are not read."
 LocalPath = Annotated[Path, BeforeValidator(_local)]
 """A path of this machine; a file: URL is one too."""
 
@@ -38,7 +39,11 @@ LocalPath = Annotated[Path, BeforeValidator(_local)]
 class FilesystemSourceOptions(Options):
     """Which files, and whether to wait for more."""
 
-    path: LocalPath = Option(description="Directory to read, including its subdirectories, or a single file.")
+    changeable: ClassVar[frozenset[str]] = frozenset({"on_change"})
+
+    path: LocalPath = Option(
+        description=f"Directory to read, including its subdirectories, or a single file. {_HIDDEN}"
+    )
     regex_pattern: Pattern | None = Option(None, alias="source.regex_pattern", description=_REGEX_PATTERN)
     compression: Compression | None = Option(
         None,
@@ -46,19 +51,35 @@ class FilesystemSourceOptions(Options):
         description="Compression of files of lines. By default the file's name says it.",
     )
     watch: bool = Option(
-        False, alias="source.watch", description="Whether to wait for new files instead of ending after the last one."
+        False,
+        alias="source.watch",
+        description="Whether to wait for new files, and for lines appended to files that were read, instead of ending "
+        "after the last file.",
     )
     settle_time: timedelta = Option(
         timedelta(seconds=1),
         alias="source.settle_time",
-        description="How long a file must have been unchanged before a watching source reads it.",
+        description="How long a file must have been unchanged before a watching source reads it. Of a file that was "
+        "read before, and of a `path` that is a single file, whole lines are read at once, and a last line without a "
+        "newline after that time.",
+    )
+    on_change: Literal["fail", "new_file"] = Option(
+        "fail",
+        alias="source.on_change",
+        description="What a watching source does when a file that was read has changed, other than by lines at its "
+        "end: when it was cut or rewritten, or is Parquet or compressed. `fail` ends the run with "
+        "`data.files_changed`; `new_file` reads the file from its beginning, as a new one. The state keeps the size "
+        "and a digest of what was read of the 1,000 files that were read last; a change of an older one reads it as a "
+        "new file. Of more than 16 MiB the digest is that of the first and the last 8 MiB.",
     )
 
 
 class FilesystemLookupOptions(Options):
     """Which files hold the rows that are looked up."""
 
-    path: LocalPath = Option(description="Directory or file with the rows; files are read again when they change.")
+    path: LocalPath = Option(
+        description=f"Directory or file with the rows; files are read again when they change. {_HIDDEN}"
+    )
     regex_pattern: Pattern | None = Option(None, alias="lookup.regex_pattern", description=_REGEX_PATTERN)
     compression: Compression | None = Option(
         None,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -30,17 +29,15 @@ _RANGES_PER_TASK = 8
 
 
 class FilesystemSource:
-    """Reads each file once. A watching source takes files in the order in which they were last changed, so a new
-    file must not pretend to be older than those that were read."""
+    """Reads each file that there is once, in the order of their names."""
 
-    def __init__(self, table: Table, options: FilesystemSourceOptions, clock: Callable[[], int] = time.time_ns) -> None:
+    bounded = True
+
+    def __init__(self, table: Table, options: FilesystemSourceOptions) -> None:
         assert table.format is not None
-        self.bounded = not options.watch
         self._table = table
         self._options = options
         self._is_parquet = table.format.format == "parquet"
-        self._clock = clock
-        self._end: Position = None
 
     @property
     def patience(self) -> timedelta:
@@ -71,21 +68,17 @@ class FilesystemSource:
         """Return the position in the earlier file, or the earlier position in the same file."""
         return first if from_position(first).place < from_position(second).place else second
 
-    def is_at_end(self, partition: str, at: Position) -> bool:
-        """Whether it is the end of the last file, and no other file was still being written."""
-        return at == self._end
-
     def is_finished(self, partition: str, at: Position) -> bool:
-        """Whether every file is read and none is waited for."""
+        """Whether every file is read."""
         position = from_position(at)
-        return self.bounded and position.is_done and not any(_is_after(file, position) for file in self._list())
+        return position.is_done and not any(_is_after(file, position) for file in self._list())
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
         """The files between two positions, large ones cut, divided in order. A slice names its ranges itself, so
         that its task need not look for the files again."""
         if start == end:
             return ()
-        whole = ranges_between(self._list(settled=False), from_position(start), from_position(end))
+        whole = self._between(start, end)
         # cut finer than needed, so that the tasks can get about equal shares
         size = max(_SMALLEST_RANGE, sum(file_range.weight for file_range in whole) // max(tasks, 1) // _RANGES_PER_TASK)
         ranges = [part for file_range in whole for part in self._cut(self._fixed(file_range), size)]
@@ -106,9 +99,7 @@ class FilesystemSource:
     def _ranges_of(self, task_slice: Slice) -> Iterator[tuple[str, int, int | None]]:
         assert isinstance(task_slice.start, dict)
         if "pieces" not in task_slice.start:
-            for file_range in ranges_between(
-                self._list(settled=False), from_position(task_slice.start), from_position(task_slice.end)
-            ):
+            for file_range in self._between(task_slice.start, task_slice.end):
                 yield file_range.name, file_range.start, file_range.end
             return
         named = task_slice.start["pieces"]
@@ -118,14 +109,17 @@ class FilesystemSource:
                 case [str(name), int(start), int() | None as end]:
                     yield name, start, end
 
+    def _between(self, start: Position, end: Position) -> list[FileRange]:
+        """Return what is to be read between two positions."""
+        return ranges_between(self._list(), from_position(start), from_position(end))
+
     def _advance(self, position: FilePosition, max_rows: int | None) -> FilePosition:
-        remaining, self._end = max_rows, None
-        files = self._list(settled=False)
+        remaining = max_rows
+        files = self._list()
         while remaining is None or remaining > 0:
             if position.is_done:
                 following = next((file for file in files if _is_after(file, position)), None)
-                if following is None or not self._is_settled(following):
-                    self._end = to_position(position) if following is None else None
+                if following is None:
                     return position
                 files = files[files.index(following) + 1 :]
                 position = position.enter(following)
@@ -168,15 +162,8 @@ class FilesystemSource:
         for start, end in pairwise(cuts):
             yield replace(file_range, start=start, end=end, weight=file_range.weight // (len(cuts) - 1))
 
-    def _list(self, *, settled: bool = True) -> list[ListedFile]:
-        files = list_files(self._options.path, self._options.regex_pattern, by_time=self._options.watch)
-        return [file for file in files if self._is_settled(file)] if settled else files
-
-    def _is_settled(self, file: ListedFile) -> bool:
-        """Whether a file has been unchanged for long enough to be read."""
-        if not self._options.watch:
-            return True
-        return file.key.time <= self._clock() - int(self._options.settle_time.total_seconds() * 1e9)
+    def _list(self) -> list[ListedFile]:
+        return list_files(self._options.path, self._options.regex_pattern, by_time=False)
 
     def _path(self, name: str) -> Path:
         return self._options.path / name if name else self._options.path

@@ -6,26 +6,25 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
 from engine.connectors.base import Position
-from engine.connectors.files.listing import FilePosition, ListedFile, to_position
-from engine.connectors.filesystem.source import FilesystemSource
+from engine.connectors.files.listing import ListedFile
+from engine.connectors.files.read_files import REMEMBERED
+from engine.connectors.filesystem.watched import WatchedFilesystemSource, moved
 
 _NANOS = 1000
 
 
-class FilesystemSourceFrom(FilesystemSource):
+class FilesystemSourceFrom(WatchedFilesystemSource):
     """Begins at another place every time one asks, so its beginning is written down before it is read."""
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
         """Behind the files that are not to be read."""
-        return {name: to_position(self._passed()) for name in partitions}
+        return dict.fromkeys(partitions, self._passed())
 
-    def _passed(self) -> FilePosition:
-        position = FilePosition()
-        for file in self._list():
-            if not self._is_old(file):
-                break
-            position = position.enter(file).leave()
-        return position
+    def _passed(self) -> Position:
+        """Return the position behind the old files; what is appended to them from now on is read."""
+        old = [file for file in self._list() if self._is_old(file) and self._is_settled(file)]
+        passed = {file: self._whole(file) for file in old[-REMEMBERED:]}
+        return moved({}, {}, passed, sum(file.size for file in old))
 
     def _is_old(self, file: ListedFile) -> bool:
         start = self._table.start
