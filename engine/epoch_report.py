@@ -175,6 +175,9 @@ class EpochReport:
     ] = field(default_factory=dict)
     late_rows: Annotated[int, Figure("Rows left out because they came after their watermark.")] = 0
     dropped_rows: Annotated[int, Figure("Rows that could not be read or written and were left out, so far.")] = 0
+    dropped_in_epoch: Annotated[
+        int, Figure("Rows that could not be read or written and were left out in this epoch alone.", is_sent=False)
+    ] = 0
     state_changes: Annotated[int, Figure("Rows of state that were added, changed or removed.")] = 0
     state_bytes: Annotated[int, Figure("Memory that the state takes.")] = 0
     at: Annotated[Instant, Figure("When it was committed.", shown_as=("start_time", "finish_time"))]

@@ -232,12 +232,11 @@ def _show(report: EpochReport) -> None:
         "none yet" if report.watermark is None else "end" if report.is_last else f"{report.watermark:%Y-%m-%d %H:%M:%S}"
     )
     waiting = "" if report.rows_waiting is None else f"  waiting {report.rows_waiting}"
-    losses = f"  late {report.late_rows}" * bool(report.late_rows) + f"  dropped {report.dropped_rows}" * bool(
-        report.dropped_rows
-    )
+    late = f"  late {report.late_rows}" if report.late_rows else ""
+    dropped = f"  dropped {report.dropped_in_epoch}" if report.dropped_in_epoch else ""
     say(
         f"epoch {report.epoch:>5}  in {report.rows_in:>8}  out {report.rows_out:>8}  "
-        f"{report.rows_per_second:>9.0f} rows/s  watermark {watermark}{waiting}{losses}"
+        f"{report.rows_per_second:>9.0f} rows/s  watermark {watermark}{waiting}{late}{dropped}"
     )
 
 

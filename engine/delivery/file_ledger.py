@@ -106,6 +106,13 @@ def refused_so_far(ledger: Sequence[LedgerEntry]) -> int:
     return ledger[-1].refused if ledger else 0
 
 
+def refused_in(ledger: Sequence[LedgerEntry], epoch: int) -> int:
+    """Return how many rows the sink of a ledger left out in its newest epoch; 0 if `epoch` is another one."""
+    if not ledger or ledger[-1].epoch != epoch:
+        return 0
+    return ledger[-1].refused - refused_so_far(ledger[:-1])
+
+
 def newest_ledger(directory: Path) -> Path | None:
     """The file with the newest ledger of a sink; None when there has been none."""
     return max(_folder(directory).glob("[0-9]*.json"), key=_version, default=None)

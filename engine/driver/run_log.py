@@ -45,7 +45,6 @@ class Figures:
     rows_out: int = 0
     late_rows: int = 0
     dropped_rows: int = 0
-    """So far, in all of the run: that is how it is reported."""
 
     def add(self, report: EpochReport) -> None:
         """One more epoch."""
@@ -53,7 +52,7 @@ class Figures:
         self.rows_in += report.rows_in
         self.rows_out += report.rows_out
         self.late_rows += report.late_rows
-        self.dropped_rows = report.dropped_rows
+        self.dropped_rows += report.dropped_in_epoch
 
 
 @dataclass(slots=True)
@@ -68,7 +67,6 @@ class RunLog:
     """The newest committed epoch."""
     _figures: Figures = field(default_factory=Figures)
     _is_up: bool = False
-    _dropped_before: int = 0
     _told_at: float = field(init=False)
     _looked_at: float = field(init=False)
 
@@ -86,7 +84,6 @@ class RunLog:
         self.epoch = report.epoch
         if not self._is_up:
             self._begin("the first epoch of this run is committed")
-            self._dropped_before = report.dropped_rows
         self._figures.add(report)
         if self.clock() - self._told_at >= _MINUTE:
             self._tell_progress(report)
@@ -137,12 +134,10 @@ class RunLog:
         )
         if figures.late_rows:
             LOG.warning("%d rows came after their watermark", figures.late_rows, extra={"code": "log.late_rows"})
-        if figures.dropped_rows > self._dropped_before:
-            dropped = figures.dropped_rows - self._dropped_before
+        if figures.dropped_rows:
             text = "%d rows could not be read or written and were left out"
-            LOG.warning(text, dropped, extra={"code": "log.dropped_rows"})
-        self._dropped_before = figures.dropped_rows
-        self._figures, self._told_at = Figures(dropped_rows=figures.dropped_rows), self.clock()
+            LOG.warning(text, figures.dropped_rows, extra={"code": "log.dropped_rows"})
+        self._figures, self._told_at = Figures(), self.clock()
 
 
 @dataclass(slots=True)

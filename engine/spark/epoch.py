@@ -124,6 +124,11 @@ class EpochPart:
                 refused[target.table.name] += count
         return refused
 
+    def refused_in(self, epoch: int) -> int:
+        """Return how many rows the sinks left out in the newest epoch."""
+        directories = {target.place.directory: target for target in self._all_targets}
+        return sum(target.refused_in(epoch) for target in directories.values())
+
     @property
     def wakes_after(self) -> timedelta | None:
         """Return how long the input may be silent before a sink needs an epoch."""

@@ -18,11 +18,14 @@ from engine.spark.watermarks import END_OF_TIME
 
 @dataclass(frozen=True, slots=True)
 class ReadSlices:
-    """What was counted in the slices that a table was read in last: its records that are no rows, and its rows, if they
-    are of this epoch. Spark would count a row for every branch that reads it, but for those that share a read."""
+    """The counts of the slices that a table was read in last: its rows, and the records that were dropped.
+
+    `rows` and `dropped_in_epoch` are 0 if the slices belong to an earlier epoch; `dropped` counts those as well. Spark
+    would count a row for every branch that reads it, but for those that share a read."""
 
     rows: int = 0
     dropped: int = 0
+    dropped_in_epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class WrittenEpoch:
     held_from: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
     rows_of: Mapping[str, int] = field(default_factory=dict)
     refused_of: Mapping[str, int] = field(default_factory=dict)
+    refused_in_epoch: int = 0
     delivery: timedelta = timedelta(0)
     waited: timedelta = timedelta(0)
     read: Mapping[str, ReadSlices] = field(default_factory=dict)
@@ -110,6 +114,7 @@ def read_progress(
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
         late_rows=sum(late.values()),
         dropped_rows=written.refused + sum(dropped_so_far.values()),
+        dropped_in_epoch=written.refused_in_epoch + sum(written.read[table].dropped_in_epoch for table in offsets),
         rows_waiting=_waiting(offsets.values()),
         state_changes=_total(operators, "numRowsUpdated") + _total(operators, "numRowsRemoved"),
         state_bytes=_total(operators, "memoryUsedBytes"),

@@ -63,16 +63,17 @@ class Reporter:
     def count(self, ends: Iterable[Offset], fresh_ends: Collection[Offset]) -> Mapping[str, ReadSlices]:
         """Count what was read in the slices with these ends. Only fresh ends count rows: the others belong to earlier
         epochs."""
-        return {end.table: self._count(end, has_rows=end in fresh_ends) for end in ends}
+        return {end.table: self._count(end, is_fresh=end in fresh_ends) for end in ends}
 
     def _keeps_dead_letters(self, table: str) -> bool:
         """Whether what is dropped of a table is kept for a person to look at."""
         return self.program.tables[table].bad_data == "dead_letter"
 
-    def _count(self, end: Offset, *, has_rows: bool) -> ReadSlices:
+    def _count(self, end: Offset, *, is_fresh: bool) -> ReadSlices:
         reader_notes = self._notes(end)
-        rows = sum(note.rows or 0 for note in reader_notes) if has_rows else 0
-        return ReadSlices(rows, sum(note.dropped for note in reader_notes))
+        rows = sum(note.rows or 0 for note in reader_notes)
+        dropped = sum(note.dropped for note in reader_notes)
+        return ReadSlices(rows, dropped, dropped) if is_fresh else ReadSlices(0, dropped)
 
     def _notes(self, offset: Offset) -> list[notes.ReaderNote]:
         directory = self.notes_directory / format_name(offset.table)

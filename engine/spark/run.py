@@ -438,6 +438,7 @@ class _Running:
             sinks.held_from,
             rows_of=sinks.rows_of,
             refused_of=refused_of,
+            refused_in_epoch=steps.epoch_part.refused_in(number),
             delivery=sinks.delivery + timedelta(seconds=time.monotonic() - begin),
             waited=self.pacing.waited(),
             read=read,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.connectors import connector_of
 from engine.connectors.base import Epoch, HasProbe, Sink, SinkContext, Table
-from engine.delivery.file_ledger import read_ledger, refused_so_far
+from engine.delivery.file_ledger import read_ledger, refused_in, refused_so_far
 from engine.plan.completeness import has_late_rows
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Write, is_updating
@@ -59,6 +59,10 @@ class Target:
         """Return how many rows the sink has refused so far; None for a sink that refuses none."""
         may_refuse = connector_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
         return refused_so_far(read_ledger(self.place.directory)) if may_refuse else None
+
+    def refused_in(self, epoch: int) -> int:
+        """Return how many rows it left out in the epoch, which is the newest that it has taken."""
+        return 0 if self.refused is None else refused_in(read_ledger(self.place.directory), epoch)
 
     def open(self) -> Sink:
         """The table's sink."""

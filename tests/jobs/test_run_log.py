@@ -98,16 +98,16 @@ def test_a_minute_in_which_something_was_committed_is_a_line(written: Written) -
 
 
 def test_rows_that_were_left_out_are_warned_of_once_a_minute(written: Written) -> None:
-    written.commit(0, dropped_rows=7)
+    written.commit(0, dropped_rows=7, dropped_in_epoch=1)
     written.now += 60
-    written.commit(1, late_rows=3, dropped_rows=9, watermark=None)
+    written.commit(1, late_rows=3, dropped_rows=9, dropped_in_epoch=2, watermark=None)
     written.now += 60
     written.commit(2, dropped_rows=9)
 
     warnings = [line for line in written.lines if line["level"] == "warn"]
     assert [(line["code"], line["text"]) for line in warnings] == [
         ("log.late_rows", "3 rows came after their watermark"),
-        ("log.dropped_rows", "2 rows could not be read or written and were left out"),
+        ("log.dropped_rows", "3 rows could not be read or written and were left out"),
     ]
     assert "watermark none yet" in written.texts[1]
 

@@ -113,8 +113,9 @@ def two_tables(*, counts_state: bool = False) -> EpochReport:
         END.watermark,
         rows_of={"copy": 8, "hook": 1},
         refused_of={"hook": 6},
+        refused_in_epoch=2,
         delivery=timedelta(milliseconds=700),
-        read={"clicks": ReadSlices(10, dropped=4), "prices": ReadSlices(14)},
+        read={"clicks": ReadSlices(10, dropped=4, dropped_in_epoch=1), "prices": ReadSlices(14)},
     )
     paths = {"copy": {RowPath("clicks")}, "hook": {RowPath("prices")}}
     keeps_dead_letters = frozenset({"clicks", "hook"}).__contains__
@@ -143,6 +144,7 @@ def test_the_figures_of_tables_add_up_to_those_of_the_epoch() -> None:
     assert figures.rows_in == sum(table.rows_in or 0 for table in tables) == 24
     assert figures.rows_out == sum(table.rows_out or 0 for table in tables) == 9
     assert figures.dropped_rows == sum(table.dropped_rows or 0 for table in tables) == 10
+    assert figures.dropped_in_epoch == 3, "one is of this epoch's slices, two the webhook refused in it"
     assert figures.rows_waiting == sum(table.rows_waiting or 0 for table in tables) == 70
     assert figures.late_rows == 6, "two of them come out of both tables"
 
