@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from engine.connectors import connector_of
-from engine.connectors.base import Table
+from engine.connectors.base import Table, narrowed
 from engine.connectors.redirected import redirected
 from engine.connectors.shown import only_shown
 from engine.connectors.stand_ins import stood_in, unread
@@ -267,7 +267,6 @@ def _narrow(table: Table, scans: Mapping[str, Scan]) -> Table:
         return table
     needed = scan.decoded | frozenset(table.primary_key if scan.is_changes else ())
     return replace(
-        table,
-        schema=Schema(tuple(field for field in table.schema if field.name in needed)),
+        narrowed(table, Schema(tuple(field for field in table.schema if field.name in needed))),
         metadata=tuple(pair for pair in table.metadata if pair[0] in needed),
     )

@@ -37,6 +37,8 @@ Compression: TypeAlias = Literal["none", "gzip", "zstd"]
 """How a file may be compressed."""
 BadData = Literal["fail", "drop", "dead_letter"]
 """What a record that cannot be decoded does: end the run, go, or go and be kept beside."""
+BadDataCheck = Literal["all_columns", "used_columns"]
+"""Which columns a record must fit: all that its table declares, or those that a script reads."""
 
 
 class Options(BaseModel):
@@ -70,6 +72,9 @@ class Table:
     format: FormatOptions | None = None
     metadata: tuple[tuple[str, str], ...] = ()
     bad_data: BadData = "fail"
+    bad_data_check: BadDataCheck = "all_columns"
+    declared: Schema | None = None
+    """The columns that a record must fit; None if these are those of `schema`, which are read."""
     idle_time: timedelta | None = timedelta(minutes=5)
     quiet_after: timedelta | None = None
     framing: Literal["newline"] | None = None
@@ -82,6 +87,13 @@ class Table:
     """The table that takes what cannot be decoded or written; else it is `dead_letter_directory`."""
     start: StartPosition | None = None
     """Where it begins that was not read yet, instead of where its options say."""
+
+
+def narrowed(table: Table, schema: Schema) -> Table:
+    """Return the table with the columns of `schema` only; a record must fit the others too, if the table says so."""
+    if table.bad_data_check == "used_columns" or schema == table.schema:
+        return replace(table, schema=schema)
+    return replace(table, schema=schema, declared=table.declared or table.schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class LineReader:
 def line_reader(table: Table) -> LineReader:
     """Return the reader of a table's rows from files of lines."""
     assert table.format is not None
-    return LineReader(table, make_decoder(table.format, table.schema))
+    return LineReader(table, make_decoder(table.format, table.schema, declared=table.declared))
 
 
 def chunks(rows: pa.RecordBatch, dropped: int = 0, dead_letters: tuple[DeadLetter, ...] = ()) -> Iterator[Chunk]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.connectors import connector_of
-from engine.connectors.base import Lookup, Table, row_schema
+from engine.connectors.base import Lookup, Table, narrowed, row_schema
 from engine.connectors.lookup_cache import CachedLookup
 from engine.schema import Schema, arrow_schema
 
@@ -57,7 +57,7 @@ def narrow_table(table: Table, columns: Schema) -> Table:
     fields = tuple(field for field in table.schema if field.name in needed)
     metadata = tuple(pair for pair in table.metadata if pair[0] in needed)
     # a record without any column could not be decoded, so one stays
-    return replace(table, schema=Schema(fields or table.schema.fields[:1]), metadata=metadata)
+    return replace(narrowed(table, Schema(fields or table.schema.fields[:1])), metadata=metadata)
 
 
 def _open(table: Table) -> Lookup:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from engine.connectors.base import BadData, Connector, Direction, Options
+from engine.connectors.base import BadData, BadDataCheck, Connector, Direction, Options
 from engine.connectors.secret_values import complaint_about, is_secret
 from engine.errors import (
     EngineError,
@@ -71,6 +71,12 @@ class TableOptions(Options):
         description="What happens to a record that cannot be decoded, or a row that a sink cannot write: the "
         "run fails, the record is dropped and counted, or it is also kept in `dead_letter.path` "
         "or `dead_letter.table`.",
+    )
+    bad_data_check: BadDataCheck = Field(
+        "all_columns",
+        alias="bad_data.check",
+        description="Which columns a record must fit: all that the table declares, or `used_columns`, those that the "
+        "script reads, which is faster and makes what is bad data depend on the queries.",
     )
     dead_letter_path: Path | None = Field(
         None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.formats.avro.format import AVRO
 from engine.formats.base import Format, FormatOptions
+from engine.formats.checked_columns import CheckingDecoder
 from engine.formats.csv import CSV
 from engine.formats.debezium.format import DEBEZIUM_JSON
 from engine.formats.json.format import JSON
@@ -27,13 +28,21 @@ def find_format(name: str) -> Format:
     return next(form for form in FORMATS if form.name == name)
 
 
-def make_decoder(options: FormatOptions, schema: Schema, subject: Subject | None = None) -> Decoder:
-    """Return the decoder that turns records of a format into rows of `schema`. `subject` is the name of the records in
-    a schema registry, if there is one."""
+def make_decoder(
+    options: FormatOptions, schema: Schema, subject: Subject | None = None, declared: Schema | None = None
+) -> Decoder:
+    """Return a decoder of a format's records into rows of `schema`.
+
+    A record that does not fit every column of `declared` is bad, if that is given. `subject` is where a registry knows
+    the records, if one does."""
     make = find_format(options.format).decoder
     if make is None:
         raise TypeError(f"{options.format} is not read record by record")
-    return make(options, schema, subject)
+    if declared is None or declared.names == schema.names:
+        return make(options, schema, subject)
+    if find_format(options.format).checking_decoder is not None:
+        return find_format(options.format).checking_decoder(options, schema, declared)
+    return CheckingDecoder(make(options, declared, subject), [n for n in declared.names if n not in schema.names])
 
 
 def make_encoder(options: FormatOptions, schema: Schema, subject: Subject | None = None) -> Encoder:

@@ -103,5 +103,7 @@ class Format:
         lambda options, schema, direction, connector: None
     )
     """Called with the options, the decoded columns, the direction and the connector's name of a table."""
+    checking_decoder: Callable[[FormatOptions, Schema, Schema], Decoder] | None = None
+    """Makes a decoder that checks the columns of its last argument faster than it decodes them."""
     carries_changes: bool = False
     """Whether a record says what is done to a row, so that rows can be taken back."""

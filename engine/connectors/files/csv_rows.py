@@ -16,7 +16,7 @@ from engine.connectors.text_files import open_text
 from engine.errors import BadRecordError, EngineError, UnreadableFileError
 from engine.formats.csv import CsvOptions
 from engine.plan.expr import Cast, Column
-from engine.schema import Field, arrow_schema, to_arrow
+from engine.schema import Field, Schema, arrow_schema, to_arrow
 
 _MOST_COLUMNS = 5000
 
@@ -25,10 +25,11 @@ def read_csv(table: Table, path: Path, compression: Compression) -> Iterator[Chu
     """All rows of a file. A value that is none of its column's type, or a NULL where there may be none, makes a record
     bad."""
     assert isinstance(table.format, CsvOptions)
-    names, texts = _texts(table, table.format, path, compression)
-    arrays: list[pa.Array] = []
+    declared = table.declared or table.schema
+    names, texts = _texts(declared, table.format, path, compression)
+    arrays: dict[str, pa.Array] = {}
     bad: dict[int, str] = {}
-    for field in table.schema:
+    for field in declared:
         if field.name.lower() in names:
             array, wrong = _cast(texts.column(names.index(field.name.lower())), field)
             bad |= dict.fromkeys(wrong, f"column {field.name!r} cannot be {field.type}")
@@ -37,11 +38,11 @@ def read_csv(table: Table, path: Path, compression: Compression) -> Iterator[Chu
         if not field.nullable and array.null_count:
             holes = pc.indices_nonzero(array.is_null()).to_pylist()
             bad = dict.fromkeys(holes, f"column {field.name!r} is NOT NULL") | bad
-        arrays.append(array)
+        arrays[field.name] = array
     if bad and table.bad_data == "fail":
         first = min(bad)
         raise _refused(path, first, bad[first], texts.slice(first, 1))
-    rows = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table.schema))
+    rows = pa.RecordBatch.from_arrays([arrays[name] for name in table.schema.names], schema=arrow_schema(table.schema))
     if bad:
         rows = rows.filter(pa.array([row not in bad for row in range(rows.num_rows)], pa.bool_()))
     for name, _ in table.metadata:
@@ -57,7 +58,9 @@ def _refused(path: Path, index: int, complaint: str, record: pa.RecordBatch) -> 
     )
 
 
-def _texts(table: Table, options: CsvOptions, path: Path, compression: Compression) -> tuple[list[str], pa.RecordBatch]:
+def _texts(
+    declared: Schema, options: CsvOptions, path: Path, compression: Compression
+) -> tuple[list[str], pa.RecordBatch]:
     """Return the column names in lower case, and all values as text."""
     try:
         with open_text(path, compression) as file:
@@ -78,7 +81,7 @@ def _texts(table: Table, options: CsvOptions, path: Path, compression: Compressi
         raise UnreadableFileError(f"{path} cannot be read as CSV: {wrong}", hint="check the options csv.*") from wrong
     rows = read.combine_chunks().to_batches()[0]
     if not options.header:
-        return [name.lower() for name in table.schema.names[: rows.num_columns]], rows
+        return [name.lower() for name in declared.names[: rows.num_columns]], rows
     return [str(column[0]).strip("\ufeff").lower() for column in rows.columns], rows.slice(1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from engine.connectors.base import Chunk, DeadLetter, Table
 from engine.connectors.line_rows import ROWS_PER_BATCH
 from engine.errors import BadRecordError, UnreadableFileError
-from engine.schema import arrow_schema
+from engine.schema import Field, Schema, arrow_schema, to_arrow
 
 
 def count_rows(path: Path) -> int:
@@ -38,6 +39,7 @@ def group_ends(path: Path, start: int, end: int | None) -> list[int]:
 def read_rows(table: Table, path: Path, start: int, end: int | None) -> Iterator[Chunk]:
     """The rows between two row numbers of a file; None is its end."""
     with _open(path) as file:
+        table = replace(table, declared=_checked(table, file))
         names = _columns(table, path, file.schema_arrow)
         groups, at = _groups(file.metadata, start, end)
         last = file.metadata.num_rows if end is None else end
@@ -63,11 +65,39 @@ def _groups(metadata: pq.FileMetaData, start: int, end: int | None) -> tuple[lis
     return groups, first
 
 
+def _checked(table: Table, file: pq.ParquetFile) -> Schema:
+    """The columns that are read, and those of which only their values can tell whether they fit their declaration.
+
+    A column of the declared type always fits, and the footer tells whether it holds a null."""
+    by_name = {name.lower(): number for number, name in enumerate(file.schema_arrow.names)}
+    read = frozenset(table.schema.names)
+
+    def is_checked(field: Field) -> bool:
+        number = by_name.get(field.name.lower())
+        if field.name in read or number is None:
+            return field.name in read or not field.nullable
+        is_same = file.schema_arrow.field(number).type == to_arrow(field.type)
+        return not is_same or (not field.nullable and _has_nulls(file, file.schema_arrow.names[number]))
+
+    return Schema(tuple(field for field in table.declared or table.schema if is_checked(field)))
+
+
+def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
+    """Whether a column may hold a null, as the statistics of the row groups say."""
+    metadata = file.metadata
+    paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    if name not in paths:
+        return True
+    found = [metadata.row_group(group).column(paths.index(name)).statistics for group in range(metadata.num_row_groups)]
+    return any(each is None or not each.has_null_count or each.null_count for each in found)
+
+
 def _columns(table: Table, path: Path, file_schema: pa.Schema) -> list[str | None]:
     """Return the file's name of each table column, or None if the file lacks it."""
     by_name = {name.lower(): name for name in file_schema.names}
-    names = [by_name.get(field.name.lower()) for field in table.schema]
-    for field, name in zip(table.schema, names, strict=True):
+    checked = table.declared or table.schema
+    names = [by_name.get(field.name.lower()) for field in checked]
+    for field, name in zip(checked, names, strict=True):
         if name is None and not field.nullable:
             raise UnreadableFileError(
                 f"{path} has no column {field.name!r}, which is NOT NULL in {table.name}",
@@ -77,7 +107,8 @@ def _columns(table: Table, path: Path, file_schema: pa.Schema) -> list[str | Non
 
 
 def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | None], last: int) -> Chunk:
-    target = arrow_schema(table.schema)
+    checked = table.declared or table.schema
+    target = arrow_schema(checked)
     arrays = [
         pa.nulls(rows.num_rows, field.type) if name is None else _cast(rows.column(name), field, path)
         for field, name in zip(target, names, strict=True)
@@ -86,9 +117,7 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
     dropped = 0
     dead_letters: tuple[DeadLetter, ...] = ()
     holes = [
-        array.is_null()
-        for array, field in zip(arrays, table.schema, strict=True)
-        if array.null_count and not field.nullable
+        array.is_null() for array, field in zip(arrays, checked, strict=True) if array.null_count and not field.nullable
     ]
     if holes:
         bad = reduce(pc.or_, holes)
@@ -100,6 +129,7 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
         dropped = pc.sum(bad).as_py()
         dead_letters = _dead_letters(table, path, batch, bad, last) if table.bad_data == "dead_letter" else ()
         batch = batch.filter(pc.invert(bad))
+    batch = batch.select(list(table.schema.names))
     for name, key in table.metadata:
         if key != "filename":
             raise UnreadableFileError(f"Parquet files have no {key!r}", hint="leave the metadata column out")

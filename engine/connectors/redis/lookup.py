@@ -24,7 +24,7 @@ class RedisLookup:
         assert table.format is not None
         self._table = table
         self._options = options
-        self._decoder = make_decoder(table.format, table.schema) if len(table.schema) else None
+        self._decoder = make_decoder(table.format, table.schema, declared=table.declared) if len(table.schema) else None
         self._client: Client | None = None
 
     def refresh(self) -> None:

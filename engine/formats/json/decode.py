@@ -10,23 +10,15 @@ All ways give the same rows; only the slowest gives reasons.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.formats.base import BadRecord, Decoded
-from engine.formats.json.decode_blocks import (
-    UnusualError,
-    count_objects,
-    finish,
-    has_whole_zeros,
-    raw_schema,
-    read_block,
-)
-from engine.formats.json.decode_narrow import struct_decoder
+from engine.formats.checked_columns import select
+from engine.formats.json.decode_blocks import read_block
 from engine.formats.json.decode_rows import decode_rows
 from engine.formats.json.options import JsonOptions
+from engine.formats.json.read_columns import ColumnReader
 from engine.formats.lines import count_lines, join_lines, split_block, split_lines
 from engine.formats.schema_registry import HEADER_BYTES, read_header
 from engine.schema import Schema, arrow_schema
@@ -40,24 +32,22 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class JsonDecoder:
     """Decodes records of one schema. All ways give the same rows; only the slow one gives reasons."""
 
-    def __init__(self, options: JsonOptions, schema: Schema) -> None:
+    def __init__(self, options: JsonOptions, schema: Schema, declared: Schema | None = None) -> None:
+        """`schema` are the columns of the rows; a record is bad if it does not fit one of those that are `declared`."""
         self._options = options
-        self._schema = schema
+        self._declared = schema if declared is None else declared
         self._target = arrow_schema(schema)
-        self._raw = raw_schema(schema, options)
-        self._structs = struct_decoder(schema, options, self._raw)
-        if self._raw is not None and options.include_schema:
-            self._raw = pa.schema([("payload", pa.struct(list(self._raw)))])
+        self._columns = ColumnReader(options, schema, self._declared)
 
     def decode_lines(self, block: bytes) -> Decoded:
         """Decode newline-delimited records; the block ends with a newline or with the input."""
         fast = self._fast(block)
         if fast is not None:
             return fast
-        if len(block) > _SMALL and (self._raw is not None or self._options.unstructured):
+        if len(block) > _SMALL and (self._columns.can_read or self._options.unstructured):
             # most of it may be as usual, so look for the part that is not
             return _join([(self.decode_lines(part), count_lines(part)) for part in split_block(block, _PARTS)])
-        return decode_rows(split_lines(block).to_pylist(), self._schema, self._options)
+        return select(decode_rows(split_lines(block).to_pylist(), self._declared, self._options), self._target.names)
 
     def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
         """Decode one record per payload; NULL payloads are skipped."""
@@ -98,54 +88,14 @@ class JsonDecoder:
             return None
         if self._options.unstructured:
             return self._whole(block)
-        if self._raw is None:
-            return None
-        columns = self._columns(block)
-        if columns is not None and self._options.include_schema:
-            columns = _members_of_envelope(columns[0])
-        return None if columns is None else self._finish(columns, block)
-
-    def _finish(self, columns: Sequence[pa.Array | pa.ChunkedArray], block: bytes) -> Decoded | None:
-        """The columns as what the schema says; None when a value is unusual, or missing where it must not be."""
-        try:
-            arrays = [
-                finish(_in_one_chunk(column), field.type, self._options)
-                for column, field in zip(columns, self._schema, strict=True)
-            ]
-        except UnusualError:
-            return None
-        if any(array.null_count and not field.nullable for array, field in zip(arrays, self._schema, strict=True)):
-            return None
-        if has_whole_zeros(arrays, block):
-            return None
-        return Decoded(pa.RecordBatch.from_arrays(arrays, schema=self._target), None)
-
-    def _columns(self, block: bytes) -> list[pa.Array | pa.ChunkedArray] | None:
-        """The columns as they are written, before they become what the schema says."""
-        if self._structs is not None:
-            decoded = self._structs.decode(block)
-            if decoded is not None and decoded.rows == count_objects(block):
-                return list(decoded.columns)
-        table = None if self._raw is None else read_block(block, self._raw)
-        return None if table is None else list(table.columns)
+        rows = self._columns.read(block)
+        return None if rows is None else Decoded(rows, None)
 
     def _whole(self, block: bytes) -> Decoded | None:
         if read_block(block, pa.schema([])) is None:
             return None
         values = split_lines(block.removeprefix(_BYTE_ORDER_MARK)).cast(pa.string())
         return Decoded(pa.RecordBatch.from_arrays([values], schema=self._target), None)
-
-
-def _members_of_envelope(column: pa.ChunkedArray | pa.Array) -> list[pa.Array] | None:
-    """The columns inside the envelope of Kafka Connect; None when a record has none."""
-    envelope = _in_one_chunk(column)
-    return None if envelope.null_count else envelope.flatten()
-
-
-def _in_one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _is_utf8(block: bytes) -> bool:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ import pyarrow.compute as pc
 from engine import types
 from engine.formats.json.options import JsonOptions
 from engine.formats.timestamps import ARROW_TIMESTAMP
-from engine.schema import Schema
+from engine.schema import Field, Schema
 
 MOST_COLUMNS = 7
 """With more columns Arrow's own reader is as fast: a Python object for every value is what costs here
@@ -45,36 +46,76 @@ class RawColumns:
     rows: int
 
 
-class StructDecoder:
-    """Decodes blocks of lines into the columns of one schema, as Arrow reads them (`decode_blocks.raw_schema`)."""
+@dataclass(frozen=True, slots=True)
+class _StructField:
+    """A column with the type of its attribute, and its default if it may be missing."""
 
-    def __init__(self, schema: Schema, kinds: tuple[type, ...], raw: pa.Schema) -> None:
-        names = [f"f{index}" for index in range(len(kinds))]
-        fields = [(name, kind | None, None) for name, kind in zip(names, kinds, strict=True)]
-        renamed = dict(zip(names, schema.names, strict=True))
-        self._decoder = msgspec.json.Decoder(msgspec.defstruct("Record", fields, gc=False, rename=renamed))
-        self._read = [attrgetter(name) for name in names]
-        self._raw = raw
+    column: Field
+    member: tuple[Any, ...]
+    is_read: bool
+
+
+class StructDecoder:
+    """Decodes blocks of lines into the columns of `schema`, as Arrow reads them (`decode_blocks.raw_schema`)."""
+
+    def __init__(self, fields: Sequence[_StructField], raw: pa.Schema) -> None:
+        names = [f"f{index}" for index in range(len(fields))]
+        members = [(name, *field.member) for name, field in zip(names, fields, strict=True)]
+        # those without a default come first
+        members.sort(key=len)
+        renamed = {name: field.column.name for name, field in zip(names, fields, strict=True)}
+        self._decoder = msgspec.json.Decoder(msgspec.defstruct("Record", members, gc=False, rename=renamed))
+        self.schema = Schema(tuple(field.column for field in fields if field.is_read))
+        self._read = [attrgetter(name) for name, field in zip(names, fields, strict=True) if field.is_read]
+        self._kinds = [raw.field(name).type for name in self.schema.names]
 
     def decode(self, block: bytes) -> RawColumns | None:
         """The columns of a block, or None when anything is unusual."""
         try:
             records = self._decoder.decode_lines(block)
-            columns = [_array(read, records, field.type) for read, field in zip(self._read, self._raw, strict=True)]
+            columns = [_array(read, records, kind) for read, kind in zip(self._read, self._kinds, strict=True)]
         except (msgspec.MsgspecError, pa.ArrowException, OverflowError):
             return None
         return RawColumns(columns, len(records))
 
 
-def struct_decoder(schema: Schema, options: JsonOptions, raw: pa.Schema | None) -> StructDecoder | None:
-    """A decoder for these columns, or None when one of them is not plain."""
+def struct_decoder(
+    schema: Schema, options: JsonOptions, raw: pa.Schema | None, read: frozenset[str]
+) -> StructDecoder | None:
+    """Return a decoder for these columns, or None if one of them is not plain. Those not in `read` are only checked."""
     if raw is None or options.include_schema or options.unstructured or not 0 < len(schema) <= MOST_COLUMNS:
         return None
     if any(_UNNAMEABLE.search(name) for name in schema.names):
         return None
-    kinds = [_kind(field.type, options) for field in schema]
-    plain = tuple(kind for kind in kinds if kind is not None)
-    return StructDecoder(schema, plain, raw) if len(plain) == len(kinds) else None
+    fields = [_field(field, options, read) for field in schema]
+    plain = [field for field in fields if field is not None]
+    return StructDecoder(plain, raw) if len(plain) == len(fields) else None
+
+
+def _field(column: Field, options: JsonOptions, read: frozenset[str]) -> _StructField | None:
+    """Return how a column is decoded; none is made of one that is only checked if the decoder alone can do that."""
+    kind = _kind(column.type, options)
+    if kind is None:
+        return None
+    checked = None if column.name in read else _checked_kind(column.type)
+    if checked is None:
+        return _StructField(column, (kind | None, None), is_read=True)
+    return _StructField(column, (checked | None, None) if column.nullable else (checked,), is_read=False)
+
+
+def _checked_kind(kind: types.Type) -> Any:
+    """The type that takes just the values that are good; None if the decoder has no such type."""
+    match kind:
+        case types.Integer(bits, signed):
+            least, greatest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+            return Annotated[int, msgspec.Meta(ge=least, le=greatest)] if greatest < 2**63 else None
+        case types.Boolean():
+            return bool
+        case types.Float():
+            return float
+        case types.Text():
+            return str
+    return None
 
 
 def _kind(kind: types.Type, options: JsonOptions) -> type | None:

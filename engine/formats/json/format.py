@@ -41,6 +41,13 @@ def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) ->
     return JsonDecoder(options, schema)
 
 
+def _checking_decoder(options: FormatOptions, schema: Schema, declared: Schema) -> Decoder:
+    from engine.formats.json.decode import JsonDecoder  # noqa: PLC0415 - see `_decoder`
+
+    assert isinstance(options, JsonOptions)
+    return JsonDecoder(options, schema, declared)
+
+
 def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
     from engine.formats.json.encode import JsonEncoder  # noqa: PLC0415 - see `_decoder`
 
@@ -56,5 +63,6 @@ JSON = Format(
     records=RecordKind.JSON,
     decoder=_decoder,
     encoder=_encoder,
+    checking_decoder=_checking_decoder,
     check=_check,
 )

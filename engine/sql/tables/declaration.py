@@ -41,6 +41,7 @@ class Declaration:
             format=self.options.format,
             metadata=tuple(metadata),
             bad_data=general.bad_data,
+            bad_data_check=general.bad_data_check,
             dead_letter_directory=general.dead_letter_path,
             dead_letter_table=general.dead_letter_table,
             idle_time=general.idle_after,

@@ -23,7 +23,7 @@ class RowMaker:
     def __init__(self, table: Table) -> None:
         assert table.format is not None
         self._table = table
-        self._decoder = make_decoder(table.format, table.schema, subject_of(table, ""))
+        self._decoder = make_decoder(table.format, table.schema, subject_of(table, ""), table.declared)
 
     def chunk(self, records: PartitionRecords) -> Chunk:
         """The rows of some records. Records without a value are skipped; those that are lost count as dropped."""
