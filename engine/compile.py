@@ -24,6 +24,7 @@ from engine.errors import (
     SinkPrefixError,
     TextPosition,
 )
+from engine.formats.base import FormatOptions
 from engine.functions import user_functions
 from engine.plan.check import check
 from engine.plan.column_lineage import ColumnLineage, lineage_of_writes
@@ -253,11 +254,17 @@ def _code_of(udf: Udf) -> Code:
 
 
 def _describe(table: Table) -> str:
-    form = table.format.model_dump_json() if table.format else ""
+    form = "" if table.format is None else _described_format(table.format)
     options = table.options.model_dump_json(exclude=set(table.options.changeable))
     parts = [table.connector, table.direction, options, form, table.schema, table.metadata]
     parts += [table.primary_key] if table.primary_key else []
     return stable_text(parts)
+
+
+def _described_format(options: FormatOptions) -> str:
+    fields = type(options).model_fields
+    left_out = {name for name in options.added if getattr(options, name) == fields[name].default}
+    return options.model_dump_json(exclude=left_out)
 
 
 def _narrow(table: Table, scans: Mapping[str, Scan]) -> Table:

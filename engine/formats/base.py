@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -42,6 +42,9 @@ class FormatOptions(BaseModel):
     """The `<format>.*` options of one format. Unknown ones are refused; each has a description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    added: ClassVar[frozenset[str]] = frozenset()
+    """The options that came after pipelines had state: as long as they have their default, fingerprints lack them."""
 
     format: str
 

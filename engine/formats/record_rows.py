@@ -10,6 +10,7 @@ For the columns `id BIGINT NOT NULL, at TIMESTAMP, note TEXT`:
 from __future__ import annotations
 
 import json
+import math
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ import pyarrow as pa
 
 from engine import types
 from engine.formats.base import BadRecord, Decoded
-from engine.schema import Field, Schema, arrow_schema, to_arrow
+from engine.formats.numbers import finite, fitting
+from engine.schema import Field, Schema, arrow_schema
 
 Record = Mapping[str, object]
 
@@ -79,10 +81,12 @@ def to_value(kind: types.Type, value: object) -> object:
     match kind, value:
         case types.Integer(), int() if kind.holds(value):
             return value
+        case types.Float(), float() if not math.isfinite(value):
+            return value
         case types.Float(), int() | float():
-            return float(value)
+            return finite(value, kind)
         case types.Decimal(), int() | Exact() | str():
-            return pa.scalar(Exact(value), to_arrow(kind)).as_py()
+            return fitting(Exact(value), kind)
         case types.Text(), str():
             return value
         case types.Text(), int() | float() | Exact():

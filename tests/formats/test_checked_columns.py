@@ -51,6 +51,7 @@ def decode(decoder: Decoder, *lines: str) -> Decoded:
     ("member", "reason"),
     [
         ('"d":true', "column 'd': expected a number, found true"),
+        ('"d":' + "9" * 309, f"column 'd': {'9' * 57}... is out of range for DOUBLE"),
         ('"t":{"a":1}', "column 't': expected TEXT, found {\"a\": 1}"),
         ('"t":["a"]', "column 't': expected TEXT, found [\"a\"]"),
         ('"t":"\\ud800"', "column 't': its text has half of a surrogate pair"),

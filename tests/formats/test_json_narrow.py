@@ -6,7 +6,8 @@ import pytest
 
 from engine import types
 from engine.formats.json.decode import JsonDecoder
-from engine.formats.json.decode_narrow import MOST_COLUMNS, StructDecoder
+from engine.formats.json.decode_blocks import raw_schema
+from engine.formats.json.decode_narrow import MOST_COLUMNS, StructDecoder, struct_decoder
 from engine.formats.json.decode_rows import decode_rows
 from engine.formats.json.options import JsonOptions
 from engine.schema import Field, Schema
@@ -15,7 +16,8 @@ NARROW = Schema((Field("n", types.BIGINT), Field("text", types.TEXT), Field("at"
 
 
 def structs_of(schema: Schema) -> StructDecoder | None:
-    return JsonDecoder(JsonOptions(format="json"), schema)._structs
+    options = JsonOptions(format="json")
+    return struct_decoder(schema, options, raw_schema(schema, options), frozenset(schema.names))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from engine.connectors.base import Chunk, Compression, Table
 from engine.connectors.text_files import open_text
 from engine.errors import BadRecordError, EngineError, UnreadableFileError
 from engine.formats.csv import CsvOptions
+from engine.formats.numbers import fitting
 from engine.plan.expr import Cast, Column
 from engine.schema import Field, Schema, arrow_schema, to_arrow
 
@@ -98,6 +100,13 @@ def _cast(texts: pa.Array, field: Field) -> tuple[pa.Array, list[int]]:
     return pa.concat_arrays([first, second]), [*bad_first, *(half + row for row in bad_second)]
 
 
+def _decimal(text: str, kind: types.Decimal) -> Decimal:
+    try:
+        return fitting(Decimal(text), kind)
+    except InvalidOperation as error:
+        raise ValueError(text) from error
+
+
 def _values(texts: pa.Array, kind: types.Type) -> pa.Array:
     match kind:
         case types.Timestamp():
@@ -106,4 +115,13 @@ def _values(texts: pa.Array, kind: types.Type) -> pa.Array:
         case types.Integer(bits, signed=False):
             unsigned = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[bits]
             return texts.cast(unsigned).cast(to_arrow(kind))
+        case types.Float():
+            numbers = texts.cast(to_arrow(kind))
+            if pc.all(pc.is_finite(numbers)).as_py() is False:
+                raise ValueError(f"a number is out of range for {kind}")
+            return numbers
+        case types.Decimal():
+            return pa.array(
+                [None if text is None else _decimal(text, kind) for text in texts.to_pylist()], to_arrow(kind)
+            )
     return texts.cast(to_arrow(kind))

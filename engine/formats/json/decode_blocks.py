@@ -30,6 +30,7 @@ from engine.schema import Schema, to_arrow
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPENING, _CLOSING = b"{}"
+_CONSTANT = re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
 _WHOLE_ZERO = re.compile(rb"-0(?![.eE0-9])")
 
 
@@ -46,7 +47,7 @@ class UnusualError(Exception):
 def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
     """The block as Arrow reads it, or None when it is not one object to a line."""
     lines = count_objects(block)
-    if lines is None:
+    if lines is None or _has_constants(block):
         return None
     try:
         table = pj.read_json(
@@ -57,6 +58,11 @@ def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
     except pa.ArrowException:
         return None
     return table if table.num_rows == lines else None
+
+
+def _has_constants(block: bytes) -> bool:
+    """Whether NaN or Infinity may be there as bare words, which Arrow's reader takes and JSON does not have."""
+    return (b"NaN" in block or b"Inf" in block) and _CONSTANT.search(block) is not None
 
 
 def count_objects(block: bytes) -> int | None:
@@ -180,6 +186,15 @@ def _least_and_greatest(array: pa.Array) -> tuple[int, int]:
     """The least and the greatest value; zeros when all are NULL."""
     limits = pc.min_max(array).as_py()
     return (0, 0) if limits["min"] is None else (limits["min"], limits["max"])
+
+
+def are_finite(array: pa.Array) -> bool:
+    """Whether all floats are finite: readers and casts make infinity of a number that is too large."""
+    if pa.types.is_struct(array.type):
+        return all(are_finite(part) for part in array.flatten())
+    if pa.types.is_list(array.type):
+        return are_finite(array.values)
+    return not pa.types.is_floating(array.type) or pc.all(pc.is_finite(array)).as_py() is not False
 
 
 def has_whole_zeros(arrays: Iterable[pa.Array], block: bytes) -> bool:

@@ -12,6 +12,7 @@ It is strict: whatever is unusual about a block is left to the other ways.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -34,6 +35,8 @@ _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 """What msgspec takes in no name, since JSON would escape it."""
 _IN_UTC = pa.timestamp("ns", tz="UTC")
 _WITHOUT_ZONE = pa.timestamp("ns")
+_GREATEST = {32: 3.4028234663852886e38, 64: sys.float_info.max}
+"""The greatest float of so many bits."""
 _FARTHEST = 2**63 // 1000
 """Micros from 1970."""
 
@@ -111,8 +114,8 @@ def _checked_kind(kind: types.Type) -> Any:
             return Annotated[int, msgspec.Meta(ge=least, le=greatest)] if greatest < 2**63 else None
         case types.Boolean():
             return bool
-        case types.Float():
-            return float
+        case types.Float(bits):
+            return Annotated[float, msgspec.Meta(ge=-_GREATEST[bits], le=_GREATEST[bits])]
         case types.Text():
             return str
     return None

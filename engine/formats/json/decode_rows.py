@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from decimal import Decimal, InvalidOperation, localcontext
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from engine import types
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.json.options import JsonOptions
 from engine.formats.json.parse import RawJson, SpelledNumber, Value, WrongValueError, parse_record
+from engine.formats.numbers import NON_FINITE, finite, fitting
 from engine.formats.timestamps import read_timestamp
 from engine.schema import Schema, arrow_schema
 
@@ -101,7 +102,7 @@ def _reader(kind: types.Type, options: JsonOptions) -> Read:
         case types.Integer():
             return lambda value: _read_integer(value, kind)
         case types.Float():
-            return _read_float
+            return lambda value: _read_float(value, kind, options)
         case types.Text():
             return _read_text
         case types.Json():
@@ -155,17 +156,18 @@ def _is_integer_text(text: str) -> bool:
     return digits.isdecimal() and text.isascii() and digits in (text, text[1:])
 
 
-def _read_float(value: Value) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+def _read_float(value: Value, kind: types.Float, options: JsonOptions) -> float:
+    if isinstance(value, str) and options.non_finite == "text" and value in NON_FINITE:
+        return float(value)
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
-            return float(value)
-        except OverflowError:
-            raise WrongValueError(f"{_shown(value)} is out of range for DOUBLE") from None
-    if isinstance(value, str):
-        try:
-            return float(value)
+            number = finite(value, kind)
         except ValueError:
             pass
+        except OverflowError:
+            raise WrongValueError(f"{_shown(value)} is out of range for {kind}") from None
+        else:
+            return number
     raise WrongValueError(f"expected a number, found {_shown(value)}")
 
 
@@ -250,10 +252,12 @@ def _read_decimal(value: Value, kind: types.Decimal, options: JsonOptions) -> De
             number = Decimal(value.text if isinstance(value, SpelledNumber) else value)
         if not number.is_finite():
             raise ValueError
-        with localcontext(prec=kind.precision):
-            return number.quantize(Decimal(1).scaleb(-kind.scale), rounding=ROUND_HALF_UP)
+        rounded = fitting(number, kind)
     except (InvalidOperation, ValueError, binascii.Error):
         raise WrongValueError(f"expected {kind}, found {_shown(value)}") from None
+    if rounded != number and options.excess_digits == "refuse":
+        raise WrongValueError(f"{_shown(value)} has more digits behind the point than {kind}")
+    return rounded
 
 
 def read_decimal_bytes(text: str, scale: int) -> Decimal:

@@ -94,7 +94,7 @@ def _text_or_null(column: pa.Array, kind: types.Type, options: JsonOptions) -> p
         case types.Boolean() | types.Integer():
             return column.cast(pa.string())
         case types.Float():
-            return _with_point(pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type)).cast(pa.string()))
+            return _numbers(column, options)
         case types.Text():
             return _escaped(column)
         case types.Json():
@@ -116,6 +116,16 @@ def _text_or_null(column: pa.Array, kind: types.Type, options: JsonOptions) -> p
         case types.Array(element):
             return _array(column, element, options)
     return pa.nulls(len(column), pa.string())
+
+
+def _numbers(column: pa.FloatingPointArray, options: JsonOptions) -> pa.StringArray:
+    """Numbers as JSON has them; those that it has not are NULL, or a text if the options say so."""
+    is_finite = pc.is_finite(column)
+    texts = _with_point(pc.if_else(is_finite, column, pa.scalar(None, column.type)).cast(pa.string()))
+    if options.non_finite == "null" or pc.all(is_finite).as_py() is not False:
+        return texts
+    infinity = pc.if_else(pc.greater(column, 0.0), '"Infinity"', '"-Infinity"')
+    return pc.if_else(is_finite, texts, pc.if_else(pc.is_nan(column), '"NaN"', infinity))
 
 
 def _timestamp(column: pa.TimestampArray, options: JsonOptions) -> pa.StringArray:

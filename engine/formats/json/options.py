@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -24,6 +24,8 @@ _TIMESTAMP_FORMATS = {
 class JsonOptions(FormatOptions):
     """How a row is written as one JSON object."""
 
+    added: ClassVar[frozenset[str]] = frozenset({"non_finite", "excess_digits"})
+
     format: str = Field("json", description="`json`.")
     confluent_schema_registry: bool = Field(
         False,
@@ -41,6 +43,18 @@ class JsonOptions(FormatOptions):
     timestamp_format: TimestampFormat = Field("rfc3339", alias="json.timestamp_format", description=TIMESTAMP_FORMAT)
     decimal_encoding: Literal["number", "string", "bytes"] = Field(
         "number", alias="json.decimal_encoding", description="Decimals as numbers, as text, or as base64 of the digits."
+    )
+    non_finite: Literal["null", "text"] = Field(
+        "null",
+        alias="json.non_finite",
+        description="How NaN and infinity, for which JSON has no numbers, are written: as null, or as the texts "
+        "`NaN`, `Infinity` and `-Infinity`, which are then read as well. With `null` such texts are bad data.",
+    )
+    excess_digits: Literal["round", "refuse"] = Field(
+        "round",
+        alias="json.excess_digits",
+        description="What happens to digits that a DECIMAL column has no places for: the number is rounded, half away "
+        "from zero, as CAST does, or the record is bad data.",
     )
     compression: Literal["none", "gzip"] = Field(
         "none", alias="json.compression", description="The compression of a filesystem sink's files."

@@ -47,7 +47,12 @@ class RawJson:
     text: str
 
 
-_DECODER = json.JSONDecoder(parse_float=SpelledNumber)
+def _refuse_constant(name: str) -> Value:
+    """Refuse NaN and Infinity as bare words, which Python would take."""
+    raise WrongValueError(f"it is not JSON: {name} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=SpelledNumber, parse_constant=_refuse_constant)
 _BLANK = " \t\r\n"
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 from engine import types
 from engine.formats.json.decode_blocks import (
     UnusualError,
+    are_finite,
     count_objects,
     finish,
     has_whole_zeros,
@@ -105,6 +106,8 @@ class _Columns:
             return None
         if any(arrays[field.name].null_count and not field.nullable for field in schema):
             return None
+        if not all(are_finite(array) for array in arrays.values()):
+            return None
         read = [arrays[name] for name in self._names]
         return None if has_whole_zeros(read, block) else pa.RecordBatch.from_arrays(read, schema=self._target)
 
@@ -117,8 +120,8 @@ def _takes_scalars(field: Field) -> bool:
 def _is_flat(block: bytes) -> bool:
     """Whether there is surely nothing but scalars in the objects of a block, and no half of a surrogate pair.
 
-    A brace inside a text makes it false, which costs time and nothing else. A reader takes only blocks of one object to a
-    line, so it is enough that there are as many braces as lines."""
+    A brace inside a text makes it false, which costs time and nothing else. A reader takes only blocks of one object to
+    a line, so it is enough that there are as many braces as lines."""
     if b"[" in block or np.count_nonzero(np.frombuffer(block, np.uint8) == _OPENING) != count_lines(block):
         return False
     return b"\\" not in block or _SURROGATE.search(block) is None

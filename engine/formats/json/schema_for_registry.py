@@ -28,7 +28,7 @@ def _json_type(kind: types.Type, options: JsonOptions) -> dict[str, object]:
         case types.Integer() | types.Interval():
             return {"type": "integer"}
         case types.Float():
-            return {"type": "number"}
+            return {"type": "number"} if options.non_finite == "null" else {"type": ["number", "string"]}
         case types.Decimal():
             return {"type": "number" if options.decimal_encoding == "number" else "string"}
         case types.Timestamp():
