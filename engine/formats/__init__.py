@@ -40,8 +40,9 @@ def make_decoder(
         raise TypeError(f"{options.format} is not read record by record")
     if declared is None or declared.names == schema.names:
         return make(options, schema, subject)
-    if find_format(options.format).checking_decoder is not None:
-        return find_format(options.format).checking_decoder(options, schema, declared)
+    check = find_format(options.format).checking_decoder
+    if check is not None:
+        return check(options, schema, declared)
     return CheckingDecoder(make(options, declared, subject), [n for n in declared.names if n not in schema.names])
 
 
