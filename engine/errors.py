@@ -642,6 +642,12 @@ class StoreTooNewError(ServerError):
     code = "server.store_too_new"
 
 
+class StoreDamagedError(ServerError):
+    """The file of the control plane's database is no database, or parts of it are damaged."""
+
+    code = "server.store_damaged"
+
+
 class BackupError(ServerError):
     """A backup of a control plane cannot be made, or cannot be put back."""
 

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvicorn
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
 
 from engine import __version__
 from engine.api import deletions, go_back, savepoints
@@ -67,6 +67,7 @@ from engine.jobs.spares import SpareDrivers
 from engine.jobs.state_rows import LocalStateRows
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
 from engine.store import left_sessions, tokens
+from engine.store.backups import damaged
 from engine.store.database import Database, open_database
 from engine.store.records import StoredRecords
 from engine.store.secret_files import secure
@@ -93,6 +94,8 @@ def serve(settings: Settings) -> int:
             f"the control plane cannot use its database: {error.orig}",
             hint=f"see that there is room on the disk of {settings.data_dir}, and that it can be written",
         ) from error
+    except DatabaseError as error:
+        raise damaged(DataDirectory(settings.data_dir).database, str(error.orig)) from error
     return 0
 
 

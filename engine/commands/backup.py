@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.commands.base import Command, path
 from engine.commands.remote import errors_shown, say
-from engine.errors import BackupError
+from engine.errors import BackupError, StoreDamagedError
 from engine.instants import now
 from engine.jobs.data_directory import DataDirectory
 from engine.settings import Settings, load
@@ -78,7 +78,7 @@ def _set_aside(directory: DataDirectory, keep: int, spare: Path) -> Path:
 
     try:
         return backups.take_aside(directory, backups.store_version(directory.database), now(), keep, spare)
-    except BackupError:
+    except (BackupError, StoreDamagedError):
         broken = directory.database.with_suffix(f".broken-{now():%Y%m%dT%H%M%S}")
         return directory.database.rename(broken)
 

@@ -84,6 +84,12 @@ class DataDirectory:
         """A pipeline's state directory."""
         return self.root / "state" / _checked(pipeline_id)
 
+    @property
+    def has_pipelines(self) -> bool:
+        """Whether there is state of a pipeline."""
+        states = self.root / "state"
+        return states.is_dir() and any(is_id(entry.name, "pl") for entry in states.iterdir())
+
     def has_state(self, pipeline_id: str) -> bool:
         """Whether a pipeline has committed an epoch."""
         commits = self.state(pipeline_id) / "checkpoint" / "commits"

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from engine import __version__
 from engine.checkpoints.layout import StatePaths
-from engine.errors import BackupError, StoreTooNewError
+from engine.errors import BackupError, StoreDamagedError, StoreTooNewError
 from engine.jobs.data_directory import DataDirectory
 from engine.store.migrations import MIGRATIONS
 from engine.store.secret_files import secure
@@ -104,7 +104,7 @@ def _is_backup(file: Path) -> Iterator[None]:
     """Refuse a file that turns out to be none while it is read: it may have been cut, or come from anywhere."""
     try:
         yield
-    except BackupError:
+    except (BackupError, StoreDamagedError):
         raise
     except (OSError, tarfile.TarError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error) as error:
         raise BackupError(f"{file} is no backup of a control plane", hint="`arroyo backup` makes one") from error
@@ -137,10 +137,17 @@ def store_version(database: Path) -> int:
         with closing(sqlite3.connect(database)) as connection:
             version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as error:
-        raise BackupError(
-            f"{database} cannot be read: {error}", hint="put back a backup: arroyo restore-backup"
-        ) from error
+        raise damaged(database, str(error)) from error
     return version
+
+
+def damaged(database: Path, reason: str) -> StoreDamagedError:
+    """Return the error for a file that is no database, or only parts of one."""
+    return StoreDamagedError(
+        f"the database {database} is damaged: {reason}",
+        hint=f"put back a backup, which moves the file aside: arroyo restore-backup FILE --data-dir {database.parent} "
+        f"--replace; {database.parent / 'backups'} holds those that were made before upgrades",
+    )
 
 
 def too_new(place: str, store: int) -> StoreTooNewError:

@@ -13,6 +13,7 @@ from typing import IO
 
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.errors import DataDirLockedError
@@ -75,7 +76,11 @@ def open_database(directory: DataDirectory, secrets_key: str | None = None, kept
     `secrets_key`, the key is in a file, which is made at the first start."""
     directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = lock_directory(directory)
-    directory.database.touch(mode=0o600)
+    try:
+        _check_file(directory)
+    except BaseException:
+        lock.close()
+        raise
     # as many connections as there are threads for requests; those beyond `pool_size` are opened anew each time. The one
     # that was used last is used next: each of them reads anew what another one has written
     engine = create_engine(f"sqlite:///{directory.database}", pool_size=20, max_overflow=40, pool_use_lifo=True)
@@ -84,8 +89,10 @@ def open_database(directory: DataDirectory, secrets_key: str | None = None, kept
     try:
         _prepare_migration(directory, kept_backups)
         database = Database(engine, lock, _open_vault(directory, secrets_key))
-        _migrate(database)
-        _check_vault(database)
+        with _damage_named(directory.database):
+            _check_pages(database)
+            _migrate(database)
+            _check_vault(database)
     except BaseException:
         engine.dispose()
         lock.close()
@@ -102,6 +109,41 @@ def lock_directory(directory: DataDirectory) -> IO[str]:
             hint="use that control plane, stop it, or choose another --data-dir",
         )
     return lock
+
+
+def _check_file(directory: DataDirectory) -> None:
+    """Make the file if there is none. Raises if it cannot be a database, or lost all that it held."""
+    database = directory.database
+    if database.is_dir():
+        raise backups.damaged(database, "it is a directory")
+    if database.exists() and not database.stat().st_size and directory.has_pipelines:
+        raise backups.damaged(database, "it is empty, although pipelines have state here")
+    database.touch(mode=0o600)
+
+
+def _check_pages(database: Database) -> None:
+    """Look for damage that a query would meet later, in the middle of work."""
+    with database.reading() as connection:
+        if (found := connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()) != "ok":
+            raise _PagesDamagedError(found)
+
+
+class _PagesDamagedError(Exception):
+    """SQLite has found something wrong with the pages of the file."""
+
+
+@contextmanager
+def _damage_named(file: Path) -> Iterator[None]:
+    """Raise what damage SQLite meets as an error with the file and the way to a backup."""
+    try:
+        yield
+    except _PagesDamagedError as error:
+        raise backups.damaged(file, str(error).replace("\n", " ")) from error
+    except DatabaseError as error:
+        # a disk that is full and a file that is locked or read-only are no damage
+        if isinstance(error, OperationalError) and "no such" not in str(error.orig):
+            raise
+        raise backups.damaged(file, str(error.orig)) from error
 
 
 def _prepare_migration(directory: DataDirectory, kept_backups: int) -> None:

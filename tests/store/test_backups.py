@@ -17,7 +17,7 @@ import pytest
 
 from engine.commands.backup import BACKUP, RESTORE_BACKUP
 from engine.commands.base import Command
-from engine.errors import BackupError, SecretsKeyError, StoreTooNewError
+from engine.errors import BackupError, SecretsKeyError, StoreDamagedError, StoreTooNewError
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.spec import Pipeline, Spec, Version
 from engine.jobs.states import State
@@ -374,8 +374,8 @@ def test_a_broken_database_is_moved_away_for_a_backup(tmp_path: Path, capsys: An
     _call(BACKUP, copy, "--data-dir", str(directory.root))
     directory.database.write_bytes(b"nonsense" * 1000)
     assert _call(BACKUP, str(tmp_path / "other"), "--data-dir", str(directory.root)) == 2
-    assert "cannot be read" in capsys.readouterr().err
-    with pytest.raises(BackupError, match="cannot be read"):
+    assert "is damaged" in capsys.readouterr().err
+    with pytest.raises(StoreDamagedError, match="is damaged: file is not a database"):
         open_database(directory)
 
     assert _call(RESTORE_BACKUP, copy, "--data-dir", str(directory.root), "--replace") == 0
