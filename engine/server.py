@@ -45,6 +45,7 @@ from engine.api.rehearsal_room import free_bytes
 from engine.api.rehearsal_watch import RehearsalWatch
 from engine.api.runs import hear_left_goodbye
 from engine.api.sessions import Sessions
+from engine.api.slow_requests import LIMITED_PROTOCOL
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread
@@ -234,7 +235,9 @@ def _serve(
         context.sessions.remember(left_sessions.read(connection))
     rules = Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes, settings.api.open_metrics)
     app = build_app(context, rules)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app, http=LIMITED_PROTOCOL, log_level="warning", access_log=False, timeout_graceful_shutdown=5
+    )
     read_unread(context)
     savepoints.resume(context)
     go_back.resume(context)
