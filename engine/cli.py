@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 
 from engine import __version__
-from engine.commands import REMOTE
-from engine.commands.backup import BACKUP, RESTORE_BACKUP
-from engine.commands.base import Command
-from engine.commands.check import CHECK
-from engine.commands.complete import COMPLETION
-from engine.commands.explain import EXPLAIN
-from engine.commands.lineage import LINEAGE
-from engine.commands.plan import PLAN
-from engine.commands.rehearse import REHEARSE, UPGRADE
-from engine.commands.run import RUN
-from engine.commands.state import STATE
+from engine.commands import COMMANDS, GROUPS, Verb
 from engine.commands.terminal import (
     EmptyArgumentError,
     UnreadableArgumentError,
@@ -26,18 +16,11 @@ from engine.commands.terminal import (
     complain,
     is_text,
 )
-from engine.commands.warm import WARM
 from engine.errors import EngineError, RunError, StateError
 
 REFUSED = 2
 FAILED = 3
 INTERRUPTED = 130
-
-COMMANDS: tuple[Command, ...] = (
-    *(RUN, WARM, CHECK, EXPLAIN, LINEAGE, PLAN, REHEARSE, UPGRADE, STATE),
-    *REMOTE,
-    *(BACKUP, RESTORE_BACKUP, COMPLETION),
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,9 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _answer(arguments: Sequence[str] | None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    # the arguments of all others take 20 ms to declare
-    named = tuple(command for command in COMMANDS if given[:1] == [command.name])
-    parsed = make_parser(named or COMMANDS).parse_args(given)
+    if not given:
+        sys.stdout.write(make_overview().format_help())
+        return 0
+    # a verb is imported when it is used, and declares its arguments then
+    named = tuple(command for command in COMMANDS if given[0] == command.name)
+    parsed = (make_parser(named) if named else make_overview()).parse_args(given)
 
     def work() -> int:
         _refuse_unusable(parsed)
@@ -106,24 +92,47 @@ def exit_code(error: EngineError) -> int:
     return REFUSED if refused or isinstance(error, StateError) else FAILED
 
 
-def make_parser(commands: Sequence[Command] = COMMANDS) -> ArgumentParser:
-    """The parser of these commands."""
-    parser = ArgumentParser(
+class _Overview(ArgumentParser):
+    """A parser whose help shows the verbs in groups."""
+
+    def format_help(self) -> str:
+        """Return usage, verbs by group, options and exit codes, within 80 columns."""
+        lines = [self.format_usage().rstrip(), "", self.description or ""]
+        for title, verbs in GROUPS:
+            lines += ["", f"{title}:", *(f"  {verb.name:<15} {verb.help}" for verb in verbs)]
+        options = [(", ".join(action.option_strings), action.help) for action in self._actions if action.option_strings]
+        lines += ["", "options:", *(f"  {names:<15} {text}" for names, text in options)]
+        lines += ["", "`arroyo COMMAND --help` shows the arguments of a command.", self.epilog or ""]
+        return "\n".join(lines) + "\n"
+
+
+def make_overview() -> ArgumentParser:
+    """Return the parser that knows every verb by name, and the arguments of none."""
+    return _make_parser(COMMANDS, with_arguments=False)
+
+
+def make_parser(commands: Sequence[Verb] = COMMANDS) -> ArgumentParser:
+    """Return the parser of these commands."""
+    return _make_parser(commands, with_arguments=True)
+
+
+def _make_parser(commands: Sequence[Verb], *, with_arguments: bool) -> ArgumentParser:
+    parser = _Overview(
         prog="arroyo",
         description="Run streaming SQL as long-running jobs on Spark.",
         epilog="exit codes: 0 done, 2 refused, 3 failed while running, 130 interrupted",
-        formatter_class=RawDescriptionHelpFormatter,
         add_help=False,
     )
     parser.add_argument("-h", "--help", action="help", help="Show this help and exit")
     parser.add_argument(
         "--version", action="version", version=f"arroyo {__version__}", help="Show the version and exit"
     )
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=ArgumentParser)
     for command in commands:
         verb = verbs.add_parser(command.name, help=command.help, description=command.help, add_help=False)
         verb.add_argument("-h", "--help", action="help", help="Show this help and exit")
-        command.add_arguments(verb)
+        if with_arguments:
+            command.add_arguments(verb)
         verb.set_defaults(run=command.run, make_parser=make_parser)
     return parser
 

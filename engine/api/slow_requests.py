@@ -34,7 +34,7 @@ _PROBLEM = {
 def limited(base: Any) -> Any:
     """Return a protocol of uvicorn's, of either of its parsers, that gives up requests that are slow to arrive."""
 
-    class LimitedProtocol(base):
+    class LimitedProtocol(base):  # type: ignore[misc]
         def __init__(self, *args: Any, **more: Any) -> None:
             super().__init__(*args, **more)
             self._time_limit: asyncio.TimerHandle | None = None

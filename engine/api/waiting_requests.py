@@ -49,11 +49,43 @@ class HeldRequest:
 
 
 @dataclass(slots=True)
+class SharedReads:
+    """Reads of pipelines that requests share: 300 that begin or end at once cost a read or two, and not 300. A request
+    is given what was read after it had asked, never before."""
+
+    _next: dict[str, asyncio.Future[Reading]] = field(default_factory=dict)
+    """The read that has not begun, by pipeline: whoever asks joins it."""
+    _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    async def read(self, pipeline: str, read: Callable[[str], Reading]) -> Reading:
+        """Return the pipeline as it is now, by id or by name; raise what the read raises."""
+        loop = asyncio.get_running_loop()
+        if (coming := self._next.get(pipeline)) is None:
+            coming = self._next[pipeline] = loop.create_future()
+            if pipeline not in self._tasks:
+                self._tasks[pipeline] = loop.create_task(self._work(pipeline, read))
+        return await asyncio.shield(coming)
+
+    async def _work(self, pipeline: str, read: Callable[[str], Reading]) -> None:
+        try:
+            while (asked := self._next.pop(pipeline, None)) is not None:
+                try:
+                    asked.set_result(await run_in_threadpool(read, pipeline))
+                except Exception as error:  # noqa: BLE001 - each of the requests raises it, as if it had read by itself
+                    asked.set_exception(error)
+                    asked.exception()  # one that nobody waits for any more is not worth a warning
+        finally:
+            self._tasks.pop(pipeline, None)
+
+
+@dataclass(slots=True)
 class Changes:
     """Rung from any thread, waited for on the event loop; a waiting request holds no thread."""
 
     feed: ChangeFeed = field(default_factory=ChangeFeed)
     """For those who read the changes of all pipelines."""
+    reads: SharedReads = field(default_factory=SharedReads)
+    """For requests that wait for one pipeline."""
     _loop: asyncio.AbstractEventLoop | None = None
     _read: Callable[[str], Reading] | None = None
     _waiting: dict[str, set[HeldRequest]] = field(default_factory=dict)

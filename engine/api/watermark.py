@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -54,7 +55,7 @@ async def get(
     asker = None if dag_id is None or run_id is None else (dag_id, run_id)
     loop = asyncio.get_running_loop()
     end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
-    reading = await run_in_threadpool(read, context.database, pipeline)
+    reading = await _read(context, pipeline)
     if not is_final(reading, gate) and loop.time() < end:
         reading = await _held(context, reading.record.pipeline.id, gate, end)
         if not is_let_in(request):
@@ -114,16 +115,20 @@ async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: floa
     """The pipeline as soon as it has come so far, or as it is when the time is over."""
     wait = context.changes.watch(pipeline_id, lambda reading: is_final(reading, gate))
     try:
-        reading = await run_in_threadpool(read, context.database, pipeline_id)
+        reading = await _read(context, pipeline_id)
         remaining = end - asyncio.get_running_loop().time()
         if is_final(reading, gate) or remaining <= 0:
             return reading
         ended, _ = await asyncio.wait([wait.answer], timeout=remaining)
         if ended and not wait.answer.cancelled():
             return wait.answer.result()
-        return await run_in_threadpool(read, context.database, pipeline_id)
+        return await _read(context, pipeline_id)
     finally:
         context.changes.forget(pipeline_id, wait)
+
+
+async def _read(context: Context, pipeline: str) -> Reading:
+    return await context.changes.reads.read(pipeline, partial(read, context.database))
 
 
 def read(database: Database, pipeline: str) -> Reading:

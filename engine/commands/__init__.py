@@ -1,59 +1,99 @@
-"""Verbs of the command line that speak to a control plane, one a module."""
+"""The verbs of the command line, in the groups of its help. A verb's module is imported when the verb is used: the help
+of all of them needs none."""
 
 from __future__ import annotations
 
-from engine.commands.base import Command
-from engine.commands.deploy import DEPLOY
-from engine.commands.events import EVENTS
-from engine.commands.fork import FORK
-from engine.commands.list_pipelines import LIST
-from engine.commands.logs import LOGS
-from engine.commands.move import MOVE
-from engine.commands.partitions import PARTITIONS
-from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
-from engine.commands.rehearsals import REHEARSALS
-from engine.commands.reprocess import REPROCESS
-from engine.commands.restore import RESTORE
-from engine.commands.rollback import ROLLBACK
-from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
-from engine.commands.serve import SERVE
-from engine.commands.start import RESTART, START
-from engine.commands.stored import CONNECTIONS, TABLES
-from engine.commands.sweep import SWEEP
-from engine.commands.tail import TAIL
-from engine.commands.token import TOKEN
-from engine.commands.top import TOP
-from engine.commands.ui import UI
-from engine.commands.watermark import WATERMARK
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
+from importlib import import_module
 
-REMOTE: tuple[Command, ...] = (
-    SERVE,
-    UI,
-    DEPLOY,
-    LIST,
-    TOP,
-    SHOW,
-    START,
-    STOP,
-    RESTART,
-    SAVEPOINT,
-    SAVEPOINTS,
-    RESTORE,
-    ROLLBACK,
-    FORK,
-    MOVE,
-    REHEARSALS,
-    REPROCESS,
-    RESCALE,
-    LOGS,
-    EVENTS,
-    TAIL,
-    WATERMARK,
-    DELETE,
-    PARTITIONS,
-    CONNECTIONS,
-    TABLES,
-    TOKEN,
-    SWEEP,
+from engine.commands.base import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb: its name, its help, and where in `engine.commands` its command is. Every help begins with a capital verb
+    in the imperative and ends without a full stop, as that of every argument does."""
+
+    name: str
+    help: str
+    module: str
+    command: str
+
+    def load(self) -> Command:
+        """Import the command."""
+        command: Command = getattr(import_module(f"engine.commands.{self.module}"), self.command)
+        return command
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add what the verb takes to its parser."""
+        self.load().add_arguments(parser)
+
+    def run(self, args: Namespace) -> int:
+        """Do it; the exit code."""
+        return self.load().run(args)
+
+
+LOCAL = (
+    Verb("run", "Run a script until its input ends or Ctrl-C stops it", "run", "RUN"),
+    Verb("warm", "Show or end the processes that `arroyo run --warm` has left", "warm", "WARM"),
+    Verb("check", "Report all that is wrong with a script, without running it", "check", "CHECK"),
+    Verb("explain", "Show the plan of a script", "explain", "EXPLAIN"),
+    Verb("lineage", "Show where each column that a script writes comes from", "lineage", "LINEAGE"),
+    Verb("plan", "Preview an upgrade's effect on state", "plan", "PLAN"),
+    Verb("rehearse", "Compare the output of two versions over the same input", "rehearse", "REHEARSE"),
+    Verb("upgrade", "Rehearse an upgrade (with --rehearse)", "rehearse", "UPGRADE"),
+    Verb("state", "Inspect a state or a savepoint", "state", "STATE"),
 )
-"""In the order in which the help names them."""
+PIPELINES = (
+    Verb("deploy", "Deploy a pipeline from a file", "deploy", "DEPLOY"),
+    Verb("list", "List the pipelines", "list_pipelines", "LIST"),
+    Verb("top", "Watch all pipelines, the worst first", "top", "TOP"),
+    Verb("show", "Show a pipeline and the state of its job", "pipelines", "SHOW"),
+    Verb("start", "Start a pipeline that is stopped or has failed, from its state", "start", "START"),
+    Verb("stop", "Stop a pipeline and keep its state", "pipelines", "STOP"),
+    Verb("restart", "Restart a pipeline with a new driver", "start", "RESTART"),
+    Verb("rescale", "Change the parallelism of a pipeline", "pipelines", "RESCALE"),
+    Verb("delete", "Delete a stopped pipeline with its state", "pipelines", "DELETE"),
+    Verb("logs", "Show the logs of a pipeline's drivers", "logs", "LOGS"),
+    Verb("events", "Show what happened to pipelines, and who asked for it", "events", "EVENTS"),
+    Verb("tail", "Show the rows of a preview table as they come", "tail", "TAIL"),
+    Verb("watermark", "Show how far the output of a pipeline is complete", "watermark", "WATERMARK"),
+    Verb("partitions", "Subscribe to completed time buckets", "partitions", "PARTITIONS"),
+)
+STATES = (
+    Verb("savepoint", "Take, list and manage savepoints of a pipeline", "savepoint", "SAVEPOINT"),
+    Verb("savepoints", "List the savepoints of a pipeline", "savepoint", "SAVEPOINTS"),
+    Verb("restore", "Restore a pipeline from a savepoint", "restore", "RESTORE"),
+    Verb("rollback", "Roll back to an earlier version, with its state", "rollback", "ROLLBACK"),
+    Verb("fork", "Create a pipeline from a savepoint of another", "fork", "FORK"),
+    Verb("move", "Move a pipeline to another control plane", "move", "MOVE"),
+    Verb("rehearsals", "List the rehearsals of a pipeline, show or stop one", "rehearsals", "REHEARSALS"),
+    Verb("reprocess", "Read a pipeline's input again, into other sinks", "reprocess", "REPROCESS"),
+)
+CONTROL_PLANE = (
+    Verb("serve", "Run the control plane on this machine", "serve", "SERVE"),
+    Verb("ui", "Open the web page of the control plane in a browser", "ui", "UI"),
+    Verb("connections", "Save, test and delete connections for all pipelines", "stored", "CONNECTIONS"),
+    Verb("tables", "Save, test and delete tables for all pipelines", "stored", "TABLES"),
+    Verb("token", "Create, list and revoke tokens", "token", "TOKEN"),
+    Verb("sweep", "Remove leftovers of killed and old runs", "sweep", "SWEEP"),
+    Verb("backup", "Back up a whole control plane into a file, while it runs", "backup", "BACKUP"),
+    Verb("restore-backup", "Restore a control plane from a backup", "backup", "RESTORE_BACKUP"),
+    Verb("completion", "Print a completion script: source <(arroyo completion bash)", "complete", "COMPLETION"),
+)
+GROUPS = (
+    ("scripts, on this machine", LOCAL),
+    ("pipelines of a control plane", PIPELINES),
+    ("savepoints and versions", STATES),
+    ("the control plane", CONTROL_PLANE),
+)
+"""The groups of the help, in its order."""
+REMOTE = tuple(
+    verb
+    for verb in (*PIPELINES, *STATES, *CONTROL_PLANE)
+    if verb.name not in ("backup", "restore-backup", "completion")
+)
+"""Those that speak to a control plane, and the one that is it."""
+COMMANDS: tuple[Verb, ...] = tuple(verb for _, verbs in GROUPS for verb in verbs)
+"""Every verb."""

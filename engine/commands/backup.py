@@ -87,5 +87,5 @@ def _settings(args: Namespace) -> Settings:
     return load(os.environ, overrides={"data_dir": args.data_dir} if args.data_dir else {})
 
 
-BACKUP = Command("backup", "Copy a whole control plane into a file, while it runs", _arguments, run_backup)
-RESTORE_BACKUP = Command("restore-backup", "Put back a control plane", _restore_arguments, run_restore_backup)
+BACKUP = Command(_arguments, run_backup)
+RESTORE_BACKUP = Command(_restore_arguments, run_restore_backup)

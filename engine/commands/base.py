@@ -10,11 +10,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A verb: its name and help, the arguments it takes, and what it does; `run` gives the exit code. Every help begins
-    with a capital verb in the imperative and ends without a full stop, as that of every argument does."""
+    """What a verb does: the arguments it takes, and its work; `run` gives the exit code."""
 
-    name: str
-    help: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
 

@@ -34,6 +34,4 @@ def completion_script(parser: ArgumentParser, shell: str) -> str:
     return f"eval {shlex.quote(script)}" if shell == "zsh" else script
 
 
-COMPLETION = Command(
-    "completion", "Print a completion script for a shell: source <(arroyo completion bash)", _arguments, _run
-)
+COMPLETION = Command(_arguments, _run)

@@ -7,9 +7,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.commands.base import path
-from engine.settings import PREFIX, read_connections_file
 
-_VARIABLE = f"{PREFIX}CONNECTIONS"
+_VARIABLE = "ARROYO__CONNECTIONS"
 
 
 def add_connections_argument(parser: ArgumentParser) -> None:
@@ -22,5 +21,7 @@ def add_connections_argument(parser: ArgumentParser) -> None:
 
 def connections_text(arguments: Namespace) -> str:
     """Its text."""
+    from engine.settings import read_connections_file  # noqa: PLC0415 - `--help` must not pay for it
+
     named = arguments.connections or os.environ.get(_VARIABLE) or None
     return read_connections_file(None if named is None else Path(named))

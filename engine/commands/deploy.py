@@ -101,4 +101,4 @@ def secret_part(text: str) -> tuple[str, Json]:
     return name, os.environ[variable]
 
 
-DEPLOY = Command("deploy", "Deploy a pipeline from a file", add_arguments, run)
+DEPLOY = Command(add_arguments, run)

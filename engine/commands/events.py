@@ -94,6 +94,4 @@ def _show(args: Namespace, events: Sequence[Mapping[str, Json]]) -> None:
         say(json.dumps(event) if args.json else readable(event))
 
 
-EVENTS = Command(
-    "events", "Show what has happened to a pipeline, or to all of them, and who asked for it", add_arguments, run
-)
+EVENTS = Command(add_arguments, run)

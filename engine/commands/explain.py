@@ -68,4 +68,4 @@ def _run(arguments: Namespace) -> int:
     return 0
 
 
-EXPLAIN = Command("explain", "Show the plan of a script and where it is cut", _arguments, _run)
+EXPLAIN = Command(_arguments, _run)

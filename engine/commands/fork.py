@@ -56,4 +56,4 @@ def _describe(answer: Mapping[str, Json]) -> str:
     return "\n".join((describe(answer), facts([("forked from", begin)])))
 
 
-FORK = Command("fork", "Make a new pipeline that goes on from a savepoint of another", add_arguments, run)
+FORK = Command(add_arguments, run)

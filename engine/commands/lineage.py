@@ -95,4 +95,4 @@ def _uses(inputs: Sequence[InputField], names: Mapping[tuple[str, str, str], str
     )
 
 
-LINEAGE = Command("lineage", "Show where each column that a script writes comes from", _arguments, _run)
+LINEAGE = Command(_arguments, _run)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
-from collections.abc import Iterator, Mapping
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping, Sequence
 
 from engine.commands.base import Command
 from engine.commands.client import Client, Json, RefusedError, field_of
@@ -19,7 +21,10 @@ from engine.commands.remote import (
     table,
     warn,
 )
+from engine.commands.terminal import plain
+from engine.commands.top_order import ORDERS, WORST, ordered
 from engine.durations import spell_lag
+from engine.errors import RequestError
 
 _PAGE = 500
 _HEAD = (
@@ -39,18 +44,74 @@ _HEAD = (
 )
 
 
+_NARROW_HEAD = ("NAME", "STATE", "LAG", "ROWS/S", "RESTARTS")
+_WIDTH = 80
+_LEAST_NAME = 12
+_COLOURS = {"Failed": "\033[31m", "Recovering": "\033[33m", "Stopped": "\033[2m", "Finished": "\033[2m"}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    forms = "Print this form; wide has all columns, the default fits 80"
+    parser.add_argument("-o", "--output", choices=("table", "wide", "json", "yaml"), help=forms)
+    order = f"Sort by this, the worst or the most first (default: {WORST})"
+    parser.add_argument("--sort", choices=ORDERS, default=WORST, help=order)
+    add_connection(parser)
+
+
 @errors_shown
 def run(args: Namespace) -> int:
-    """All pipelines, a line each."""
-    rows = list(all_pipelines(connect(args)))
-    if args.json:
+    """List all pipelines, a line each."""
+    if args.json and args.output not in (None, "json"):
+        raise RequestError(f"--json and -o {args.output} name two forms", hint="leave out one of them")
+    form = "json" if args.json else args.output or "table"
+    rows = ordered(list(all_pipelines(connect(args))), args.sort, is_reversed=False)
+    if form == "json":
         say(json.dumps({"data": rows, "has_more": False}, indent=2))
+    elif form == "yaml":
+        say("\n".join(_yaml(row) for row in rows) or "[]")
     else:
-        say(table(_HEAD, [_line(row) for row in rows]))
-        for row in rows:
-            if row.get("not_undone"):
-                warn(f"{row.get('name')}: {row['not_undone']}")
+        _print_table(rows, is_wide=form == "wide")
     return 0
+
+
+def _print_table(rows: Sequence[Mapping[str, Json]], *, is_wide: bool) -> None:
+    head, lines = (_HEAD, [_line(row) for row in rows]) if is_wide else (_NARROW_HEAD, _narrow(rows))
+    first, *shown = table(head, lines).splitlines()
+    say(first)
+    for row, line in zip(rows, shown, strict=True):
+        colour = _COLOURS.get(str(row.get("state"))) if sys.stdout.isatty() and "NO_COLOR" not in os.environ else None
+        sys.stdout.write(f"{colour}{plain(line)}\033[0m\n") if colour else say(line)
+    for row in rows:
+        if row.get("not_undone"):
+            warn(f"{row.get('name')}: {row['not_undone']}")
+
+
+def _narrow(rows: Sequence[Mapping[str, Json]]) -> list[list[object]]:
+    """Return the columns that fit 80, with names that are cut if they do not."""
+    fields = ("state", "rows_per_second", "restarts")
+    lines: list[list[object]] = []
+    for row in rows:
+        state, rate, restarts = (row.get(name) for name in fields)
+        lines.append(
+            [" ".join(str(row.get("name")).split("\n")), state, spell_lag(row.get("lag_micros")), rate, restarts]
+        )
+    others = [
+        max([len(head), *(len("" if line[at] is None else str(line[at])) for line in lines)])
+        for at, head in enumerate(_NARROW_HEAD)
+    ][1:]
+    room = max(_LEAST_NAME, _WIDTH - sum(others) - 2 * len(others))
+    for line in lines:
+        name = str(line[0])
+        line[0] = name if len(name) <= room else name[: room - 1] + "\u2026"
+    return lines
+
+
+def _yaml(row: Mapping[str, Json]) -> str:
+    """Return a row as an item of a YAML list; values are JSON, which is YAML."""
+    return "\n".join(
+        f"{'  ' if at else '- '}{name}: {json.dumps(value)}" for at, (name, value) in enumerate(row.items())
+    )
 
 
 def all_pipelines(client: Client) -> Iterator[dict[str, Json]]:
@@ -89,4 +150,4 @@ def _line(row: Mapping[str, Json]) -> list[object]:
     ]
 
 
-LIST = Command("list", "List the pipelines of a control plane", add_connection, run)
+LIST = Command(add_arguments, run)

@@ -92,4 +92,4 @@ def _lines(answer: Json) -> list[str]:
     return [str(line) for line in lines] if isinstance(lines, list) else []
 
 
-LOGS = Command("logs", "Show what the drivers of a pipeline have printed", add_arguments, run)
+LOGS = Command(add_arguments, run)

@@ -260,4 +260,4 @@ def _object(answer: Json) -> dict[str, Any]:
     return answer
 
 
-MOVE = Command("move", "Move a pipeline to another control plane", add_arguments, run)
+MOVE = Command(add_arguments, run)

@@ -156,4 +156,4 @@ def _told(answer: Mapping[str, Json]) -> str:
     return as_table(("SEQUENCE", "KIND", "START", "END"), rows)
 
 
-PARTITIONS = Command("partitions", "Be told of each bucket of event time once it is complete", add_arguments, run)
+PARTITIONS = Command(add_arguments, run)

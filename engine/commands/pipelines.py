@@ -18,6 +18,7 @@ from engine.commands.remote import (
     errors_shown,
     facts,
     instant,
+    one_of,
     path_of,
     rows_of,
     say,
@@ -112,7 +113,8 @@ def run_stop(args: Namespace) -> int:
 
 def _rescale_arguments(parser: ArgumentParser) -> None:
     add_pipeline(parser)
-    parser.add_argument("parallelism", type=int, help="Run this many tasks side by side")
+    parser.add_argument("parallelism", type=int, nargs="?", help="Run this many tasks side by side")
+    parser.add_argument("--to", type=int, metavar="PARALLELISM", help="Say the same as an option")
     add_checkpoint_interval(parser)
     add_wait(parser, "running", "finished")
     add_dry_run(parser)
@@ -121,7 +123,10 @@ def _rescale_arguments(parser: ArgumentParser) -> None:
 @errors_shown
 def run_rescale(args: Namespace) -> int:
     """Ask a pipeline to go on with another parallelism."""
-    return change(args, "PATCH", path_of(args), {"parallelism": args.parallelism, **interval_part(args)})
+    parallelism = one_of(args.parallelism, args.to, "a parallelism", "arroyo rescale PIPELINE 4")
+    if parallelism is None:
+        raise RequestError("arroyo rescale needs a parallelism", hint="arroyo rescale PIPELINE 4")
+    return change(args, "PATCH", path_of(args), {"parallelism": parallelism, **interval_part(args)})
 
 
 def _delete_arguments(parser: ArgumentParser) -> None:
@@ -143,7 +148,7 @@ def run_delete(args: Namespace) -> int:
     return 0
 
 
-SHOW = Command("show", "Show a pipeline and the state of its job", add_pipeline, run_show)
-STOP = Command("stop", "Stop a pipeline and keep its state", _stop_arguments, run_stop)
-RESCALE = Command("rescale", "Change the parallelism of a pipeline", _rescale_arguments, run_rescale)
-DELETE = Command("delete", "Delete a stopped pipeline with its state", _delete_arguments, run_delete)
+SHOW = Command(add_pipeline, run_show)
+STOP = Command(_stop_arguments, run_stop)
+RESCALE = Command(_rescale_arguments, run_rescale)
+DELETE = Command(_delete_arguments, run_delete)

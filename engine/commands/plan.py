@@ -88,4 +88,4 @@ def _of_state(arguments: Namespace) -> int:
     return 2 if plan.is_refused else 0
 
 
-PLAN = Command("plan", "Show what becomes of the state if a script takes the place of another", _arguments, _run)
+PLAN = Command(_arguments, _run)

@@ -189,4 +189,4 @@ def _describe(answer: Mapping[str, Json]) -> str:
     return facts(shown) + (f"\n\n{text}".rstrip("\n") if text else "")
 
 
-REHEARSALS = Command("rehearsals", "List the rehearsals of a pipeline, show or stop one", add_arguments, run)
+REHEARSALS = Command(add_arguments, run)

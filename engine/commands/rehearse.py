@@ -185,7 +185,5 @@ def _upgrade(arguments: Namespace) -> int:
     return _run(arguments)
 
 
-REHEARSE = Command("rehearse", "Show what a script would write otherwise in the place of another", _arguments, _run)
-UPGRADE = Command(
-    "upgrade", "Rehearse what an upgrade would write otherwise (with --rehearse)", _upgrade_arguments, _upgrade
-)
+REHEARSE = Command(_arguments, _run)
+UPGRADE = Command(_upgrade_arguments, _upgrade)

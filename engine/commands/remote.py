@@ -19,7 +19,6 @@ from engine.errors import EngineError, RequestError, UnreachableError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs.address import read_address
 from engine.jobs.data_directory import DataDirectory
-from engine.settings import load
 
 REFUSED, FAILED = 2, 3
 _PORTS = {"http": 80, "https": 443}
@@ -56,6 +55,8 @@ def seconds(text: str) -> float:
 
 def connect(args: Namespace) -> Client:
     """A client of the control plane that the arguments, the environment, or the data directory name."""
+    from engine.settings import load  # noqa: PLC0415 - `--help` must not pay for it
+
     overrides = {"data_dir": args.data_dir} if args.data_dir else {}
     directory = DataDirectory(load(os.environ, overrides=overrides).data_dir)
     url, token = os.environ.get("ARROYO_URL"), os.environ.get("ARROYO_TOKEN")
@@ -118,6 +119,13 @@ def _stored_token(path: Path) -> str:
 def path_of(args: Namespace, *parts: str) -> str:
     """The path of the pipeline that the arguments name, or of something below it."""
     return "/".join(["/pipelines", segment(args.pipeline), *(segment(part) for part in parts)])
+
+
+def one_of(word: int | None, option: int | None, what: str, example: str) -> int | None:
+    """Return a number that may be given as a word or as an option; raise RequestError if the two differ."""
+    if word is not None and option is not None and word != option:
+        raise RequestError(f"{what} is given twice: {word} and {option}", hint=example)
+    return option if word is None else word
 
 
 def errors_shown(verb: Callable[[Namespace], int]) -> Callable[[Namespace], int]:

@@ -112,4 +112,4 @@ def _lines(about: Mapping[str, Any]) -> str:
     return "\n".join([head, *(f"  {line}" for line in lines)])
 
 
-REPROCESS = Command("reprocess", "Read a pipeline's input again beside it, and write elsewhere", add_arguments, run)
+REPROCESS = Command(add_arguments, run)

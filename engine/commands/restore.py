@@ -36,4 +36,4 @@ def run(args: Namespace) -> int:
     return change(args, "POST", path_of(args, "restore"), body)
 
 
-RESTORE = Command("restore", "Take a pipeline back to a savepoint", add_arguments, run)
+RESTORE = Command(add_arguments, run)

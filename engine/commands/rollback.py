@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from engine.commands.base import Command
 from engine.commands.client import Json
 from engine.commands.dry_run import add_dry_run, rollback_facts
-from engine.commands.remote import add_pipeline, describe, errors_shown, facts, path_of
+from engine.commands.remote import add_pipeline, describe, errors_shown, facts, one_of, path_of
 from engine.commands.waiting import add_wait, change
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_pipeline(parser)
-    parser.add_argument("--to", type=int, metavar="VERSION", help="Go back to this version (default: the one before)")
+    parser.add_argument("version", type=int, nargs="?", help="Go back to this version (default: the one before)")
+    parser.add_argument("--to", type=int, metavar="VERSION", help="Say the same as an option")
     parser.add_argument("--key", help="Roll back once, however often the command runs with this idempotency key")
     add_wait(parser, "running", "finished", "stopped")
     add_dry_run(parser)
@@ -24,7 +25,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 @errors_shown
 def run(args: Namespace) -> int:
     """Go back to an earlier version with its state; a running job stops first and goes on from there."""
-    body: dict[str, Json] = {} if args.to is None else {"to": args.to}
+    version = one_of(args.version, args.to, "a version", "arroyo rollback PIPELINE --to 1")
+    body: dict[str, Json] = {} if version is None else {"to": version}
     return change(args, "POST", path_of(args, "rollback"), body, key=args.key, text=_describe)
 
 
@@ -32,4 +34,4 @@ def _describe(answer: Mapping[str, Json]) -> str:
     return "\n".join((describe(answer), facts(rollback_facts(answer.get("rollback")))))
 
 
-ROLLBACK = Command("rollback", "Take a pipeline back to an earlier version, with its state", add_arguments, run)
+ROLLBACK = Command(add_arguments, run)

@@ -20,10 +20,8 @@ from engine.commands.into_argument import add_into_argument
 from engine.commands.terminal import bold, complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.commands.upgrade_arguments import add_upgrade_arguments
-from engine.connectors.stand_ins import prepare_outputs
 from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError
-from engine.jobs.spec import RUN_SETTINGS, read_run_settings
 from engine.sink_prefix import writing_under
 from engine.start_positions import read_starts
 from engine.start_steps import StartStep
@@ -116,6 +114,8 @@ def _positive(text: str) -> int:
 
 def _run(arguments: Namespace) -> int:
     from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.connectors.stand_ins import prepare_outputs  # noqa: PLC0415 - nor for this
+    from engine.jobs.spec import RUN_SETTINGS, read_run_settings  # noqa: PLC0415 - nor for this
     from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
 
     script = writing_under(read_script(arguments.file), arguments.into)
@@ -258,4 +258,4 @@ def _plain(name: str, value: object) -> tuple[str, object]:
     return name, value
 
 
-RUN = Command("run", "Run a script until its input ends or Ctrl-C stops it", _arguments, _run)
+RUN = Command(_arguments, _run)

@@ -42,7 +42,9 @@ _MOST = 1000
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("words", nargs="+", metavar="WORD", help=f"Take a savepoint of PIPELINE, or {_usages()}")
+    parser.add_argument(
+        "words", nargs="+", metavar="WORD", help=f"Say what to do: {_usages()}; PIPELINE alone takes one"
+    )
     parser.add_argument("--label", help="Label the savepoint for people; labels need not be unique")
     parser.add_argument("--reason", help="Say what the savepoint is taken for")
     add_options(parser)
@@ -51,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _usages() -> str:
-    return ", ".join(" ".join((name, *action.words)) for name, action in ACTIONS.items())
+    return ", ".join(" ".join((name, *action.words)) for name, action in _ALL.items())
 
 
 @errors_shown
@@ -147,8 +149,12 @@ def run_list(args: Namespace) -> int:
     return 0
 
 
-_ALL = {"take": SavepointAction(("PIPELINE",), ("label", "reason", "dry_run"), _take), **ACTIONS}
+_ALL = {
+    "take": SavepointAction(("PIPELINE",), ("label", "reason", "dry_run"), _take),
+    "list": SavepointAction(("PIPELINE",), (), run_list),
+    **ACTIONS,
+}
 _OPTIONS = tuple(sorted({option for action in _ALL.values() for option in action.options}))
 
-SAVEPOINT = Command("savepoint", "Take a savepoint of a pipeline, and look after those there are", add_arguments, run)
-SAVEPOINTS = Command("savepoints", "List the savepoints of a pipeline", add_pipeline, run_list)
+SAVEPOINT = Command(add_arguments, run)
+SAVEPOINTS = Command(add_pipeline, run_list)

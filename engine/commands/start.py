@@ -38,5 +38,5 @@ def run_restart(args: Namespace) -> int:
     return change(args, "POST", path_of(args, "restart"), {"force": args.force})
 
 
-START = Command("start", "Start a pipeline that is stopped or has failed, from its state", add_arguments, run)
-RESTART = Command("restart", "Start a pipeline again, with a new driver", _restart_arguments, run_restart)
+START = Command(add_arguments, run)
+RESTART = Command(_restart_arguments, run_restart)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from engine.commands.remote import add_connection, connect, errors_shown, say
 from engine.commands.state_texts import diagnosis_text, listing_text, rows_text, summary_text
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import NoStateError, RequestError
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.ids import is_id
 
 _ACTIONS = ("ls", "show", "rows", "verify", "doctor")
 
@@ -36,7 +39,7 @@ def _arguments(parser: ArgumentParser) -> None:
         type=path,
         help="Look into the savepoint of this id in the state directory, or into the savepoint in this directory",
     )
-    parser.add_argument("--pipeline", metavar="NAME", help="Ask a control plane about the state of this pipeline")
+    parser.add_argument("--pipeline", metavar="NAME", help="Inspect the state of this pipeline of a control plane")
     parser.add_argument(
         "--count", action="store_true", help="Count rows however much state there is, which reads all of it"
     )
@@ -69,8 +72,10 @@ def _list(args: Namespace) -> int:
     from engine.inspection.epochs import list_state, states_in  # noqa: PLC0415
 
     root = Path(args.subject) if args.subject else args.state_dir
+    if args.pipeline is not None:
+        root = _files_of_pipeline(args)
     if root is None:
-        raise RequestError("arroyo state ls needs a directory", hint="arroyo state ls DIR")
+        raise RequestError("arroyo state ls needs a directory", hint="arroyo state ls DIR, or --pipeline NAME")
     states = states_in(root)
     if not states:
         raise NoStateError(f"there is no state in {root}, nor below it", hint="name the directory given as --state-dir")
@@ -120,9 +125,7 @@ def _verify(args: Namespace) -> int:
     from engine.inspection.diagnosis import diagnose  # noqa: PLC0415 - see above
 
     if args.pipeline is not None:
-        raise RequestError(
-            f"arroyo state {args.action} reads the files of a state", hint="name their directory with --state-dir"
-        )
+        args.state_dir = _files_of_pipeline(args)
     if args.subject is not None and args.state_dir is None:
         args.state_dir = Path(args.subject)
     directory, _ = _chosen(args)
@@ -141,9 +144,30 @@ def _of_pipeline(args: Namespace) -> Mapping[str, object]:
     return dict(answer) if isinstance(answer, dict) else {}
 
 
+def _files_of_pipeline(args: Namespace) -> Path:
+    """Return the state directory of a pipeline of a control plane whose data directory is on this machine."""
+    from engine.settings import load  # noqa: PLC0415 - see above
+
+    _refuse_directories(args)
+    answer = connect(args).get(f"/pipelines/{segment(args.pipeline)}")
+    overrides = {"data_dir": args.data_dir} if args.data_dir else {}
+    root = DataDirectory(load(os.environ, overrides=overrides).data_dir)
+    pipeline_id = answer.get("id") if isinstance(answer, dict) else None
+    directory = root.state(pipeline_id) if isinstance(pipeline_id, str) and is_id(pipeline_id, "pl") else None
+    if directory is None or not directory.is_dir():
+        raise NoStateError(
+            f"the state of {args.pipeline} is not in the data directory {root.root}",
+            hint=f"arroyo state {args.action} reads the files of a state: run it on the machine of the control plane, "
+            "and name its data directory with --data-dir; it has none before the first start",
+        )
+    return directory
+
+
 def _refuse_directories(args: Namespace) -> None:
-    if args.state_dir is not None or args.savepoint is not None:
-        raise RequestError("--pipeline names a state by itself", hint="leave out --state-dir and --savepoint")
+    if args.state_dir is not None or args.savepoint is not None or (args.subject and args.action != "rows"):
+        raise RequestError(
+            "--pipeline names a state by itself", hint="leave out the directory, --state-dir and --savepoint"
+        )
 
 
 def _of_directory(args: Namespace) -> Mapping[str, object]:
@@ -171,4 +195,4 @@ def _chosen(args: Namespace) -> tuple[Path, bool]:
     return args.state_dir, False
 
 
-STATE = Command("state", "Look into a state or a savepoint, whatever is at work on it", _arguments, _run)
+STATE = Command(_arguments, _run)

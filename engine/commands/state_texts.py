@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.commands.remote import facts, instant, table
-from engine.inspection.diagnosis import Diagnosis
+
+if TYPE_CHECKING:
+    from engine.inspection.diagnosis import Diagnosis
 
 Shown = Mapping[str, Any]
 

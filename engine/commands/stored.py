@@ -155,15 +155,5 @@ def _users(row: Mapping[str, Json]) -> Sequence[str]:
     return [str(user) for user in users] if isinstance(users, list) else []
 
 
-CONNECTIONS = Command(
-    "connections",
-    "Keep, try and delete connections for all pipelines",
-    partial(add_arguments, is_table=False),
-    run_connections,
-)
-TABLES = Command(
-    "tables",
-    "Keep, try and delete tables for all pipelines",
-    partial(add_arguments, is_table=True),
-    run_tables,
-)
+CONNECTIONS = Command(partial(add_arguments, is_table=False), run_connections)
+TABLES = Command(partial(add_arguments, is_table=True), run_tables)

@@ -34,4 +34,4 @@ def _listed(answer: Mapping[str, Json]) -> str:
     return f"{table(('WHAT', 'COUNT', 'BYTES', 'WHERE', 'WHY'), lines)}\n{size} bytes of files {words}"
 
 
-SWEEP = Command("sweep", "Remove what killed and old runs have left behind", add_arguments, run)
+SWEEP = Command(add_arguments, run)

@@ -50,4 +50,4 @@ def run(args: Namespace) -> int:
     return 0
 
 
-TAIL = Command("tail", "Show the rows of a preview table as they come", add_arguments, run)
+TAIL = Command(add_arguments, run)

@@ -77,4 +77,4 @@ def _listed(answer: Json) -> str:
     return table(head, rows)
 
 
-TOKEN = Command("token", "Create, list and revoke the tokens of others", add_arguments, run)
+TOKEN = Command(add_arguments, run)

@@ -130,4 +130,4 @@ def _moved(view: View, step: int) -> View:
     return replace(view, chosen=ids[min(max(at, 0), len(ids) - 1)])
 
 
-TOP = Command("top", "Watch all pipelines of a control plane, the worst first", add_arguments, run)
+TOP = Command(add_arguments, run)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.commands.terminal import read_script
-from engine.udf.declared import UdfFile
+
+if TYPE_CHECKING:
+    from engine.udf.declared import UdfFile
 
 
 def add_udf_argument(parser: ArgumentParser) -> None:
@@ -23,4 +26,6 @@ def add_udf_argument(parser: ArgumentParser) -> None:
 
 def read_udf_files(paths: Sequence[str]) -> tuple[UdfFile, ...]:
     """Their texts."""
+    from engine.udf.declared import UdfFile  # noqa: PLC0415 - `--help` must not pay for it
+
     return tuple(UdfFile(Path(path).name, read_script(path)) for path in paths)

@@ -29,4 +29,4 @@ def run(args: Namespace) -> int:
     return 0
 
 
-UI = Command("ui", "Open the page of the control plane in a browser", add_arguments, run)
+UI = Command(add_arguments, run)

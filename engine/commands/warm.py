@@ -40,4 +40,4 @@ def _memory(spare: LeftSpare) -> str:
     return f", {sum(part.memory_bytes for part in usage.values()) // 2**20} MiB" if usage else ""
 
 
-WARM = Command("warm", "Show or end what arroyo run --warm has left for the next run", _arguments, _run)
+WARM = Command(_arguments, _run)

@@ -77,4 +77,4 @@ def _describe(watermark: Mapping[str, Json]) -> str:
     )
 
 
-WATERMARK = Command("watermark", "Show how far the output of a pipeline is complete", add_arguments, run)
+WATERMARK = Command(add_arguments, run)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, Action, ArgumentParser
 
-from engine.cli import COMMANDS
-from engine.commands.base import Command
+from engine.commands import COMMANDS, Verb
 from engine.docs.markdown import code, page, section, table
 
 
@@ -19,7 +18,7 @@ def cli_page() -> str:
     )
 
 
-def _command(command: Command) -> str:
+def _command(command: Verb) -> str:
     parser = ArgumentParser(prog=f"arroyo {command.name}", add_help=False)
     command.add_arguments(parser)
     actions = [action for action in parser._actions if action.help != SUPPRESS]  # noqa: SLF001 - argparse names no other way

@@ -15,6 +15,16 @@ NAME = r"[^\x00-\x1f/\\]+"
 LONGEST_NAME = 256
 
 
+def read_pid(server_file: Path) -> int | None:
+    """Return the process id that the last control plane of a data directory wrote down; None if there is none."""
+    try:
+        address = json.loads(server_file.read_text())
+    except (OSError, ValueError):
+        return None
+    pid = address.get("pid") if isinstance(address, dict) else None
+    return pid if isinstance(pid, int) and pid > 0 else None
+
+
 def read_address(server_file: Path) -> str | None:
     """The URL that the last control plane of a data directory has written down; None when there is none to read."""
     try:

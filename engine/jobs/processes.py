@@ -83,6 +83,15 @@ def try_lock(path: Path) -> IO[str] | None:
     return file
 
 
+def has_open(pid: int, path: Path) -> bool:
+    """Whether a process has a file open, as the holder of a lock has. False for one that is gone, or cannot be seen."""
+    wanted, folder = str(path.resolve()), _PROC / str(pid) / "fd"
+    try:
+        return any(os.path.realpath(link) == wanted for link in folder.iterdir())
+    except OSError:
+        return False
+
+
 def is_locked(path: Path) -> bool:
     """Whether some process holds the lock."""
     if not path.exists():

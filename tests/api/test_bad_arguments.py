@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from engine import cli
-from engine.cli import COMMANDS, main
-from engine.commands import REMOTE
+from engine.cli import main
+from engine.commands import COMMANDS, REMOTE
 from engine.commands.remote import is_same_place
 from tests.api.stand_in_server import StandInServer
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, _SubParsersAction
 from contextlib import suppress
+from subprocess import run
 
 import pytest
 
-from engine.cli import COMMANDS, main, make_parser
+from engine.cli import main, make_overview, make_parser
+from engine.commands import COMMANDS, GROUPS
 
 
 def verbs() -> dict[str, ArgumentParser]:
@@ -26,7 +29,7 @@ def test_every_line_of_help_is_an_imperative_without_a_full_stop(name: str) -> N
 
 
 def test_the_program_itself_says_the_same_of_its_options() -> None:
-    lines = [action.help for action in make_parser()._actions if action.option_strings]
+    lines = [action.help for action in make_overview()._actions if action.option_strings]
 
     assert lines == ["Show this help and exit", "Show the version and exit"]
 
@@ -44,10 +47,51 @@ def test_a_verb_answers_wrong_arguments_as_it_does_among_all_others(capsys: pyte
         assert answers[:2] == answers[2:]
 
 
-@pytest.mark.parametrize("arguments", [["-h"], ["-h", "run"], ["nothing"], ["completion", "bash"]])
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["-h", "run"], ["nothing"], ["completion", "bash"]])
 def test_what_lists_verbs_lists_all(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with suppress(SystemExit):
         main(arguments)
 
     said = "".join(capsys.readouterr())
     assert [command.name for command in COMMANDS if command.name not in said] == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help_is_in_groups_within_80_columns_and_no_error(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code: object
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = ended.code
+
+    out, error = capsys.readouterr()
+    assert (code, error) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    for title, verbs in GROUPS:
+        after = out.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
+        assert [line.split()[0] for line in after.splitlines()] == [verb.name for verb in verbs]
+
+
+def test_every_verb_is_once_in_the_help_and_has_a_command() -> None:
+    names = [verb.name for verb in COMMANDS]
+
+    assert len(set(names)) == len(names) == len({(verb.module, verb.command) for verb in COMMANDS})
+    assert all(verb.load() for verb in COMMANDS)
+
+
+HEAVY = ("fastapi", "httpx", "numpy", "pyarrow", "pydantic", "pyspark", "rich", "sqlalchemy", "sqlglot", "starlette")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], [], ["list", "--help"], ["check", "--help"], ["stop", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    script = (
+        "import sys\nfrom engine.cli import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        f"sys.stderr.write(' '.join(name for name in {HEAVY} if name in sys.modules))"
+    )
+
+    answered = run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+
+    assert "usage: arroyo" in answered.stdout
+    assert answered.stderr == ""
