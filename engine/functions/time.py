@@ -6,6 +6,8 @@ from __future__ import annotations
 from engine.functions.base import ANY_CONSTANT, Function, Resolve, first_of, never, takes, takes_many
 from engine.functions.parameters import instant, only_number, whole
 from engine.functions.parsers.strftime import is_format
+from engine.functions.parsers.strftime_reading import can_read
+from engine.functions.parsers.time_patterns import in_strftime
 from engine.types import BIGINT, DOUBLE, INT, TEXT, TIMESTAMP, Date, Interval, Type
 
 TRUNCATED_TO = frozenset(
@@ -20,7 +22,17 @@ def _time(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> F
 
 
 def _read(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
-    return Function(name, "time", usage, f"{doc}; {_FAILS}", resolve, aliases, is_computed=True)
+    return Function(
+        name,
+        "time",
+        usage,
+        f"{doc}; {_FAILS}",
+        resolve,
+        aliases,
+        checks=dict.fromkeys(range(1, _MOST_CHECKED), can_read),
+        instead=in_strftime,
+        is_computed=True,
+    )
 
 
 def _unix_time(name: str, unit: str, *aliases: str) -> Function:
@@ -33,6 +45,8 @@ def _clock(name: str, doc: str, result: Type, *aliases: str) -> Function:
     return Function(name, "time", f"{name}()", doc, takes(result=result), aliases, nullable=never, deterministic=False)
 
 
+_MOST_CHECKED = 10
+"""Formats behind so many are checked by the run alone."""
 _FAILS = "a text that fits none of the formats fails the run; NULL when an argument is."
 
 TIME_FUNCTIONS = (
@@ -120,6 +134,7 @@ TIME_FUNCTIONS = (
         takes(instant, TEXT, result=TEXT),
         ("date_format",),
         checks={1: is_format},
+        instead=in_strftime,
         is_computed=True,
     ),
     _clock("now", "The time of the epoch; never NULL.", TIMESTAMP, "current_timestamp"),

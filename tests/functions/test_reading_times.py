@@ -10,7 +10,8 @@ import pytest
 
 from engine.arrow.functions import FUNCTION_KERNELS
 from engine.functions.parsers.strftime import is_format, write_instant
-from engine.functions.parsers.strftime_reading import read_instant
+from engine.functions.parsers.strftime_reading import can_read, read_instant
+from engine.functions.parsers.time_patterns import in_strftime
 
 ROUGH = (
     *("2024-02-30", "2023-02-29", "2024-2-3", "2024- 2-3", " 2024-02-03", "2024-02-03 ", "2024-02-03 x", "12024-02-03"),
@@ -76,3 +77,32 @@ def test_what_is_written_is_read_again() -> None:
 def test_what_does_not_fit_is_refused(text: str, pattern: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_instant(text, pattern)
+
+
+def test_a_pattern_of_java_is_refused_with_its_own_spelling() -> None:
+    patterns = {
+        "yyyy-MM-dd HH:mm": "%Y-%m-%d %H:%M",
+        "yyyy-MM-dd'T'HH:mm:ss.SSS": "%Y-%m-%dT%H:%M:%S.%3f",
+        "dd/MM/yyyy": "%d/%m/%Y",
+        "h:mm a": "%-I:%M %p",
+        "yyyy-mm-dd hh24:mi": "%Y-%m-%d %H:%M",
+        "yyyymmdd": "%Y%m%d",
+        "yyyy-QQ": None,
+    }
+
+    for pattern, spelled in patterns.items():
+        assert not is_format(pattern), pattern
+        assert not can_read(pattern), pattern
+        assert in_strftime(pattern) == spelled
+
+
+def test_a_pattern_of_postgres_keeps_its_plain_text() -> None:
+    at = datetime(2024, 3, 10, 14, 5, 9, tzinfo=UTC)
+
+    assert write_instant(at, "HH24h MI") == "14h 05"
+    assert write_instant(at, 'YYYY-MM-DD"T"HH24:MI:SSZ') == "2024-03-10T14:05:09Z"
+
+
+def test_a_pattern_without_a_field_is_refused() -> None:
+    assert not is_format("day")
+    assert not can_read("2024")

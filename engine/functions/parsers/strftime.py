@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from engine.functions.parsers.time_patterns import from_postgres
+from engine.functions.parsers.time_patterns import from_postgres, is_foreign
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -137,7 +137,9 @@ def _text_of(at: datetime, fill: str, field: str) -> str:
 
 @lru_cache(maxsize=256)
 def _parts(text: str) -> tuple[str | tuple[str, str], ...] | None:
-    """Plain text, and fields with how they are filled up; None when there is a field that nobody knows."""
+    """Split a format into plain text, and fields with their fill; None for an unknown field or a foreign pattern."""
+    if is_foreign(text):
+        return None
     pattern = text if "%" in text else from_postgres(text)
     pieces = re.split(FIELD, pattern)
     plain, fills, fields = pieces[::3], pieces[1::3], pieces[2::3]

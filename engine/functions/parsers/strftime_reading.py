@@ -61,6 +61,14 @@ _RFC3339 = r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)[Tt ](?P<H>\d\d):(?P<M>\d\d):(?
 _RFC3339 += rf"(?P<z>{_ZONE}|[Zz])"
 
 
+def can_read(pattern: str) -> bool:
+    """Whether instants can be read from texts of this format."""
+    try:
+        return "%" in pattern and _expression(pattern) is not None
+    except ValueError:
+        return False
+
+
 def read_instant(text: str, pattern: str) -> datetime:
     """The instant that stands there, in UTC unless it says where. Raises ValueError when it does not fit."""
     parts = _expression(pattern).fullmatch(text)
