@@ -115,9 +115,24 @@ def _value_error(text: str) -> EngineError | None:
     return None
 
 
+_CAUSE = re.compile(r"^(Caused by: )?[\w.$]+(Error|Exception)\b")
+_NO_MESSAGE = re.compile(r"[\w.$]+:?")
+_FRAME = re.compile(r'File "[^"]*?([^/"]+)", line (\d+), in ')
+
+
 def _short(text: str) -> str:
-    """The innermost line that says something."""
+    """Return the innermost line with a message. An exception without one is told with the line that raised it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    causes = [line for line in lines if re.match(r"^(Caused by: )?[\w.$]+(Error|Exception)\b", line)]
+    raised = _raised_by_python(text)
+    causes = [line for line in lines if _CAUSE.match(line) or line == raised]
     chosen = causes[-1] if causes else lines[0] if lines else "no message"
+    if _NO_MESSAGE.fullmatch(chosen) and (frames := _FRAME.findall(text)):
+        chosen = f"{chosen.rstrip(':')} in line {frames[-1][1]} of {frames[-1][0]}"
     return chosen.removeprefix("Caused by: ")[:500]
+
+
+def _raised_by_python(text: str) -> str | None:
+    """Return the line with the exception of the last Python traceback: not every class there ends in `Error`."""
+    _, header, traceback = text.rpartition("Traceback (most recent call last):\n")
+    outside = (line for line in traceback.splitlines() if line.strip() and not line[0].isspace())
+    return next((line.strip() for line in outside), None) if header else None

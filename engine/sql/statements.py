@@ -37,6 +37,7 @@ from engine.sql.query.nondeterministic import refuse_nondeterministic
 from engine.sql.query.operator_hints import OperatorHints
 from engine.sql.query.queries import UPDATING_TTL, Queries
 from engine.sql.query.relation_columns import column_of
+from engine.sql.query.select_list import refuse_shared_names
 from engine.sql.query.set_operations import unite
 from engine.sql.relation_limits import MAX_RELATIONS, count_relations
 from engine.sql.scope import Relation
@@ -240,6 +241,8 @@ class _ScriptReader:
             rows = self._translate_query(node.expression).rows
         with complaints.collect(at):
             if entry is not None and rows is not None:
+                if names is None and isinstance(entry, SinkTable) and entry.columns is None:
+                    refuse_shared_names(rows.schema, node.expression, self.script)
                 self._write(target.name, entry, with_insert_names(rows, names, entry))
         if complaints.errors:
             self.catalog.insert_refused(target.name)
@@ -288,6 +291,7 @@ class _ScriptReader:
 
     def _select(self, node: exp.Expr) -> None:
         rows = self._translate_query(node).rows
+        refuse_shared_names(rows.schema, node, self.script)
         self._add_size(rows)
         name = f"select_{len(self.inserts) + 1}"
         columns = as_sink_columns(rows.schema)

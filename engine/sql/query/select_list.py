@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from engine.errors import ColumnCountError, UnknownColumnError
+from engine.errors import ColumnCountError, DuplicateNameError, UnknownColumnError
 from engine.plan.expr import Expr, Named
+from engine.schema import Schema
 from engine.sql.column_names import count_columns, usable, usable_list
 from engine.sql.complaints import errors_located
 from engine.sql.query.windows import WINDOW_NAME, is_window_call
@@ -104,6 +105,24 @@ def with_unique_names(columns: Sequence[Named]) -> tuple[Named, ...]:
         counts[column.name.lower()] = count + 1
         unique.append(Named(f"{column.name}:{count}", column.expr) if count else column)
     return tuple(unique)
+
+
+def refuse_shared_names(columns: Schema, query: exp.Expr, script: Script) -> None:
+    """Raise if two columns of a query have one name, for output that takes its names from the query.
+
+    SELECT id, k AS id        refused: a sink without declared columns would have `id` and `id:1`
+    """
+    names = {name.lower() for name in columns.names}
+    for name in columns.names:
+        shared, _, number = name.rpartition(":")
+        if number.isdigit() and shared.lower() in names:
+            items = query.selects if isinstance(query, exp.Query) else []
+            places = [item for item in items if item.is_star or name_of_item(item).lower() == shared.lower()]
+            raise DuplicateNameError(
+                f"two columns of the output have the name {shared!r}",
+                hint="give one of them another name with AS, or leave it out of * with EXCEPT",
+                at=script.position(places[-1] if places else query),
+            )
 
 
 def _columns_of_star(item: exp.Expr, scope: Scope) -> list[Visible] | None:

@@ -110,7 +110,7 @@ class Expressions:
                 hint="compare it with a value",
                 at=self.script.position(node),
             )
-        return condition
+        return coerce(condition, types.BOOLEAN)
 
     def _translate(self, node: exp.Expr) -> Expr:
         value = self._with_own_syntax(node)
