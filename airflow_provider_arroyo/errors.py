@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow_provider_arroyo.airflow_versions import AirflowException, AirflowFailException
 
 UNKNOWN_PIPELINE = "pipeline.not_found"
 """The control plane's own word: a 404 alone may come from whatever else listens at a wrong address."""

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from airflow.sdk.execution_time.context import NEVER_EXPIRE
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
+from airflow_provider_arroyo.airflow_versions import NEVER_EXPIRE
 from airflow_provider_arroyo.calls import Json, PipelineSpec
 
 if TYPE_CHECKING:

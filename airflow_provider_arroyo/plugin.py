@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow.sdk.plugins_manager import AirflowPlugin
-
+from airflow_provider_arroyo.airflow_versions import AirflowPlugin
 from airflow_provider_arroyo.sensor_link import SensorLink
 from airflow_provider_arroyo.views import MOUNT, VIEW, root_path
 

@@ -13,9 +13,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import RetryDecision, RetryPolicy
-from airflow.sdk.exceptions import AirflowNotFoundException
-
+from airflow_provider_arroyo.airflow_versions import AirflowNotFoundException, RetryDecision, RetryPolicy
 from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, DetachedError
 
 if TYPE_CHECKING:
@@ -39,6 +37,8 @@ class ArroyoRetryPolicy(RetryPolicy):
     """
 
     def __init__(self, first_delay: timedelta = FIRST_DELAY, most_delay: timedelta = MOST_DELAY) -> None:
+        if RetryPolicy is object:
+            raise NotImplementedError("retry policies are there from Airflow 3.3 on: leave `retry_policy` out")
         if not timedelta(0) < first_delay <= most_delay:
             raise ValueError(f"first_delay is above zero and at most most_delay, not {first_delay} and {most_delay}")
         self.first_delay = first_delay

@@ -17,9 +17,9 @@ from typing import TypeAlias, assert_never
 
 from airflow.sdk import Variable
 from airflow.sdk.bases.hook import BaseHook
-from airflow.sdk.exceptions import AirflowException
 from airflow.sdk.log import mask_secret
 
+from airflow_provider_arroyo.airflow_versions import AirflowException
 from airflow_provider_arroyo.errors import SecretError
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

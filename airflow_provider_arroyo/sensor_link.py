@@ -24,7 +24,7 @@ class SensorLink:
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Return the link that the task has stored, or else the one from its arguments; empty if they are templates."""
-        from airflow.serialization.definitions.operatorlink import XComOperatorLink  # noqa: PLC0415 - see above
+        from airflow_provider_arroyo.airflow_versions import XComOperatorLink  # noqa: PLC0415 - see above
 
         noted = XComOperatorLink(self.name, LINK_KEY).get_link(operator, ti_key=ti_key)
         return noted or _written_out(getattr(operator, "arroyo_conn_id", None), getattr(operator, "pipeline", None))

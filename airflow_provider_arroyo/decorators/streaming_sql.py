@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk.bases.decorator import DecoratedOperator, TaskDecorator, determine_kwargs, task_decorator_factory
+from airflow.sdk.bases.decorator import DecoratedOperator, TaskDecorator, task_decorator_factory
 from airflow.sdk.definitions._internal.types import SET_DURING_EXECUTION
 
+from airflow_provider_arroyo.airflow_versions import determine_kwargs
 from airflow_provider_arroyo.errors import ScriptFunctionError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 

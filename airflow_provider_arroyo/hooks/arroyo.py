@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk.bases.hook import BaseHook
-from airflow.sdk.log import amask_secret, mask_secret
+from airflow.sdk.log import mask_secret
 
 from airflow_provider_arroyo import calls, conversations
+from airflow_provider_arroyo.airflow_versions import amask_secret
 from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection, Endpoint
 from airflow_provider_arroyo.conversations import Conversation, ask
 from airflow_provider_arroyo.embedded import start_or_adopt

@@ -9,9 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from airflow.sdk import BaseOperator, conf
+from airflow.sdk import BaseOperator
 
 from airflow_provider_arroyo import events, lineage, waits
+from airflow_provider_arroyo.airflow_versions import conf
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.conversations import Conversation, ask_until_answered

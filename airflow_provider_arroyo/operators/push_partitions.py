@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Asset, conf
+from airflow.sdk import Asset
 
 from airflow_provider_arroyo import consumers
+from airflow_provider_arroyo.airflow_versions import conf
 from airflow_provider_arroyo.calls import GateTime, LateMode
 from airflow_provider_arroyo.consumers import ConsumerSpec, PushSpec
 from airflow_provider_arroyo.operators.base import PipelineOperator

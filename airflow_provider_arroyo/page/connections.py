@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from airflow.models.connection import Connection
-from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
+from airflow_provider_arroyo.airflow_versions import AirflowException, AirflowNotFoundException
 from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.embedded import adopt
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from airflow.sdk import BaseSensorOperator, PokeReturnValue, conf
-from airflow.sdk.exceptions import AirflowSensorTimeout
+from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_arroyo import events, lineage, waits
+from airflow_provider_arroyo.airflow_versions import RENDERS_IN_TRIGGERER, AirflowSensorTimeout, conf
 from airflow_provider_arroyo.declared_assets import awaited_assets, without
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle, summary
@@ -141,9 +141,9 @@ class PipelineSensor(BaseSensorOperator):
         """Let Airflow start this task without a worker, unless that needs what only a worker has: XComs, variables and
         macros in templates, a callback at the start, or what a subclass does. Mapped tasks never ask for it."""
         arguments = {"pipeline": self.pipeline, "arroyo_conn_id": self.arroyo_conn_id, **arguments}
-        is_ours = type(self).__module__.startswith(__package__)
+        can_start = RENDERS_IN_TRIGGERER and self.deferrable and type(self).__module__.startswith(__package__)
         needs_worker = self.on_execute_callback or getattr(self, "_pre_execute_hook", None)
-        if not (self.deferrable and is_ours) or needs_worker or not all(map(is_renderable, arguments.values())):
+        if not can_start or needs_worker or not all(map(is_renderable, arguments.values())):
             return
         self.start_from_trigger = True
         self.start_trigger_args = StartTriggerArgs(

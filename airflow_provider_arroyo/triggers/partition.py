@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
-from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_provider_arroyo import consumers
+from airflow_provider_arroyo.airflow_versions import AdvanceItem, SharedStreamProducer
 from airflow_provider_arroyo.calls import GateTime, LateMode
 from airflow_provider_arroyo.change_stream import Limits, SharedConnection
 from airflow_provider_arroyo.consumers import ConsumerSpec, Deliveries, PartitionConsumer, PartitionDelivery

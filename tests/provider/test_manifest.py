@@ -92,7 +92,8 @@ def test_the_plugin_is_named_where_airflow_looks_for_plugins_at_each_start() -> 
 
 def test_the_plugin_costs_nothing_where_no_page_is_asked_for() -> None:
     code = """
-import sys, airflow.sdk.plugins_manager
+import sys
+from airflow_provider_arroyo.airflow_versions import AirflowPlugin
 before = set(sys.modules)
 import airflow_provider_arroyo.plugin
 print(*(set(sys.modules) - before))
