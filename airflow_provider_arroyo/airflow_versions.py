@@ -1,7 +1,7 @@
 """What differs between the versions of Airflow from 3.1 on, found by what is there and not by a version's number.
 
 Other modules import these names from here. Each is looked up when it is first asked for, since some take long to
-import. `docs/how-to/airflow.md` lists what an older Airflow cannot do.
+import.
 """
 
 from __future__ import annotations
