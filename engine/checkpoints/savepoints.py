@@ -31,6 +31,7 @@ from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, SavepointManifest, damaged, read_manifest, write_manifest
+from engine.checkpoints.state_partitions import lacking
 from engine.checkpoints.swap import is_swapping
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import reach
@@ -102,10 +103,13 @@ def _remove_drafts(folder: Path, savepoint_id: str) -> None:
 
 
 def verify(savepoint: Path) -> SavepointManifest:
-    """Read every file of a savepoint and compare it with the manifest; refused when one does not match."""
+    """Read every file of a savepoint and compare it with the manifest. Raise DamagedSavepointError if one does not
+    match, or if the state lacks what the epoch needs."""
     manifest = read_manifest(savepoint)
     for file in manifest.files:
         check_file(savepoint, file)
+    if (fault := lacking(StatePaths(savepoint).checkpoint, manifest.epoch)) is not None:
+        raise damaged(savepoint, fault)
     return manifest
 
 
@@ -198,6 +202,7 @@ def _save(
     planned = spark_log.read_planned(paths.checkpoint, epoch)
     try:
         copied = copy_epoch(paths, draft, epoch)
+        _refuse_lacking_state(paths, draft, epoch)
         lineage = read_lineage(draft / paths.lineage.name)
         copied += copy_open_files(paths, draft, lineage, epoch)
         files = tuple(_describe(draft, file) for file in sorted(copied))
@@ -229,6 +234,15 @@ def _save(
     sync_directory(final.parent)
     reach(StatePoint.AFTER_COPYING)
     return manifest
+
+
+def _refuse_lacking_state(paths: StatePaths, draft: Path, epoch: int) -> None:
+    """Raise UnreadableStateError if a partition of the state that was copied lacks the version of the epoch: executors
+    on another disk have written it there."""
+    if (fault := lacking(draft / paths.checkpoint.name, epoch)) is not None:
+        raise UnreadableStateError(
+            f"{paths.checkpoint / 'state'} is incomplete: {fault}", hint=unreadable(paths.checkpoint).hint
+        )
 
 
 def _notes(paths: StatePaths) -> list[Path]:

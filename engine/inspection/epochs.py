@@ -12,8 +12,8 @@ from typing import Literal
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import NAME, read_manifest
+from engine.checkpoints.state_partitions import missing_versions
 from engine.errors import EngineError
-from engine.inspection.partitions import missing_versions
 from engine.instants import to_micros
 
 

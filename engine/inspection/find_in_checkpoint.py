@@ -12,12 +12,12 @@ from engine.checkpoints.forms import read_forms
 from engine.checkpoints.layout import read_json
 from engine.checkpoints.operator_form import read_form
 from engine.checkpoints.panes import read_panes
+from engine.checkpoints.state_partitions import files_of_partitions, ids_of_partitions, missing_versions
 from engine.checkpoints.withheld import read_withheld
 from engine.inspection.attempts import attempt, with_sums
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.changelog import read_changes
 from engine.inspection.damage import Damage, Kind
-from engine.inspection.partitions import files_of_partitions, ids_of_partitions, missing_versions
 from engine.inspection.store import read_snapshot, read_store
 from engine.inspection.sums import has_sums
 from engine.inspection.table import read_table

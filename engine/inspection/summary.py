@@ -19,12 +19,12 @@ from engine.checkpoints.manifest import read_manifest
 from engine.checkpoints.running_query import RunningQuery, compile_running, query_of_savepoint, query_of_state
 from engine.checkpoints.savepoints import committed_watermark
 from engine.checkpoints.spark_log import PlannedEpoch
+from engine.checkpoints.state_partitions import files_of_partitions
 from engine.compile import Program
 from engine.delivery.file_ledger import newest_ledger, read_ledger
 from engine.errors import EngineError, NoStateError, UnreadableStateError
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.epochs import is_savepoint
-from engine.inspection.partitions import files_of_partitions
 from engine.inspection.reading_again import read_again
 from engine.inspection.sinks_written import tables_written
 from engine.inspection.store import read_store

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.checkpoints import spark_log
+from engine.checkpoints.state_partitions import files_of_partitions
 from engine.errors import UnreadableStateError
 from engine.inspection.bytes_read import NotAsWrittenError
-from engine.inspection.partitions import files_of_partitions
 from engine.inspection.store import read_store
 from engine.plan.nodes import WindowAggregate
 from engine.schema import arrow_schema

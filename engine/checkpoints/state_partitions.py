@@ -71,6 +71,19 @@ def missing_versions(checkpoint: Path, epoch: int) -> Iterator[tuple[Partition, 
                 break
 
 
+def lacking(checkpoint: Path, epoch: int) -> str | None:
+    """Return which part of the state of an epoch no file holds, in words; None if all of it is there."""
+    try:
+        for partition, version, ids in missing_versions(checkpoint, epoch):
+            return (
+                f"operator {partition.operator}, partition {partition.number} has no changelog or snapshot of version "
+                f"{version} ({ids or 'any id'}), which epoch {epoch} needs"
+            )
+    except ValueError as wrong:
+        return f"the commit of epoch {epoch} does not list the state of each partition: {wrong}"
+    return None
+
+
 def _versions(folder: Path) -> Mapping[int, list[tuple[str | None, str]]]:
     versions: dict[int, list[tuple[str | None, str]]] = {}
     for path in folder.iterdir() if folder.is_dir() else ():
