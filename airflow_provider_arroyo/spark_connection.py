@@ -16,7 +16,7 @@ from datetime import timedelta
 from airflow_provider_arroyo.errors import BadConnectionError
 
 MASTERS = re.compile(r"local(\[[^\]]+\])?|spark://.+")
-SETTINGS = ("memory", "max_epoch_rows", "quick")
+SETTINGS = ("memory", "shared_disk", "max_epoch_rows", "quick")
 """The keys of the connection's extra that become settings of the pipeline."""
 INTERVAL = "epoch_interval"
 """The key that becomes its checkpoint interval; all others belong to other operators."""
@@ -74,8 +74,15 @@ def to_settings(
             f"connection {spark_conn_id!r} asks for deploy mode {deploy_mode!r}; pipelines run in client mode",
             hint="Set its deploy mode to client, or leave it out.",
         )
-    chosen = {name: str(extra[name]) for name in SETTINGS if extra.get(name) not in (None, "")}
+    chosen = {name: _setting(name, extra[name]) for name in SETTINGS if extra.get(name) not in (None, "")}
     return {"master": master, **chosen}
+
+
+def _setting(name: str, value: object) -> str:
+    """Return a value of the connection's extra as the text of a setting: JSON has true where a setting says `on`."""
+    if name == "shared_disk" and str(value).lower() in ("true", "false"):
+        return "on" if str(value).lower() == "true" else "off"
+    return str(value)
 
 
 def to_interval(spark_conn_id: str, extra: Mapping[str, object]) -> timedelta | None:

@@ -515,6 +515,27 @@ class JavaStartError(RunError):
     retryable = True
 
 
+class DiskNotSharedError(RunError):
+    """An executor does not see the directory of the state, or the driver does not see what an executor writes there."""
+
+    code = "run.disk_not_shared"
+
+
+class MissingNoteError(RunError):
+    """A task has read a part of a table, and what it has noted of that is not there: the watermark would be wrong. The
+    epoch is not committed."""
+
+    code = "run.missing_note"
+    retryable = True
+
+
+class NoExecutorsError(RunError):
+    """No executor of a cluster is up in time, or one cannot run our tasks."""
+
+    code = "run.no_executors"
+    retryable = True
+
+
 class JvmDiedError(RunError):
     """The Java process of a driver ends while it is needed."""
 

@@ -150,6 +150,7 @@ LONG = (
     "system/test_shared_java.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
+    "system/test_standalone_cluster.py",
     "system/test_tutorial.py::test_a_tutorial_with_a_mistake_in_it_fails",
     "system/test_warm_runs.py",
     "system/test_wheel.py",

@@ -56,6 +56,7 @@ from engine.jobs.spec import (
 )
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import JobEvent, Status
+from engine.masters import refuse_master
 from engine.start_positions import StartPosition
 from engine.store import events, jobs, pipeline_secrets, pipelines, previews, savepoints, targets, versions
 from engine.store.records import read_record, read_version
@@ -97,8 +98,8 @@ class Deployment(Body):
     )
     settings: dict[str, str] | None = Field(
         default=None,
-        description="The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse, "
-        "count_state, isolation, by_pane.",
+        description="The settings of its runs, all of them: memory, master, shared_disk, quick, linger, "
+        "max_epoch_rows, fuse, count_state, isolation, by_pane.",
     )
     secrets: Secrets | None = Field(
         default=None,
@@ -283,7 +284,8 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
             f"the query is longer than {context.max_query_bytes} bytes",
             hint="the setting api.max_query_bytes is the limit",
         )
-    read_run_settings(spec.settings)  # refuses what no run would heed
+    settings = read_run_settings(spec.settings)  # refuses what no run would heed
+    refuse_master(settings.master, shared_disk=settings.shared_disk)
     return context.plan(spec.query, spec.udfs)
 
 

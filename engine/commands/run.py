@@ -36,6 +36,7 @@ INTERRUPTED = 130
 _SETTINGS = {
     "memory": "heap of the JVM, such as 4g",
     "master": "where Spark runs; local[P] by default",
+    "shared_disk": "on declares that all executors of a spark:// master see the directory of the state",
     "epoch_interval": "least time from one epoch to the next, such as '10 seconds'",
     "linger": "rest after an epoch before it looks for more input (default: 250 ms)",
     "quick": "true starts the run sooner, at the price of speed later",
@@ -145,6 +146,7 @@ def _run(arguments: Namespace) -> int:
             epoch_interval=read_duration(settings.get("epoch_interval", "0 seconds")),
             linger=run_settings.linger,
             master=run_settings.master,
+            shared_disk=run_settings.shared_disk,
             memory=run_settings.memory,
             udfs=udfs,
             connections=connections,

@@ -72,6 +72,7 @@ class SparkWork:
             linger=settings.linger,
             max_epoch_rows=settings.max_epoch_rows,
             master=settings.master,
+            shared_disk=settings.shared_disk,
             memory=settings.memory,
             udfs=name_files(assignment.udfs),
             connections=assignment.connections,

@@ -15,11 +15,14 @@ from engine.durations import read_duration
 from engine.errors import DurationError, SettingError
 from engine.jobs.states import StopMode
 from engine.linger import DEFAULT_LINGER, LONGEST_LINGER
+from engine.masters import complaint_about
 from engine.start_positions import StartPosition, read_starts
 
 RUN_SETTINGS: Mapping[str, str] = {
     "memory": "Heap of the driver's JVM, for example 4g.",
     "master": "Where Spark runs; by default as many local threads as the parallelism.",
+    "shared_disk": "`on` declares that all executors of a `spark://` master see the directory of the state. That is "
+    "probed at each start; `off` by default.",
     "quick": "`true` starts a driver sooner, at the price of speed later.",
     "linger": "How long a pipeline rests after an epoch before it looks for more input; 250 ms by default.",
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
@@ -41,8 +44,7 @@ _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _AMOUNT = re.compile(r"([0-9]{1,15})([kmgt]?)")
 _LEAST_MEGABYTES = 480
 """Spark does not start with less than 450 that it can use, and a part of what is given is held back."""
-_MASTER = re.compile(r"local(\[([1-9]\d*|\*)(,\s*\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://\S+|yarn")
-
+_ON_OR_OFF = frozenset({"shared_disk", "fuse", "count_state", "by_pane", "then_continue", "partial_windows"})
 _OTHER_PROCESSES = re.compile(r"local-cluster|spark:|k8s:|yarn")
 
 
@@ -52,6 +54,7 @@ class RunSettings:
 
     memory: str = _MEMORY
     master: str | None = None
+    shared_disk: bool = False
     quick: bool = False
     linger: timedelta = DEFAULT_LINGER
     max_epoch_rows: int | None = None
@@ -75,6 +78,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
     return RunSettings(
         memory=texts.get("memory", _MEMORY),
         master=texts.get("master"),
+        shared_disk=texts.get("shared_disk", "off").lower() == "on",
         quick=texts.get("quick", "false").lower() == "true",
         linger=read_duration(texts["linger"]) if "linger" in texts else DEFAULT_LINGER,
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
@@ -119,8 +123,8 @@ def _complaint(name: str, text: str) -> str | None:
     match name:
         case "memory" if (wrong := _memory_complaint(text)) is not None:
             return f"memory {wrong}, and is {text!r}"
-        case "master" if not _MASTER.fullmatch(text):
-            return f"master must be a master of Spark's, such as local[4] or spark://host:7077, and is {text!r}"
+        case "master":
+            return complaint_about(text)
         case "quick" if text.lower() not in ("true", "false"):
             return f"quick must be true or false, and is {text!r}"
         case "linger" if not _is_linger(text):
@@ -129,10 +133,7 @@ def _complaint(name: str, text: str) -> str | None:
             return f"isolation must be own or shared, and is {text!r}"
         case "max_epoch_rows" if not (text.isascii() and text.isdigit() and int(text) > 0):
             return f"max_epoch_rows must be a whole number greater than zero, and is {text!r}"
-        case "fuse" | "count_state" | "by_pane" | "then_continue" | "partial_windows" if text.lower() not in (
-            "on",
-            "off",
-        ):
+        case _ if name in _ON_OR_OFF and text.lower() not in ("on", "off"):
             return f"{name} must be on or off, and is {text!r}"
         case _ if name not in RUN_SETTINGS:
             return f"{name!r} is not a setting of a pipeline"

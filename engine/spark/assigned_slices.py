@@ -9,11 +9,13 @@ from engine.connectors.base import Position, Slice
 
 @dataclass(frozen=True, slots=True)
 class AssignedSlice:
-    """A slice to read, which slice of its partition it is, and where that partition's range ends."""
+    """A slice to read, which slice of its partition it is, where that partition's range ends, and into how many slices
+    it is cut."""
 
     slice: Slice
     index: int
     end: Position
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.masters import is_one_jvm
 from engine.spark.jvm.local_files import ARCHIVE, CLASS, EXTENSIONS
 
 _STREAMING = "spark.sql.streaming"
 _STATE = f"{_STREAMING}.stateStore"
 _RENAMING_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
-_IS_ONE_JVM = re.compile(r"local(\[.*\])?")
 _KNOWS_OUR_CLASSES = re.compile(r"local|spark://")
 """Masters whose processes look for a class among the archives of the driver; others start before they have those."""
 
@@ -96,11 +96,6 @@ def driver_conf(
         "spark.sql.extensions": ",".join(filter(None, (*EXTENSIONS, extra.get("spark.sql.extensions")))),
         **_jars(master, extra.get("spark.jars")),
     }
-
-
-def is_one_jvm(master: str) -> bool:
-    """Whether all of Spark is in the driver's JVM, on its machine."""
-    return _IS_ONE_JVM.fullmatch(master) is not None
 
 
 def _local_files(master: str) -> Mapping[str, str]:

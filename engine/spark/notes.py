@@ -18,18 +18,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.connectors.base import Position
+from engine.errors import MissingNoteError
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderNote:
-    """What one task saw of one slice of a partition's range; `end` is where the whole range ends. `rows` and `largest`
-    are None in the notes of earlier versions."""
+    """What one task saw of one slice of a partition's range; `end` is where the whole range ends, and `slices` is how
+    many slices it has. `rows`, `largest` and `slices` are None in the notes of earlier versions."""
 
     end: Position
     candidate: int | None
@@ -37,6 +38,7 @@ class ReaderNote:
     rows: int | None = None
     largest: int | None = None
     """The largest watermark value of its rows that is not ahead of the clock."""
+    slices: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,21 @@ def collect(directory: Path, partition: str, slices: int, end: Position) -> list
         if content is not None and content.get("end") == end:
             notes.append(ReaderNote(**content))
     return notes
+
+
+def refuse_gaps(table: str, directory: Path, found: Mapping[str, Sequence[ReaderNote]], *, may_be_unread: bool) -> None:
+    """Raise MissingNoteError if a slice of a partition has left no note, by the notes that were found of each. Where
+    it `may_be_unread`, no note at all is fine: Spark does not read a table if it can tell that no row goes out."""
+    if may_be_unread and not any(found.values()):
+        return
+    for partition, notes in found.items():
+        expected = next((note.slices for note in notes if note.slices is not None), 1)
+        if len(notes) < expected:
+            raise MissingNoteError(
+                f"{table}: {expected - len(notes)} of {expected} tasks that have read the partition {partition} left "
+                f"no note in {directory}",
+                hint="the epoch is run again; if it fails again, the executors do not share the disk of the state",
+            )
 
 
 def write_mark(directory: Path, mark: SourceMark) -> None:

@@ -127,6 +127,10 @@ class PlanSpec:
     """What a backfill is to read of it."""
     meets: Offset | None = None
     """Where it is to come to and stay, watermark and all."""
+    checks_notes: bool = False
+    """Whether each slice leaves a note, since its reader runs wherever there is a slice."""
+    may_be_unread: bool = True
+    """Whether Spark may have left out a whole table; otherwise no note at all is a disk that is not shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +231,7 @@ class Planner:
         if stands_there and start.watermark != other.watermark:
             marks = {**marks, **other.marks}
         fits = stands_there and (start.marks, start.watermark) != (marks, other.watermark)
+        dropped = start.dropped + _count_dropped(self._notes_of(start, start.positions))
         is_first, self.is_first = self.is_first, False
         if not (moved or new or fits or (is_first and start.watermark is not None)):
             return start
@@ -236,7 +241,7 @@ class Planner:
             marks=marks,
             watermark=other.watermark if stands_there else start.watermark,
             moved={name: max(1, self.spec.tasks // len(moved)) for name in moved},
-            dropped=start.dropped + _count_dropped(self._notes_of(start, start.positions)),
+            dropped=dropped,
             planned=int(self.clock().timestamp() * 1_000_000),
             sequence=start.sequence + 1,
             waiting=None,
@@ -323,8 +328,16 @@ class Planner:
             notes.write_mark(self.spec.notes, mark)
 
     def _notes_of(self, start: Offset, begins: Mapping[str, Position]) -> Mapping[str, Sequence[notes.ReaderNote]]:
-        """Return the notes that the readers of the epoch ending at `start` have left, by partition."""
-        return {name: notes.collect(self.spec.notes, name, count, begins[name]) for name, count in start.moved.items()}
+        """Return the notes that the readers of the epoch ending at `start` have left, by partition.
+
+        Raise MissingNoteError if one is missing. In the first answer of a run that is no error: the notes were complete
+        when the epoch was committed, and a crash of the machine or a fenced-off run may have cost some since. That only
+        makes the watermark later.
+        """
+        found = {name: notes.collect(self.spec.notes, name, count, begins[name]) for name, count in start.moved.items()}
+        if self.spec.checks_notes and not self.is_first:
+            notes.refuse_gaps(self.spec.table, self.spec.notes, found, may_be_unread=self.spec.may_be_unread)
+        return found
 
     def _new_partitions(self, start: Offset) -> Mapping[str, Position]:
         """Return the start positions of new partitions."""

@@ -94,7 +94,9 @@ class SliceReading:
             self._dead_letters.close()
         assigned = self._assigned
         shown = self._last_rows
-        note = notes.ReaderNote(assigned.end, shown.least(), self._dropped, self._row_count, shown.largest)
+        note = notes.ReaderNote(
+            assigned.end, shown.least(), self._dropped, self._row_count, shown.largest, assigned.count
+        )
         notes.leave(self._spec.plan.notes, assigned.slice.partition, assigned.index, note)
 
 

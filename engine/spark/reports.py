@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.checkpoints.late_batches import Stretch, stretches
 from engine.compile import Program
+from engine.connectors import connector_of
 from engine.epoch_report import EpochReport
 from engine.plan.completeness import RowPath, row_paths
 from engine.spark import notes
@@ -25,6 +26,8 @@ class Reporter:
     notes_directory: Path
     lineage: str
     counts_state: bool = False
+    is_one_jvm: bool = True
+    """Whether all tasks use the disk of the driver because they run in its JVM."""
 
     def read(
         self, progress: Mapping[str, object], written: WrittenEpoch, committed_before: datetime | None = None
@@ -62,7 +65,7 @@ class Reporter:
 
     def count(self, ends: Iterable[Offset], fresh_ends: Collection[Offset]) -> Mapping[str, ReadSlices]:
         """Count what was read in the slices with these ends. Only fresh ends count rows: the others belong to earlier
-        epochs."""
+        epochs. Raise MissingNoteError if a slice of a fresh end has left no note."""
         return {end.table: self._count(end, is_fresh=end in fresh_ends) for end in ends}
 
     def _keeps_dead_letters(self, table: str) -> bool:
@@ -70,15 +73,16 @@ class Reporter:
         return self.program.tables[table].bad_data == "dead_letter"
 
     def _count(self, end: Offset, *, is_fresh: bool) -> ReadSlices:
-        reader_notes = self._notes(end)
+        directory = self.notes_directory / format_name(end.table)
+        found = {
+            partition: notes.collect(directory, partition, count, end.positions[partition])
+            for partition, count in end.moved.items()
+        }
+        # where Spark reads by itself, no task of ours runs for a slice without rows
+        table = self.program.tables[end.table]
+        if is_fresh and connector_of(table).spark_read(table) is None:
+            notes.refuse_gaps(end.table, directory, found, may_be_unread=self.is_one_jvm)
+        reader_notes = [note for notes_of_partition in found.values() for note in notes_of_partition]
         rows = sum(note.rows or 0 for note in reader_notes)
         dropped = sum(note.dropped for note in reader_notes)
         return ReadSlices(rows, dropped, dropped) if is_fresh else ReadSlices(0, dropped)
-
-    def _notes(self, offset: Offset) -> list[notes.ReaderNote]:
-        directory = self.notes_directory / format_name(offset.table)
-        return [
-            note
-            for partition, count in offset.moved.items()
-            for note in notes.collect(directory, partition, count, offset.positions[partition])
-        ]

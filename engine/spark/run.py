@@ -43,6 +43,7 @@ from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
 from engine.instants import now
+from engine.masters import is_one_jvm, refuse_master
 from engine.plan.forms import with_forms
 from engine.plan.panes import fit_for_panes, with_panes
 from engine.plan.window_ends import window_ends
@@ -70,6 +71,7 @@ from engine.spark.reports import Reporter
 from engine.spark.run_spec import RunSpec
 from engine.spark.scan_spec import format_name
 from engine.spark.session import close_session, death_explained, leave_state, open_session, scratch_on_this_machine
+from engine.spark.shared_disk import probe_executors
 from engine.spark.starts import begun_tables, counting_starts, with_starts
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
@@ -109,6 +111,7 @@ def run(
     directory of logs, and whose giver closes it. Raises EngineError. It has started once an epoch is committed, or
     nothing is there to be read."""
     on_sign(StartStep.READING)
+    refuse_master(spec.master, shared_disk=spec.shared_disk)
     prepared = _prepare(spec)
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
@@ -116,6 +119,8 @@ def run(
         spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
         opened.callback(close_session if warm is None else leave_state, spark)
         with death_explained():
+            if spec.master is not None and not is_one_jvm(spec.master):
+                probe_executors(spark, prepared.paths.root, on_alive=lambda: on_sign(None))
             listeners = _Listeners(on_epoch, on_started, on_sign)
             return _run(spark, _with_own_state(spark, prepared, listeners), control, listeners)
 
@@ -296,6 +301,7 @@ def _run(
             prepared.paths.watermarks,
             prepared.claim.lineage,
             counts_state=prepared.spec.count_state,
+            is_one_jvm=prepared.spec.master is None or is_one_jvm(prepared.spec.master),
         )
         linger, interval = prepared.spec.linger, prepared.spec.epoch_interval
         pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
@@ -402,6 +408,7 @@ class _Running:
             self.prepared.histories,
             tells_sources=not spec.is_rehearsal,
             meets=read_meeting(self.prepared.paths),
+            is_one_jvm=spec.master is None or is_one_jvm(spec.master),
         )
         stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
         return _EpochSteps(stream, epoch_part, dead_letter_tables, (*targets, *dead_letter_targets))

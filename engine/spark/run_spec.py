@@ -48,6 +48,8 @@ class RunSpec:
     epoch_interval: timedelta = timedelta(0)
     linger: timedelta = timedelta(0)
     master: str | None = None
+    shared_disk: bool = False
+    """Whether somebody has declared that all executors see `state_dir`."""
     quick: bool = False
     fuse: bool = False
     """Whether the tasks of the sources do what they can of the plan. It is no part of the state, which is the same."""

@@ -23,7 +23,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from engine.errors import EngineError, EpochFailedError, JavaStartError
-from engine.spark.conf import driver_conf, is_one_jvm
+from engine.masters import is_one_jvm
+from engine.spark.conf import driver_conf
 from engine.spark.forks.start import ForkServer, start_server
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.class_archive import cache_dir, find_archive

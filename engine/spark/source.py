@@ -123,7 +123,7 @@ class Reader(DataSourceStreamReader):
         for partition, count in last.moved.items():
             start, end = _start(source, first, partition), last.positions[partition]
             slices = source.slices(partition, start, end, count)
-            assigned += [AssignedSlice(part, index, end) for index, part in enumerate(slices)]
+            assigned += [AssignedSlice(part, index, end, len(slices)) for index, part in enumerate(slices)]
         return assigned
 
     def _read_slice(self, source: Source, assigned: AssignedSlice, moment: EpochMoment) -> Iterator[pa.RecordBatch]:

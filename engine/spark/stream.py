@@ -44,6 +44,8 @@ class EpochLimits:
     """Whether sources are told how far they were read, so that they can tell others."""
     meets: Mapping[str, Offset] = field(default_factory=dict)
     """Where tables are to come to and stay."""
+    is_one_jvm: bool = True
+    """Whether all tasks use the disk of the driver because they run in its JVM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +122,12 @@ def scan_specs(
             None if (start := program.tables[name].start) is None else str(start),
             limits.histories.get(name),
             limits.meets.get(name),
+            may_be_unread=limits.is_one_jvm,
         )
         table = replace(program.tables[name], job=job)
-        specs[name] = ScanSpec(table, scan, plan, hidden, fused.get(name), limits.tells_sources)
+        spec = ScanSpec(table, scan, plan, hidden, fused.get(name), limits.tells_sources)
+        # where Spark reads by itself, no task of ours runs for a slice without rows
+        specs[name] = replace(spec, plan=replace(plan, checks_notes=spec.spark_read is None))
     return specs
 
 

@@ -103,10 +103,10 @@ def _computed(branch: WholeBranch, rows: pa.RecordBatch) -> pa.RecordBatch:
 def _to_json(assigned: AssignedSlice, moment: EpochMoment) -> str:
     part = assigned.slice
     parts = [part.partition, part.start, part.end, assigned.index, assigned.end, moment.watermark, moment.planned]
-    return json.dumps([*parts, moment.since, moment.until])
+    return json.dumps([*parts, moment.since, moment.until, assigned.count])
 
 
 def _from_json(text: str) -> tuple[AssignedSlice, EpochMoment]:
-    partition, start, end, index, range_end, watermark, planned, since, until = json.loads(text)
+    partition, start, end, index, range_end, watermark, planned, since, until, count = json.loads(text)
     moment = EpochMoment(watermark, planned, since, until)
-    return AssignedSlice(Slice(partition, start, end), index, range_end), moment
+    return AssignedSlice(Slice(partition, start, end), index, range_end, count), moment

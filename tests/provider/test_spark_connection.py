@@ -95,6 +95,13 @@ def test_masters_that_take_a_driver_from_outside_are_taken(master: str) -> None:
     assert to_settings("c", master, "client", {}) == {"master": master}
 
 
+@pytest.mark.parametrize(("said", "setting"), [(True, "on"), ("on", "on"), ("false", "off"), (False, "off")])
+def test_the_extra_of_a_connection_declares_a_shared_disk(said: object, setting: str) -> None:
+    settings = to_settings("c", "spark://a:7077", None, {"shared_disk": said})
+
+    assert settings == {"master": "spark://a:7077", "shared_disk": setting}
+
+
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://cluster:443", "mesos://cluster:5050", "local[", ""])
 def test_masters_that_pipelines_cannot_run_on_are_refused_by_name(master: str) -> None:
     with pytest.raises(BadConnectionError, match="connection 'c' leads to") as refused:

@@ -463,7 +463,7 @@ export interface Deployment {
   checkpoint_interval_micros?: number | null;
   /** Files of Python functions that the query may use, all of them. */
   udfs?: (string | Udf)[] | null;
-  /** The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse, count_state, isolation, by_pane. */
+  /** The settings of its runs, all of them: memory, master, shared_disk, quick, linger, max_epoch_rows, fuse, count_state, isolation, by_pane. */
   settings?: Record<string, string> | null;
   /** The secrets that its script names: kept encrypted, given to its drivers when they start, never shown. Left out, they stay as they are; another value alone restarts nothing. */
   secrets?: Record<string, unknown> | null;
