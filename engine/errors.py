@@ -1263,6 +1263,13 @@ class TargetUnavailableError(DeliveryError):
     is_outage = True
 
 
+class UnreadableSegmentError(DeliveryError):
+    """A file that a task has written for an epoch cannot be read when the sink takes the epoch, which is run again."""
+
+    code = "delivery.segment_unreadable"
+    retryable = True
+
+
 class SupersededError(DeliveryError):
     """A newer run of the same job owns the sink; this one has to end."""
 

@@ -55,7 +55,7 @@ class Preview:
         """Put the epoch's rows behind those that are kept, and let the oldest go."""
         from engine.delivery.durable import replace_durably  # noqa: PLC0415 - see `open`
         from engine.delivery.file_ledger import permit_at_least_once  # noqa: PLC0415
-        from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
+        from engine.delivery.segments import drop_segments, from_messages, open_segment  # noqa: PLC0415
 
         assert isinstance(self._table.options, PreviewOptions)
         permit = permit_at_least_once(self._directory, epoch)
@@ -67,7 +67,7 @@ class Preview:
         newest.take(before.lines)
         segments = from_messages(messages)
         for segment in segments:
-            with (self._directory / segment.path).open("rb") as lines:
+            with open_segment(self._directory / segment.path) as lines:
                 newest.take(lines)
         if segments:
             head = b"#%d\n" % newest.total

@@ -12,7 +12,7 @@ from engine.delivery.durable import sync_file
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import permit_at_least_once
-from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path
+from engine.delivery.segments import Segment, drop_segments, from_messages, reading_segment, segment_path
 
 
 class ArrowSegment:
@@ -48,7 +48,9 @@ class ArrowSegment:
 
 def segment_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
     """The rows of a segment, in their order, so many at once."""
-    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+    with reading_segment(path):
+        mapped = pa.memory_map(str(path))
+    with mapped as file, pa.ipc.open_file(file) as reader:
         for index in range(reader.num_record_batches):
             batch = reader.get_batch(index)
             for start in range(0, batch.num_rows, at_once):

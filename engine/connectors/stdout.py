@@ -33,7 +33,7 @@ class Stdout:
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Print the epoch's segments."""
         from engine.delivery.file_ledger import permit_at_least_once  # noqa: PLC0415 - see `open`
-        from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
+        from engine.delivery.segments import drop_segments, from_messages, open_segment  # noqa: PLC0415
 
         permit = permit_at_least_once(self._directory, epoch)
         if permit is None:
@@ -41,7 +41,8 @@ class Stdout:
             return
         segments = from_messages(messages)
         for segment in segments:
-            sys.stdout.write((self._directory / segment.path).read_bytes().decode())
+            with open_segment(self._directory / segment.path) as lines:
+                sys.stdout.write(lines.read().decode())
         sys.stdout.flush()
         permit.record(sum(segment.rows for segment in segments))
         drop_segments(self._directory, epoch)

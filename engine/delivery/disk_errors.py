@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence
-from engine.errors import DiskFullError, UnwritableTargetError
+from engine.errors import DiskFullError, UnreadableSegmentError, UnwritableTargetError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _LITTLE = 1 << 20
@@ -69,6 +69,9 @@ def staging(directory: Path, epoch: Epoch) -> Iterator[None]:
     run was replaced."""
     try:
         yield
+    except UnreadableSegmentError:
+        check_fence(directory, epoch)
+        raise
     except OSError as error:
         check_fence(directory, epoch)
         raise unwritable(directory, error) from error

@@ -18,13 +18,15 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from engine.delivery.durable import sync_directory
 from engine.delivery.epoch import Epoch
+from engine.errors import UnreadableSegmentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,24 @@ def sync_names(directory: Path, epoch: Epoch) -> None:
 
 def _folder(directory: Path, epoch: Epoch) -> Path:
     return directory / "segments" / f"{epoch.number:012d}-{epoch.lineage}"
+
+
+@contextmanager
+def reading_segment(path: Path) -> Iterator[None]:
+    """Raise UnreadableSegmentError if opening or reading a segment fails within it: the target is not at fault."""
+    try:
+        yield
+    except OSError as error:
+        raise UnreadableSegmentError(
+            f"the segment {path}, which a task has written, cannot be read: {error.strerror or error}",
+            hint="on a cluster, all executors must share the disk of the state; elsewhere, check that disk",
+        ) from error
+
+
+def open_segment(path: Path) -> BinaryIO:
+    """Open a segment for reading."""
+    with reading_segment(path):
+        return path.open("rb")
 
 
 def to_message(segments: Iterable[Segment]) -> bytes:

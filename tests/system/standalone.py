@@ -64,7 +64,7 @@ def _start(
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, start_new_session=True)
     started.append(process)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 400  # a busy machine takes minutes
     while time.monotonic() < deadline and process.poll() is None:
         if said := re.search(_UP[name], log.read_text(errors="replace")):
             return said[1]

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.connectors.files.parquet_footer import MAGIC, Footer
+from engine.delivery.segments import open_segment, reading_segment
 from engine.formats.base import FormatOptions
 from engine.formats.parquet import ParquetOptions
 from engine.schema import Schema, arrow_schema
@@ -40,13 +41,13 @@ def join_segments(form: FormatOptions | None, schema: Schema, segments: Sequence
         return
     with draft.open("wb") as whole:
         for segment in segments:
-            with segment.open("rb") as part:
+            with open_segment(segment) as part:
                 shutil.copyfileobj(part, whole, _CHUNK)
 
 
 def _join_parquet(form: ParquetOptions, schema: Schema, segments: Sequence[Path], draft: Path) -> None:
     # open files may have rows of a version of the script that had fewer columns
-    older = {path for path in segments if pq.read_schema(path).names != list(schema.names)}
+    older = {path for path in segments if _names_in(path) != list(schema.names)}
     if len(segments) <= _FEW and not older:
         _copy_groups(segments, draft)
         return
@@ -82,6 +83,11 @@ def _gather(form: ParquetOptions, schema: Schema, segments: Sequence[Path], targ
             writer.write_table(pa.concat_tables(waiting))
 
 
+def _names_in(segment: Path) -> list[str]:
+    with reading_segment(segment):
+        return list(pq.read_schema(segment).names)
+
+
 def _with_all(columns: pa.Schema, rows: pa.Table) -> pa.Table:
     """Rows with all columns: NULL in those that they have not."""
     if rows.schema.names == columns.names:
@@ -96,7 +102,7 @@ def _copy_groups(segments: Sequence[Path], draft: Path) -> None:
     with draft.open("wb") as whole:
         whole.write(MAGIC)
         for segment in segments:
-            with segment.open("rb") as part:
+            with open_segment(segment) as part:
                 end, footer = _read_footer(part)
                 footers.append(footer.moved(whole.tell() - len(MAGIC)))
                 part.seek(len(MAGIC))

@@ -17,7 +17,7 @@ from engine.delivery.durable import sync_directory
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import WritePermit, permit_write
 from engine.delivery.ownership import Finding, mark_of_file, take_possession
-from engine.delivery.segments import Segment, drop_segments, from_messages
+from engine.delivery.segments import Segment, drop_segments, from_messages, open_segment
 from engine.errors import OutputChangedError
 
 
@@ -84,7 +84,7 @@ class SingleFileSink:
                 file.truncate(base)
                 file.seek(base)
                 for segment in segments:
-                    with (self._directory / segment.path).open("rb") as written:
+                    with open_segment(self._directory / segment.path) as written:
                         shutil.copyfileobj(written, file, 1024 * 1024)
                     reach(Point.WHILE_WRITING, permit.epoch.number)
                 file.flush()
