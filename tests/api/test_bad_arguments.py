@@ -7,16 +7,14 @@ import os
 import sqlite3
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from engine import cli
 from engine.cli import main
-from engine.commands import COMMANDS, REMOTE
+from engine.commands import COMMANDS, REMOTE, Verb
 from engine.commands.remote import is_same_place
 from tests.api.stand_in_server import StandInServer
 
@@ -394,10 +392,10 @@ def test_an_answer_of_another_shape_is_no_traceback(
 def test_ctrl_c_ends_a_verb_with_130(
     verb: str, script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(_: object) -> int:
+    def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "COMMANDS", tuple(replace(command, run=interrupted) for command in COMMANDS))
+    monkeypatch.setattr(Verb, "run", interrupted)
 
     assert answer_of(capsys, *arguments_of(verb, script)) == (130, "")
 
