@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         AirflowFailException,
         AirflowNotFoundException,
         AirflowSensorTimeout,
+        TaskDeferralTimeout,
     )
     from airflow.sdk.execution_time.context import NEVER_EXPIRE
     from airflow.sdk.log import amask_secret
@@ -40,6 +41,7 @@ __all__ = [
     "RetryDecision",
     "RetryPolicy",
     "SharedStreamProducer",
+    "TaskDeferralTimeout",
     "XComOperatorLink",
     "amask_secret",
     "conf",
@@ -54,6 +56,7 @@ _PLACES: Mapping[str, Sequence[str]] = {
     "AirflowNotFoundException": _EXCEPTIONS,
     "AirflowPlugin": ("airflow.sdk.plugins_manager", "airflow.plugins_manager"),
     "AirflowSensorTimeout": _EXCEPTIONS,
+    "TaskDeferralTimeout": _EXCEPTIONS,
     "NEVER_EXPIRE": ("airflow.sdk.execution_time.context",),
     "RetryDecision": ("airflow.sdk",),
     "RetryPolicy": ("airflow.sdk",),

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 from airflow_provider_arroyo import calls, consumers, copies, rehearsals, savepoints, watermarks
 from airflow_provider_arroyo.answers import Checkpoint
+from airflow_provider_arroyo.calls import GateTime
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask, utc_now
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken, summary
@@ -59,9 +60,43 @@ def watch(
         if event is not None:
             return event
         if deadline is not None and now() >= deadline:
-            return TimedOut(wait.pipeline, deadline, f"waited until {deadline.isoformat()} for {describe(wait)}")
+            state = yield from describe_state(wait)
+            message = f"waited until {watermarks.spelled(deadline)} for {describe(wait)}; {state}"
+            return TimedOut(wait.pipeline, deadline, message)
         pause = backoff.pause(failures) if failures else Pause(poll)
         yield Pause(_until(pause.length, deadline, now))
+
+
+def describe_state(wait: Wait) -> Conversation[str]:
+    """Describe how far an awaited pipeline is, and what holds it; an unreachable control plane is named instead."""
+    try:
+        match wait:
+            case UntilWatermark(pipeline, past, table, by) as gate:
+                progress = yield from ask(watermarks.get_watermark(pipeline, watermarks.Gate(past, table, by)))
+                return _how_far(gate.name, progress, table, by)
+            case UntilWatermarks(gates):
+                told = []
+                for gate in gates:
+                    state = yield from describe_state(gate)
+                    told.append(state)
+                return "; ".join(told)
+            case UntilFresh(pipeline, _, table, by):
+                progress = yield from ask(watermarks.get_watermark(pipeline))
+                return _how_far(pipeline, progress, table, by)
+            case _:
+                pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+                return f"pipeline {pipeline.name} is {pipeline.state}"
+    except ArroyoError as error:
+        return f"how far it is cannot be told: {error}"
+
+
+def _how_far(name: str, progress: watermarks.Watermark, table: str | None, by: GateTime) -> str:
+    until = progress.complete_until(table, by)
+    known = (
+        "not known to be complete up to any instant" if until is None else f"complete up to {watermarks.spelled(until)}"
+    )
+    held = "" if progress.held_by is None else f", {progress.held_by.describe()}"
+    return f"pipeline {name} is {progress.state} and {known}{held}"
 
 
 def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Conversation[Event | None]:

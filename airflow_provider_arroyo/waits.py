@@ -28,6 +28,8 @@ class UntilState:
     goal: Literal["running", "finished", "stopped", "failed"]
     after_run: int | None = None
     before: JobState | None = None
+    title: str | None = None
+    """The name of the pipeline, for messages, where `pipeline` is its id."""
     kind: Literal["state"] = "state"
 
 
@@ -175,8 +177,8 @@ def from_json(stored: object) -> Wait:
 def describe(wait: Wait) -> str:
     """Describe the condition for a log line."""
     match wait:
-        case UntilState(pipeline, goal):
-            return f"pipeline {pipeline} to be {goal}"
+        case UntilState(pipeline, goal, title=title):
+            return f"pipeline {title or pipeline} to be {goal}"
         case UntilWatermark(pipeline, past, table):
             output = "the output" if table is None else f"sink {table}"
             return f"{output} of pipeline {pipeline} to be complete up to {past.isoformat()}"

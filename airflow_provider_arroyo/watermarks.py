@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -30,6 +30,27 @@ class SinkProgress:
     complete_until: Instant | None = None
     output_until: Instant | None = None
     unknown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBy:
+    """What keeps output from being complete any further, and what would change that."""
+
+    reason: str
+    remedy: str
+    source: str | None = None
+    partition: str | None = None
+    watermark: Instant | None = None
+    since: Instant | None = None
+
+    def describe(self) -> str:
+        """Describe the holder, for a message."""
+        place = "" if self.source is None else f"source {self.source}"
+        place += "" if self.partition is None else f", partition {self.partition}"
+        details = [] if self.watermark is None else [f"watermark {spelled(self.watermark)}"]
+        details += [] if self.since is None else [f"since {spelled(self.since)}"]
+        told = f"{place} ({'; '.join(details)})" if place and details else place
+        return f"held by {told}: {self.remedy}" if told else f"held: {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +92,21 @@ class Watermark:
     sources: dict[str, Instant | None] = field(default_factory=dict)
     sinks: dict[str, SinkProgress] = field(default_factory=dict)
     certificate: Certificate | None = None
+    held_by: HeldBy | None = None
+
+    def complete_until(self, table: str | None, by: GateTime) -> datetime | None:
+        """Return how far the output is complete: of one sink, or of all of them."""
+        if not self.sinks:
+            return self.watermark
+        sinks = self.sinks.values() if table is None else [self.sinks[table]] if table in self.sinks else []
+        untils = [sink.complete_until if by == "input" else sink.output_until for sink in sinks]
+        known = [until for until in untils if until is not None]
+        return min(known) if known and len(known) == len(untils) else None
+
+
+def spelled(instant: datetime) -> str:
+    """Return an instant in UTC, to the second."""
+    return instant.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:

@@ -36,7 +36,7 @@ class DeletePipelineOperator(PipelineOperator):
             self.note(context, pipeline.id)
             if not pipeline.is_at_rest:
                 self.send(calls.stop_pipeline(pipeline.id, "checkpoint"))
-                self.wait(UntilState(pipeline.id, "stopped"), resume="execute_complete")
+                self.wait(UntilState(pipeline.id, "stopped", title=pipeline.name), resume="execute_complete")
         except JobEndedError as error:
             self.log.warning("It is at rest: %s", error)
         except RefusedError as error:

@@ -89,7 +89,7 @@ class ForkOperator(PipelineOperator):
         )
         fork = self.ask(context, copies.fork_savepoint(self.savepoint, self.pipeline, spec, wish, key=key))
         self.note(context, fork.id)
-        self.wait(UntilState(fork.id, "running"), resume="execute_complete")
+        self.wait(UntilState(fork.id, "running", title=fork.name), resume="execute_complete")
         return self._summary(fork.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:

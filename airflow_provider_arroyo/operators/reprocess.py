@@ -82,7 +82,7 @@ class ReprocessOperator(PipelineOperator):
         self.note(context, made.id)
         # asked for by an attempt before this one, it may have stopped for it
         if not self.hand_over or self.send(copies.get_hand_over(made.id)).step == "apart":
-            self.wait(UntilState(made.id, "running"), resume="execute_running")
+            self.wait(UntilState(made.id, "running", title=made.name), resume="execute_running")
         return self._go_on(context, made.id)
 
     def execute_running(self, context: Context, event: object = None) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class RescaleOperator(PipelineOperator):
             remember(context, MEMORY, earlier)
             self.ask(context, calls.rescale_pipeline(pipeline.id, parallelism))
         after_run = earlier.run if earlier is not None and earlier.digest == str(parallelism) else None
-        wait = UntilState(pipeline.id, "running", after_run, pipeline.state)
+        wait = UntilState(pipeline.id, "running", after_run, pipeline.state, pipeline.name)
         self.wait(wait, resume="execute_complete")
         return self._summary(pipeline.id)
 

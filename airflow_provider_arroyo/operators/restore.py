@@ -62,7 +62,7 @@ class RestoreOperator(PipelineOperator):
         )
         if self.ask(context, request).stop == "none":
             before = JobState(earlier.before) if earlier.before else None
-            self.wait(UntilState(pipeline.id, "running", earlier.run, before), resume="execute_complete")
+            self.wait(UntilState(pipeline.id, "running", earlier.run, before, pipeline.name), resume="execute_complete")
         return self._summary(pipeline.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:

@@ -58,8 +58,8 @@ class RollbackOperator(PipelineOperator):
         if back.stop == "none":
             is_another = str(back.version) != earlier.digest
             before = JobState(earlier.before) if earlier.before else None
-            wait = UntilState(pipeline.id, "running", earlier.run, before) if is_another else None
-            self.wait(wait or UntilState(pipeline.id, "running"), resume="execute_complete")
+            wait = UntilState(pipeline.id, "running", earlier.run, before, pipeline.name) if is_another else None
+            self.wait(wait or UntilState(pipeline.id, "running", title=pipeline.name), resume="execute_complete")
         return self._summary(context, pipeline.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:

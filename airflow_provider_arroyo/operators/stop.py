@@ -46,7 +46,7 @@ class StopStreamingJobOperator(PipelineOperator):
             self.note(context, pipeline.id)
             if not pipeline.is_at_rest:
                 self.send(calls.stop_pipeline(pipeline.id, self.mode))
-                self.wait(UntilState(pipeline.id, "stopped"), resume="execute_complete")
+                self.wait(UntilState(pipeline.id, "stopped", title=pipeline.name), resume="execute_complete")
             return self._summary(pipeline.id)
         except RefusedError as error:
             return self._missing(error)

@@ -239,13 +239,12 @@ class StreamingSqlOperator(PipelineOperator):
             case "none":
                 pass
             case "running" | "finished" as goal:
-                wait = UntilState(pipeline, goal, deployed.after_run, deployed.before)
+                wait = UntilState(pipeline, goal, deployed.after_run, deployed.before, self.pipeline)
                 return self._written(context, self._summary(pipeline, self.wait(wait, resume="execute_complete")))
             case "complete":
                 # What was asked for must run first: the run before it may have failed, or belong to another version.
-                self.wait(
-                    UntilState(pipeline, "running", deployed.after_run, deployed.before), resume="execute_running"
-                )
+                runs = UntilState(pipeline, "running", deployed.after_run, deployed.before, self.pipeline)
+                self.wait(runs, resume="execute_running")
                 return self._complete(context, pipeline)
             case never:
                 assert_never(never)

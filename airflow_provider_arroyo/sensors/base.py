@@ -12,7 +12,12 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_arroyo import events, lineage, waits
-from airflow_provider_arroyo.airflow_versions import RENDERS_IN_TRIGGERER, AirflowSensorTimeout, conf
+from airflow_provider_arroyo.airflow_versions import (
+    RENDERS_IN_TRIGGERER,
+    AirflowSensorTimeout,
+    TaskDeferralTimeout,
+    conf,
+)
 from airflow_provider_arroyo.declared_assets import awaited_assets, without
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle, summary
@@ -109,7 +114,10 @@ class PipelineSensor(BaseSensorOperator):
         """Wait here, or in the triggerer when it is not there yet."""
         note_link(context, self.hook.get_conn().url, self.arroyo_conn_id, self.pipeline)
         if not self.deferrable:
-            return super().execute(context)
+            try:
+                return super().execute(context)
+            except AirflowSensorTimeout as error:
+                raise self._timed_out(context) from error
         first_look = self.poke(context)
         if not first_look:
             self._defer(self.wait(context))
@@ -122,6 +130,24 @@ class PipelineSensor(BaseSensorOperator):
         if self.start_from_trigger:
             note_link(context, self.hook.get_conn().url, self.arroyo_conn_id, self.pipeline)
         return self._tell(_settle(events.from_json(event)))
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Continue behind the triggerer. Airflow only says that a task which it started there was in time no more, so
+        the error is told with how far the pipeline is."""
+        try:
+            return super().resume_execution(next_method, next_kwargs, context)
+        except AirflowSensorTimeout as error:
+            if not isinstance(error.__cause__, TaskDeferralTimeout):
+                raise
+            raise self._timed_out(context) from error
+
+    def _timed_out(self, context: Context) -> AirflowSensorTimeout:
+        """Return the error of a wait that took too long: what was awaited, how far that is, and what holds it."""
+        from airflow_provider_arroyo import looks  # noqa: PLC0415 - see `poke`
+
+        wait = self.wait(context)
+        state = self.hook.run(looks.describe_state(wait))
+        return AirflowSensorTimeout(f"waited {timedelta(seconds=self.timeout)} for {waits.describe(wait)}; {state}")
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
         """Return the lineage of the task: the awaited tables, and the certificates of their gates."""

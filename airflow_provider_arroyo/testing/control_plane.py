@@ -536,6 +536,9 @@ class FakeControlPlane:
             "state": state,
         }
         body |= {"sources": {"events": micros}, "sinks": {"counts": {"complete_until": micros, "output_until": micros}}}
+        if not passed:
+            remedy = "rows of partition 3 have to come"
+            body["held_by"] = {"reason": "oldest_rows", "remedy": remedy, "source": "clicks", "partition": "3"}
         if passed and pipeline.certifies and "dag_id" in query:
             body["certificate"] = {"id": "gate_1", "pipeline_id": pipeline.id, "version": 1, "lineage": "1f"}
             body["certificate"] |= {"epoch": 7, "complete_until": micros, "run_id": query["run_id"], "of_tomorrow": 1}

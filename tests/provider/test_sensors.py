@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from airflow.sdk.bases.operator import TriggerFailureReason
 from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 
 from airflow_provider_arroyo.answers import to_micros
@@ -234,8 +235,26 @@ def test_a_pipeline_that_does_not_exist_fails_the_gate(
 def test_a_gate_that_stays_closed_times_out(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
     plane.add("clicks", watermarks=deque([FOUR]))
 
-    with pytest.raises(AirflowSensorTimeout):
+    said = (
+        r"waited .* for the output of pipeline clicks to be complete up to .*; pipeline clicks is Running and complete"
+    )
+    with pytest.raises(AirflowSensorTimeout, match=said) as told:
         airflow_run.execute(watermark(deferrable=deferrable, timeout=0))
+
+    assert "complete up to 2026-01-31T04:00:00Z" in str(told.value)
+    assert "held by source clicks, partition 3" in str(told.value)
+    assert "rows of partition 3 have to come" in str(told.value)
+
+
+def test_a_gate_that_airflow_ends_says_how_far_it_was(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks", watermarks=deque([FOUR]))
+    gate = watermark(deferrable=True, timeout=60)
+    ended = {"error": TriggerFailureReason.TRIGGER_TIMEOUT, "traceback": None}
+
+    with pytest.raises(
+        AirflowSensorTimeout, match=r"waited 0:01:00 for the output of pipeline clicks .* clicks is Running"
+    ):
+        gate.resume_execution("__fail__", ended, airflow_run.context(gate))
 
 
 @both
