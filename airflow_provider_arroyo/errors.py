@@ -92,6 +92,13 @@ class NoDataIntervalError(ArroyoError, AirflowFailException):
         super().__init__(message, code="gate.no_data_interval", hint=hint)
 
 
+class EmptyIntervalError(ArroyoError, AirflowFailException):
+    """A range of history was to be read that holds no instant."""
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message, code="backfill.empty_range", hint=hint)
+
+
 class RangeDoneError(ArroyoError, AirflowFailException):
     """The range was read to its end by another script, whose rows are there."""
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo.deployments import find
-from airflow_provider_arroyo.errors import NoDataIntervalError, RangeDoneError
+from airflow_provider_arroyo.errors import EmptyIntervalError, NoDataIntervalError, RangeDoneError
 from airflow_provider_arroyo.gate_instants import to_instant
+from airflow_provider_arroyo.intervals import HINT, Interval, interval_of
 from airflow_provider_arroyo.operators.base import now
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator, WaitFor
 from airflow_provider_arroyo.states import JobState
@@ -39,7 +40,8 @@ class StreamBackfillOperator(StreamingSqlOperator):
     :param pipeline: what the pipelines are called, or the one that goes on (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
     :param start: the first instant of the range, as a datetime or in ISO form; by default the start of the run's data
-        interval (templated).
+        interval; where that is empty, as with a plain `schedule="@hourly"`, the instant of the run before by the
+        schedule (templated).
     :param end: the first instant behind it; by default the end of the data interval. A range that goes on has none
         (templated).
     :param then_continue: go on with what comes behind the history, at the very next offset.
@@ -95,12 +97,11 @@ class StreamBackfillOperator(StreamingSqlOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy the pipeline of the range, and wait as asked."""
-        first = _instant(self.start, context, "start")
+        first, last = self._range(context)
         history = {"history_from": _spelled(first)}
         if self.then_continue:
             history["then_continue"] = "on"
         else:
-            last = _instant(self.end, context, "end")
             history["history_to"] = _spelled(last)
             self.pipeline = f"{self.pipeline}_{first:%Y%m%dT%H%M%SZ}_{last:%Y%m%dT%H%M%SZ}"
             self._revise()
@@ -112,6 +113,29 @@ class StreamBackfillOperator(StreamingSqlOperator):
         if not self.then_continue:
             self._refuse_another(history)
         return super().execute(context)
+
+    def _range(self, context: Context) -> Interval:
+        """Return the range in UTC: what the task is given, else the run's interval or its schedule's last period."""
+        start = None if self.start is None else to_instant(self.start, "start")
+        end = None if self.end is None else to_instant(self.end, "end")
+        if start is None or (end is None and not self.then_continue):
+            edges = context.get("data_interval_start"), context.get("data_interval_end")
+            if edges[0] is None or edges[1] is None:
+                task = context["ti"]
+                missing = "start" if start is None else "end"
+                raise NoDataIntervalError(
+                    f"run {task.run_id!r} of DAG {task.dag_id!r} has no data interval, so there is no range to read",
+                    hint=f"Give StreamBackfillOperator the instant: {missing}=...",
+                )
+            dag = self.get_dag()
+            interval = interval_of(edges[0], edges[1], None if dag is None else dag.timetable)
+            start, end = start or interval.start, end or interval.end
+        end = end or start
+        if end <= start and not self.then_continue:
+            raise EmptyIntervalError(
+                f"the range is empty: it begins at {start.isoformat()} and ends at {end.isoformat()}", hint=HINT
+            )
+        return Interval(start.astimezone(UTC), end.astimezone(UTC))
 
     def _revise(self) -> None:
         """Let a revision be another pipeline, which writes elsewhere."""
@@ -134,22 +158,6 @@ class StreamBackfillOperator(StreamingSqlOperator):
             changes = {verdict.get("change") for verdict in plan.plan.get("verdicts", ())}
             if plan.is_refused or changes - {"SAME", "STATE_KEPT"}:
                 raise RangeDoneError(f"{told} by another script, whose rows stay")
-
-
-def _instant(stated: datetime | str | None, context: Context, edge: Literal["start", "end"]) -> datetime:
-    """An edge of the range in UTC; by default that of the run's data interval."""
-    by_default: dict[str, datetime | None] = {
-        "start": context.get("data_interval_start"),
-        "end": context.get("data_interval_end"),
-    }
-    instant = by_default[edge] if stated is None else stated
-    if instant is None:
-        task = context["ti"]
-        raise NoDataIntervalError(
-            f"run {task.run_id!r} of DAG {task.dag_id!r} has no data interval, so there is no range to read",
-            hint=f"Give StreamBackfillOperator the instant: {edge}=...",
-        )
-    return to_instant(instant, edge).astimezone(UTC)
 
 
 def _spelled(instant: datetime) -> str:

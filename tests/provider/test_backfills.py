@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG
 
-from airflow_provider_arroyo.errors import NoDataIntervalError, RangeDoneError
+from airflow_provider_arroyo.errors import EmptyIntervalError, NoDataIntervalError, RangeDoneError
 from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 
@@ -67,6 +68,29 @@ def test_windows_that_are_cut_are_accepted_by_a_setting(plane: FakeControlPlane,
 def test_a_run_without_a_data_interval_must_be_told_the_range(plane: FakeControlPlane, airflow_run: Run) -> None:
     with pytest.raises(NoDataIntervalError, match="no range to read"):
         airflow_run.execute(backfill())
+    assert sent(plane) == []
+
+
+@pytest.mark.parametrize("hour", [0, 7])
+@pytest.mark.parametrize("schedule", ["@daily", "0 0 * * *"])
+def test_an_empty_interval_is_read_from_the_run_before(
+    schedule: str, hour: int, plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    airflow_run.data_interval_start = airflow_run.data_interval_end = NEXT_DAY.replace(hour=hour)
+    plane.new_pipelines_become("Finished")
+    with DAG("d", schedule=schedule, start_date=DAY):
+        task = backfill()
+
+    assert airflow_run.execute(task)["name"] == NAME
+
+
+def test_an_empty_interval_without_a_period_names_timetables(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.data_interval_start = airflow_run.data_interval_end = DAY
+    with DAG("d", schedule="@once", start_date=DAY):
+        task = backfill()
+
+    with pytest.raises(EmptyIntervalError, match="CronDataIntervalTimetable"):
+        airflow_run.execute(task)
     assert sent(plane) == []
 
 
