@@ -84,8 +84,8 @@ def describe_state(wait: Wait) -> Conversation[str]:
                 progress = yield from ask(watermarks.get_watermark(pipeline))
                 return _how_far(pipeline, progress, table, by)
             case _:
-                pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
-                return f"pipeline {pipeline.name} is {pipeline.state}"
+                known = yield from ask(calls.get_pipeline(wait.pipeline))
+                return f"pipeline {known.name} is {known.state}"
     except ArroyoError as error:
         return f"how far it is cannot be told: {error}"
 
