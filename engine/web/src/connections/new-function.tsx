@@ -80,7 +80,7 @@ export function NewFunction({ made, close }: { made: () => void; close: () => vo
           Close
         </button>
         <button class="primary" disabled={isBusy || !isRight}>
-          Keep the function
+          Save function
         </button>
       </div>
     </form>
