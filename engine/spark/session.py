@@ -22,7 +22,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine.errors import EngineError, EpochFailedError, JavaStartError
+from engine.errors import EngineError, EpochFailedError, JavaStartError, WorkerDiedError
 from engine.masters import is_one_jvm
 from engine.spark.conf import driver_conf
 from engine.spark.forks.start import ForkServer, start_server
@@ -269,7 +269,7 @@ def death_explained() -> Iterator[None]:
     java = _java_of_session()
     try:
         yield
-    except (PySparkException, Py4JError, OSError, EpochFailedError) as error:
+    except (PySparkException, Py4JError, OSError, EpochFailedError, WorkerDiedError) as error:
         is_lost = isinstance(error, Py4JNetworkError | OSError)
         death = java.death() if is_lost or not java.is_alive else None
         if death is None:

@@ -7,14 +7,16 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.errors import Cause, JavaStartError, JvmDiedError, cause_of
+from engine.errors import Cause, EpochFailedError, JavaStartError, JvmDiedError, WorkerDiedError, cause_of
 from engine.spark.conf import driver_conf
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.java import Java, find_java
+from engine.spark.session import death_explained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,10 +146,20 @@ def test_a_java_that_fails_again_is_quoted_with_its_own_words_only(tmp_path: Pat
     assert lengths[0] == lengths[2]
 
 
+_WORKERS_LAMENT = (
+    r'Traceback (most recent call last):\n  File "worker.py", line 2, in main\n    read()\nEOFError\n'
+    r"\nDuring handling of the above exception, another exception occurred:\n\n"
+    r'Traceback (most recent call last):\n  File "daemon.py", line 9, in manager\n    raise\nOSError: earlier\n'
+)
+
+
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("kill -KILL $$", "was killed by signal 9 (SIGKILL)"),
+        ("kill -KILL $$", "the JVM was killed by signal 9 (SIGKILL) while the pipeline ran"),
+        ("echo earlier trouble >&2; kill -KILL $$", "the JVM was killed by signal 9 (SIGKILL) while the pipeline ran"),
+        (f"printf '{_WORKERS_LAMENT}'; exit 3", "its last words: it said nothing"),
+        (f"echo a; printf '{_WORKERS_LAMENT}'; echo b; exit 3", "its last words: a\nb"),
         ("echo Terminating due to java.lang.OutOfMemoryError: Java heap space; exit 3", "its memory was full"),
         ("echo it broke >&2; exit 134", "ended with exit code 134 while the pipeline ran; its last words: it broke"),
         ("echo 12:00 WARN a: adaptive >>$LOG; exit 3", "its last words: it said nothing"),
@@ -184,3 +196,15 @@ def test_settings_are_not_seen_in_the_list_of_processes(tmp_path: Path) -> None:
 
     assert "hunter2" not in str(started.process.args)
     java_process.stop(java_process.Gateway(0, "", started.process))
+
+
+@pytest.mark.parametrize("symptom", [WorkerDiedError("a Python process has ended"), EpochFailedError("EOFError")])
+def test_what_a_dead_java_takes_along_is_told_as_its_death(symptom: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    death = JvmDiedError("the JVM was killed by signal 9")
+    java = SimpleNamespace(is_alive=False, death=lambda: death)
+    monkeypatch.setattr("engine.spark.session._java_of_session", lambda: java)
+
+    with pytest.raises(JvmDiedError) as told, death_explained():
+        raise symptom
+
+    assert told.value is death

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -40,9 +41,19 @@ _leaving: list[subprocess.Popen[bytes]] = []
 
 _LOOK_AGAIN = 0.02
 _TAIL_BYTES = 4_000
+_KILLED = (
+    "somebody has killed it, or the kernel, which does this when memory runs out: give the machine or container more "
+    "memory, or the pipeline less; the whole log is in {log}"
+)
 _FIRST_ERROR = re.compile(r"^\S+ (ERROR|FATAL) .*", re.MULTILINE | re.DOTALL)
 """The first line of Spark's log that tells of an error, with all that follows."""
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
+_TRACEBACK = re.compile(
+    r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?:\S.*(?:\n|\Z))?"
+    r"(?:\n(?:During handling of|The above exception was).*\n\n)?",
+    re.MULTILINE,
+)
+"""What a Python worker says when its JVM is gone, or for reasons of its own: it writes to the same file."""
 
 _OPENED = (
     "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
@@ -68,8 +79,9 @@ class JvmLog:
         return JvmLog(path, _size(path), _size(noise_of(path)), count_memory_kills())
 
     def last_words(self) -> str:
-        """The end of what it has said, past its logger or else in its log, where warnings say nothing of an end."""
-        words = _end_of(noise_of(self.path), self.noise_begin)
+        """Return the end of what it has said, past its logger or else in its log, where warnings say nothing of an end.
+        Tracebacks of Python workers are left out."""
+        words = _TRACEBACK.sub("", _end_of(noise_of(self.path), self.noise_begin)).strip()
         if not words:
             errors = _FIRST_ERROR.search(_end_of(self.path, self.begin))
             words = errors[0] if errors else ""
@@ -232,16 +244,19 @@ def death_of(gateway: Gateway, patience: timedelta = DEATH_PATIENCE) -> JvmDiedE
         gateway.process.stdin.close()
     log = gateway.log
     if log is None:
-        return JvmDiedError(f"Java ended with code {code}")
+        return JvmDiedError(f"the JVM {describe_ending(code, 0)}")
+    if code == -signal.SIGKILL:
+        # it had no time to speak: what is in its log is of others, or of earlier
+        return JvmDiedError(f"the JVM {_ending(code, log)} while the pipeline ran", hint=_KILLED.format(log=log.path))
     words = log.last_words()
     shortage = next((line.strip() for line in words.splitlines() if _OUT_OF_MEMORY in line), None)
     if shortage is not None:
         return JvmDiedError(
-            f"Java ended because its memory was full: {shortage}",
+            f"the JVM ended because its memory was full: {shortage}",
             hint=f"give it more memory, for example --set memory=4g; the whole log is in {log.path}",
         )
     return JvmDiedError(
-        f"Java {_ending(code, log)} while the pipeline ran; its last words: {words}",
+        f"the JVM {_ending(code, log)} while the pipeline ran; its last words: {words}",
         hint=f"the whole log is in {log.path}",
     )
 
