@@ -84,7 +84,7 @@ def airflow(arguments: list[str]) -> None:
     bag = DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
     assert not bag.import_errors, bag.import_errors
     dag = bag.dags[arguments[2]]
-    script = dag.get_task("deploy").sql  # Airflow has put the text of the file in the place of its name
+    script = str(vars(dag.get_task("deploy"))["sql"])  # Airflow has put the text of the file in the place of its name
     assert "{{ params.folder }}" in script
     compile_script(script.replace("{{ params.folder }}", dag.params["folder"]))
     (home / "arroyo").mkdir()

@@ -75,8 +75,10 @@ def _of_same_rows(name: str, before: Program, after: Program) -> Verdict:
 
 def changed_options(old: Table, new: Table) -> list[str]:
     """The settings of a table that differ, though they do not say which rows there are."""
-    fields = ("bad_data", "bad_data_check", "idle_time", "quiet_after")
-    fields += ("framing", "framing_max_length", "cache", "dead_letter_table")
+    fields = (
+        *("bad_data", "bad_data_check", "idle_time", "quiet_after"),
+        *("framing", "framing_max_length", "cache", "dead_letter_table"),
+    )
     changed = [name for name in fields if getattr(old, name) != getattr(new, name)]
     return sorted([*changed, *differing(old.options, new.options)])
 

@@ -51,8 +51,8 @@ class Function:
     `resolve` gives None when the argument types do not fit; a bare NULL comes in as type `Null`. `nullable` says from
     the nullability of the arguments whether the result may be NULL: `any` when NULL in gives NULL out, `all` when the
     first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
-    words allowed there, or an empty set for any constant; `checks` has a test for constant texts, and `instead`
-    proposes another text for one that fails it. `variants` sends a call whose first argument is such a constant to
+    words allowed there, or an empty set for any constant; `checks` has a test for constant texts, and `advice` is
+    the hint for one that fails it. `variants` sends a call whose first argument is such a constant to
     another function, with the remaining arguments. One that `is_computed` has a kernel of that name in
     `engine.arrow.functions`, for calls that Spark has no expression for. One that `gives_rows` returns an array,
     which a SELECT list takes apart. One that is `by_user` is Python of the user's. One that `cannot_fail` may be
@@ -68,7 +68,7 @@ class Function:
     nullable: Callable[[Iterable[bool]], bool] = any
     choices: Mapping[int, frozenset[str]] = field(default_factory=dict, hash=False)
     checks: Mapping[int, Callable[[str], bool]] = field(default_factory=dict, hash=False)
-    instead: Callable[[str], str | None] | None = field(default=None, hash=False)
+    advice: Callable[[str], str | None] | None = field(default=None, hash=False)
     variants: Mapping[str, str] = field(default_factory=dict, hash=False)
     deterministic: bool = True
     is_computed: bool = False

@@ -8,6 +8,7 @@ from dataclasses import replace
 from engine.functions.base import Function, Resolve, Signature, first_of, never, takes, takes_alike, takes_many
 from engine.functions.coercion import as_decimal, bounded_decimal, common_type
 from engine.functions.parameters import anything, known_instant, only_number, scalar_as_text, signed_number, whole
+from engine.functions.parsers.regex import is_regex, why_refused
 from engine.types import (
     BIGINT,
     BOOLEAN,
@@ -112,6 +113,10 @@ def _operator(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) 
 
 def _predicate(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
     return replace(_operator(name, usage, doc, resolve, *aliases), cannot_fail=True)
+
+
+def _regex(name: str, usage: str, doc: str) -> Function:
+    return replace(_operator(name, usage, doc, _MATCHES), checks={1: is_regex}, advice=why_refused)
 
 
 def _total(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
@@ -270,13 +275,13 @@ OPERATORS = (
     _operator("not_like", "text NOT LIKE pattern", "The opposite of LIKE; NULL when either is.", _MATCHES),
     _predicate("ilike", "text ILIKE pattern", "LIKE, ignoring case; NULL when either is.", _MATCHES),
     _operator("not_ilike", "text NOT ILIKE pattern", "The opposite of ILIKE; NULL when either is.", _MATCHES),
-    _operator(
+    _regex(
         "~",
         "text ~ regex",
-        "Whether the regular expression matches somewhere in the text; NULL when either is.",
-        _MATCHES,
+        "Whether the regular expression matches somewhere in the text; "
+        "NULL when either is. A constant pattern has the syntax of Rust's regex crate.",
     ),
-    _operator("~*", "text ~* regex", "The same as ~, ignoring case; NULL when either is.", _MATCHES),
-    _operator("!~", "text !~ regex", "The opposite of ~; NULL when either is.", _MATCHES),
-    _operator("!~*", "text !~* regex", "The opposite of ~*; NULL when either is.", _MATCHES),
+    _regex("~*", "text ~* regex", "The same as ~, ignoring case; NULL when either is."),
+    _regex("!~", "text !~ regex", "The opposite of ~; NULL when either is."),
+    _regex("!~*", "text !~* regex", "The opposite of ~*; NULL when either is."),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.functions.base import ANY_CONSTANT, Function, always, takes
+from engine.functions.parsers.regex import is_regex, why_refused
 from engine.types import BOOLEAN, TEXT, Array
 
 
@@ -18,7 +19,8 @@ REGEX_FUNCTIONS = (
         "Whether the expression matches somewhere in the text; NULL when an argument is.",
         takes(TEXT, TEXT, TEXT, result=BOOLEAN, optional=1),
         choices={2: ANY_CONSTANT},
-        checks={2: _are_flags},
+        checks={1: is_regex, 2: _are_flags},
+        advice=why_refused,
     ),
     Function(
         "regexp_replace",
@@ -27,7 +29,8 @@ REGEX_FUNCTIONS = (
         "The text with its first match replaced, or all with flag g; NULL when an argument is.",
         takes(TEXT, TEXT, TEXT, TEXT, result=TEXT, optional=1),
         choices={3: ANY_CONSTANT},
-        checks={3: _are_flags},
+        checks={1: is_regex, 3: _are_flags},
+        advice=why_refused,
     ),
     Function(
         "regexp_match",
@@ -38,6 +41,7 @@ REGEX_FUNCTIONS = (
         takes(TEXT, TEXT, TEXT, result=Array(TEXT), optional=1),
         nullable=always,
         choices={1: ANY_CONSTANT, 2: ANY_CONSTANT},
-        checks={2: _are_flags},
+        checks={1: is_regex, 2: _are_flags},
+        advice=why_refused,
     ),
 )

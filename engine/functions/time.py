@@ -30,7 +30,7 @@ def _read(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> F
         resolve,
         aliases,
         checks=dict.fromkeys(range(1, _MOST_CHECKED), can_read),
-        instead=in_strftime,
+        advice=_in_strftime,
         is_computed=True,
     )
 
@@ -43,6 +43,11 @@ def _unix_time(name: str, unit: str, *aliases: str) -> Function:
 
 def _clock(name: str, doc: str, result: Type, *aliases: str) -> Function:
     return Function(name, "time", f"{name}()", doc, takes(result=result), aliases, nullable=never, deterministic=False)
+
+
+def _in_strftime(pattern: str) -> str | None:
+    spelled = in_strftime(pattern)
+    return None if spelled is None else f"write {spelled!r}"
 
 
 _MOST_CHECKED = 10
@@ -134,7 +139,7 @@ TIME_FUNCTIONS = (
         takes(instant, TEXT, result=TEXT),
         ("date_format",),
         checks={1: is_format},
-        instead=in_strftime,
+        advice=_in_strftime,
         is_computed=True,
     ),
     _clock("now", "The time of the epoch; never NULL.", TIMESTAMP, "current_timestamp"),

@@ -134,8 +134,10 @@ def test_a_job_whose_input_has_ended_lags_behind_nothing(plane: Plane) -> None:
 def test_a_job_at_rest_exports_its_totals_and_no_live_figure(plane: Plane, outcome: str) -> None:
     plane.run()
     send(plane, full_report(0) | {"source_watermarks": {"clicks": to_micros(T0)}})
-    live = ("watermark_lag_seconds", "source_lag_seconds", "complete_until_lag_seconds", "sink_lag_seconds")
-    live = (*live, "state_bytes", "state_rows", "source_waiting_rows")
+    live = (
+        *("watermark_lag_seconds", "source_lag_seconds", "complete_until_lag_seconds", "sink_lag_seconds"),
+        *("state_bytes", "state_rows", "source_waiting_rows"),
+    )
     assert all(of(scrape(plane), f"arroyo_{name}") for name in live)
 
     if outcome == "stopped":

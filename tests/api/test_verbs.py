@@ -147,7 +147,7 @@ def test_check_answers_programs(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert set(answer["errors"][0]) == {"code", "message", "hint", "at"}
 
 
-@pytest.mark.parametrize("pipeline_id", [make("pl"), "../x", 7])
+@pytest.mark.parametrize("pipeline_id", [make("pl"), "../x", 7], ids=["an id", "a path", "a number"])
 @pytest.mark.parametrize("action", ["verify", "doctor", "ls"])
 def test_a_state_is_found_by_its_pipeline_on_the_machine_of_the_control_plane(
     server: StandInServer, action: str, pipeline_id: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]

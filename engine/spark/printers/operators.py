@@ -113,9 +113,9 @@ OPERATORS: Mapping[str, Form] = {
     "not_like": _like("NOT LIKE"),
     "ilike": _like("ILIKE"),
     "not_ilike": _like("NOT ILIKE"),
-    "~": lambda _, arguments: matches(*arguments),
-    "~*": lambda _, arguments: matches(*arguments, flags="i"),
-    "!~": lambda _, arguments: f"(NOT {matches(*arguments)})",
-    "!~*": lambda _, arguments: f"(NOT {matches(*arguments, flags='i')})",
+    "~": lambda call, arguments: matches(call.arguments[1], *arguments),
+    "~*": lambda call, arguments: matches(call.arguments[1], *arguments, flags="i"),
+    "!~": lambda call, arguments: f"(NOT {matches(call.arguments[1], *arguments)})",
+    "!~*": lambda call, arguments: f"(NOT {matches(call.arguments[1], *arguments, flags='i')})",
     **REGEX,
 }

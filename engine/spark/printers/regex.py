@@ -1,17 +1,20 @@
-r"""Regular expressions in Spark SQL: Java's, told to behave like those of Arroyo.
+r"""Regular expressions in Spark SQL: those of Arroyo, translated to Java's (`functions/parsers/regex.py`).
 
 Flag U gives \d, \w and \s their Unicode meaning, flag d makes a newline the only end of a line.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from engine.plan.expr import Call, Literal
+from engine.functions.parsers.regex import java_name, to_java
+from engine.plan.expr import Call, Expr, Literal
 from engine.spark.printers import Form
 from engine.spark.printers.literals import text_to_sql
 
 _REST = "engineRest"
+_NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.\[\]]*)\}")
 _REPLACEMENTS = (
     (r"\\(?![0-9])", r"\\\\"),
     (r"\$\$|\$(?![0-9{])", r"\\\$"),
@@ -20,30 +23,9 @@ _REPLACEMENTS = (
 )
 
 
-def matches(text: str, pattern: str, *, flags: str = "") -> str:
-    """Whether the pattern matches somewhere in the text."""
-    return f"({text} RLIKE {_expression(pattern, flags)})"
-
-
-def count_groups(pattern: str) -> int:
-    """How many groups of the pattern capture."""
-    count, in_class, position = 0, False, 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == "\\":
-            position += 1
-        elif in_class:
-            in_class = character != "]"
-        elif character == "[":
-            in_class = True
-            # A bracket right after the opening one is an ordinary character.
-            position += 1 if pattern[position + 1 : position + 2] == "]" else 0
-        elif character == "(":
-            following = pattern[position + 1 : position + 4]
-            named = following.startswith(("?<", "?P<")) and not following.startswith(("?<=", "?<!"))
-            count += not following.startswith("?") or named
-        position += 1
-    return count
+def matches(pattern: Expr, text: str, printed: str, *, flags: str = "") -> str:
+    """Whether the pattern matches somewhere in the text; `printed` is the pattern in Spark SQL."""
+    return f"({text} RLIKE {_expression(pattern, printed, flags)})"
 
 
 def _flags(call: Call, position: int) -> str:
@@ -54,26 +36,34 @@ def _flags(call: Call, position: int) -> str:
     return ""
 
 
-def _expression(pattern: str, flags: str, suffix: str = "") -> str:
-    options = text_to_sql(f"(?Ud{flags.replace('g', '')})(?:")
+def _expression(pattern: Expr, printed: str, flags: str, suffix: str = "") -> str:
+    """Print the pattern as one of Java's. One that is no constant has Java's syntax."""
+    kept = "".join(letter for letter in flags if letter in "ims")
+    match pattern:
+        case Literal(str(text)):
+            return text_to_sql(f"(?Ud{kept})(?:{to_java(text, flags).pattern}){suffix}")
+    verbose = "x" if "x" in flags else ""
     # With flag x a comment may run to the end of the pattern's last line.
-    end = text_to_sql(("\n)" if "x" in flags else ")") + suffix)
-    return f"concat({options}, replace({pattern}, '(?P<', '(?<'), {end})"
+    options, end = text_to_sql(f"(?Ud{kept}{verbose})(?:"), text_to_sql(("\n)" if verbose else ")") + suffix)
+    return f"concat({options}, replace({printed}, '(?P<', '(?<'), {end})"
 
 
 def _like(call: Call, arguments: Sequence[str]) -> str:
-    return matches(arguments[0], arguments[1], flags=_flags(call, 2))
+    return matches(call.arguments[1], arguments[0], arguments[1], flags=_flags(call, 2))
 
 
 def _replace(call: Call, arguments: Sequence[str]) -> str:
     text, pattern, replacement = arguments[:3]
     flags = _flags(call, 3)
+    match call.arguments[2]:
+        case Literal(str(constant)):
+            replacement = text_to_sql(_NAMED.sub(lambda named: f"${{{java_name(named[1])}}}", constant))
     for spelling, java_spelling in _REPLACEMENTS:
         replacement = f"regexp_replace({replacement}, {text_to_sql(spelling)}, {text_to_sql(java_spelling)})"
     if "g" in flags:
-        return f"regexp_replace({text}, {_expression(pattern, flags)}, {replacement})"
+        return f"regexp_replace({text}, {_expression(call.arguments[1], pattern, flags)}, {replacement})"
     # Spark replaces every match. Here the first one takes the rest of the text with it, and puts it back.
-    first = _expression(pattern, flags, suffix=f"(?<{_REST}>(?s:.*))")
+    first = _expression(call.arguments[1], pattern, flags, suffix=f"(?<{_REST}>(?s:.*))")
     return f"regexp_replace({text}, {first}, concat({replacement}, {text_to_sql(f'${{{_REST}}}')}))"
 
 
@@ -82,10 +72,10 @@ def _match(call: Call, arguments: Sequence[str]) -> str:
     flags = _flags(call, 2)
     match call.arguments[1]:
         case Literal(str(constant)):
-            groups = count_groups(constant)
+            groups = to_java(constant, flags).groups
         case _:
             raise TypeError("the expression of regexp_match is a constant")
-    expression = _expression(pattern, flags)
+    expression = _expression(call.arguments[1], pattern, flags)
     captured = [f"regexp_extract({text}, {expression}, {group})" for group in range(1, groups + 1)]
     whole = f"regexp_extract({text}, {expression}, 0)"
     return f"(CASE WHEN {text} RLIKE {expression} THEN array({', '.join(captured or [whole])}) END)"

@@ -79,8 +79,8 @@ def _check_constants(function: Function, arguments: Sequence[Expr]) -> None:
     for index, is_valid in function.checks.items():
         match arguments[index : index + 1]:
             case [Literal(str(text))] if not is_valid(text):
-                other = None if function.instead is None else function.instead(text)
+                advice = None if function.advice is None else function.advice(text)
                 raise FunctionArgumentsError(
                     f"argument {index + 1} of {function.name} cannot be {clipped(text)!r}",
-                    hint=f"use it as {function.usage}" if other is None else f"write {other!r}",
+                    hint=advice or f"use it as {function.usage}",
                 )

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import FunctionArgumentsError
+from engine.functions.parsers.regex import why_refused
 from engine.plan.expr import Expr, Literal
 from engine.sql.scalar.calls import MakeCall, Translate, negated
 
@@ -64,6 +65,7 @@ def _with_backslashes(pattern: str, escape: str) -> str:
 
 
 _ORDINARY = re.compile(r"[.^$\\&~]")
+_POSIX = re.compile(r"\[:\^?\w+:\]")
 _WILD = {"%": "(?s:.*)", "_": "(?s:.)"}
 
 
@@ -80,6 +82,9 @@ def _regular_expression(pattern: str, escape: str) -> str:
                     "the pattern ends with its escape character", hint="write the character twice"
                 )
             expression += re.escape(pattern[position])
+        elif in_class and (posix := _POSIX.match(pattern, position)) is not None:
+            expression += posix[0]
+            position = posix.end() - 1
         elif in_class:
             in_class = character != "]"
             expression += "\\" + character if character in "[\\&~" else character
@@ -89,10 +94,6 @@ def _regular_expression(pattern: str, escape: str) -> str:
         else:
             expression += _WILD.get(character) or _ORDINARY.sub(r"\\\g<0>", character)
         position += 1
-    try:
-        re.compile(expression)
-    except re.error:
-        raise FunctionArgumentsError(
-            f"pattern {pattern!r} is not valid", hint="look for a bracket that is not closed"
-        ) from None
+    if (reason := why_refused(expression)) is not None:
+        raise FunctionArgumentsError(f"pattern {pattern!r} is not valid", hint=reason)
     return rf"\A(?:{expression})\z"

@@ -1,0 +1,136 @@
+"""Patterns mean in Java what they mean in Rust and RE2, or are refused with the reason."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import re2
+from pyspark.sql import SparkSession
+
+from engine.functions.parsers.regex import RegexError, to_java, why_refused
+
+TRANSLATED = {
+    "^[[:digit:]]+$": r"^[0-9]+\z",
+    "[^[:alpha:]_]": "[^a-zA-Z_]",
+    "[^[:^alpha:]x]": "(?:(?![[^a-zA-Z]x])(?s:.))",
+    "(?P<user_id>.)": "(?<userX5FXid>.)",
+    "(?m)^a$": r"(?m)(?:^|(?<=\n))a$",
+    "a{2,3}?b*": "a{2,3}?b*",
+    r"\u{1F600}\x41": r"\x{1F600}\x{41}",
+    r"\p{Greek}\P{Lu}\pL\p{^Nd}": r"\p{IsGreek}\P{Lu}\p{L}\P{Nd}",
+    r"\v": r"\x0B",
+    "[]a-]": r"[\]a\-]",
+    "(?u)a": "a",
+}
+REFUSED = {
+    r"(a)\1": "back-references",
+    "a(?=b)": "look-around",
+    "(?<!b)a": "look-around",
+    "(?>a)": "cannot begin with",
+    "a*+": "nothing to repeat",
+    "*a": "nothing to repeat",
+    r"a\Z": r"\\Z is not supported",
+    r"\Qa\E": r"\\Q is not supported",
+    "a{,3}": "write { as",
+    "(a": "not closed",
+    "a)": "closes nothing",
+    "[a": "not closed",
+    "[a--b]": "-- in a class",
+    r"\p{Klingon}": "names no class",
+    "[[:digits:]]": "no class of characters",
+    "a\\": "ends with a backslash",
+    r"\xZZ": "hexadecimal",
+    "(?U)a": "cannot begin with",
+}
+TEXTS = (
+    "",
+    "a",
+    "ab1",
+    "A_b 9",
+    "a\n",
+    "a\nb",
+    "\nb",
+    "x-y]z",
+    "aaabbb",
+    "12:30",
+    "a.b*c",
+    " \t",
+    "ab\nab\n",
+    "(a){2}",
+    "^$",
+)
+PIECES = (
+    *(
+        "a",
+        "b",
+        "1",
+        "_",
+        ".",
+        r"\d",
+        r"\w",
+        r"\s",
+        r"\D",
+        r"\W",
+        r"\.",
+        r"\*",
+        r"\b",
+        "^",
+        "$",
+        r"\A",
+        r"\z",
+        " ",
+        "-",
+        "]",
+    ),
+    *("[ab]", "[^ab]", "[[:digit:]]", "[[:^space:]]", "[^[:alpha:]]", "[a-z0-9]", r"[\w.-]", "[]x]", "[^]x]", r"[\d_]"),
+    *("[[:punct:]]", "[^[:^digit:]b]", r"\x61", r"\x{62}", r"\pL", r"\t"),
+)
+AGAIN = ("*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "+?", "??")
+
+
+def random_pattern(chance: random.Random, depth: int = 2) -> str:
+    parts: list[str] = []
+    for _ in range(chance.randint(1, 4)):
+        if depth and chance.random() < 0.3:
+            head = chance.choice(("(", "(?:", "(?P<n_1>", "(?i:", "(?s:", "(?m:", "(?im:"))
+            inside = "|".join(random_pattern(chance, depth - 1) for _ in range(chance.randint(1, 2)))
+            part = head.replace("n_1", f"n_{chance.randrange(10**9)}") + inside + ")"
+        else:
+            part = chance.choice(PIECES)
+        parts.append(part + (chance.choice(AGAIN) if part not in "^$" and chance.random() < 0.3 else ""))
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("pattern", TRANSLATED)
+def test_a_pattern_is_translated(pattern: str) -> None:
+    assert to_java(pattern).pattern == TRANSLATED[pattern]
+
+
+@pytest.mark.parametrize("pattern", REFUSED)
+def test_a_pattern_without_a_counterpart_is_refused_with_the_reason(pattern: str) -> None:
+    with pytest.raises(RegexError, match=REFUSED[pattern].replace("{", r"\{").replace("(", r"\(")):
+        to_java(pattern)
+
+
+def test_spaces_and_comments_of_flag_x_are_left_out() -> None:
+    assert to_java("a b # both (\n c", "x").pattern == "abc"
+    assert why_refused("a b # both (\n c") is None
+
+
+def test_random_patterns_match_as_those_of_re2(spark: SparkSession) -> None:
+    """RE2 knows ASCII classes alone, so the texts are ASCII."""
+    chance = random.Random(20261128)
+    compile_java = spark._jvm.java.util.regex.Pattern.compile  # type: ignore[union-attr]  # it runs here
+    compared = 0
+    for _ in range(400):
+        pattern = random_pattern(chance)
+        try:
+            expected = re2.compile(pattern)
+        except re2.error:
+            continue
+        java = compile_java(f"(?Ud)(?:{to_java(pattern).pattern})")
+        for text in chance.sample(TEXTS, 5):
+            assert bool(java.matcher(text).find()) == bool(expected.search(text)), (pattern, text)
+            compared += 1
+    assert compared > 1000
