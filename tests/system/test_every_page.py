@@ -33,14 +33,29 @@ def press(name: str, then: str) -> Prepare:
     return prepare
 
 
+def rescale(page: Page) -> None:
+    """Open the dialog of another parallelism, and enter one: the same one has no effects to show."""
+    press("Rescale", "dialog .effects .hint")(page)
+    page.get_by_role("dialog").get_by_label("Parallelism").fill("2")
+    expect(page.locator("dialog .effects dl")).to_be_visible()
+
+
+def save_all(page: Page) -> None:
+    """Open the dialog of an action on all pipelines that are shown."""
+    page.get_by_label("Bulk action on the pipelines shown").select_option("savepoint")
+    expect(page.get_by_role("dialog").locator(".buttons")).to_be_visible()
+
+
 def nothing(page: Page) -> None:
     """The page as it is."""
 
 
 PAGES: tuple[tuple[str, str, Prepare], ...] = (
     ("#/", ".jobs tbody tr", nothing),
+    ("#/", ".jobs tbody tr", save_all),
     (f"#/pipelines/{NAME}", ".chart canvas", nothing),
-    (f"#/pipelines/{NAME}", ".chart canvas", press("Rescale", "dialog .effects dl")),
+    (f"#/pipelines/{NAME}", ".chart canvas", rescale),
+    (f"#/pipelines/{NAME}", ".chart canvas", press("Edit tags", "dialog .effects dl")),
     (f"#/pipelines/{NAME}/output", "h2", nothing),
     (f"#/pipelines/{NAME}/state", "h2", nothing),
     (f"#/pipelines/{NAME}/history", ".moments li", nothing),
