@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -36,11 +36,18 @@ WebUrl = Annotated[str, AfterValidator(web_url)]
 Resolve = Callable[[str, int], Sequence[str]]
 
 
+def shown_url(url: str) -> str:
+    """Return a URL for messages. What follows the host may hold a key, and is left out."""
+    parts = urlsplit(url)
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return f"{shown}/..." if parts.path.strip("/") or parts.query else shown
+
+
 @dataclass(frozen=True, slots=True)
 class Reachable:
     """A URL whose host was resolved and checked: where to connect, and the host's own name."""
 
-    url: str
+    url: str = field(repr=False)
     host: str
     server_name: str
 

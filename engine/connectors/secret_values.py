@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, get_args
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
@@ -33,6 +34,28 @@ M = TypeVar("M", bound=BaseModel)
 _NAME = re.compile(NAME)
 
 
+class _InPart:
+    """Marks an option that may hold secrets in part. Whoever shows it shows their names, or leaves that part out."""
+
+
+IN_PART = _InPart()
+_KEYS = re.compile(
+    r"(api|access|auth|subscription)?[-_]?(key|token|secret|password|passwd|pwd)|sig(nature)?", re.IGNORECASE
+)
+
+
+def key_in_url(value: str) -> str | None:
+    """Return the parameter of a URL that holds a key as it is, or None."""
+    if not value.lower().startswith(("http://", "https://")):
+        return None
+    parameters = parse_qsl(urlsplit(value).query)
+    return next((name for name, text in parameters if _KEYS.fullmatch(name) and not refers_to_secret(text)), None)
+
+
+def _may_name_secrets(info: FieldInfo) -> bool:
+    return is_secret(info) or IN_PART in info.metadata
+
+
 def is_secret(info: FieldInfo) -> bool:
     """Whether an option's value never prints."""
     return info.annotation is SecretStr or SecretStr in get_args(info.annotation)
@@ -49,7 +72,7 @@ def complaint_about(info: FieldInfo, value: object) -> str | None:
         name = reference.name
         if not _NAME.fullmatch(name):
             return f"names {name!r}, which is not a valid secret or variable; use letters, digits and underscores"
-        if reference.is_secret and not is_secret(info):
+        if reference.is_secret and not _may_name_secrets(info):
             return "must not contain a secret, since it is shown in plans and logs"
         if not reference.is_secret and not name.startswith(VARIABLE_PREFIX):
             return (

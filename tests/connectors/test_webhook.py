@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from engine.connectors.addresses import ALLOWED, check_url
+from engine.connectors.addresses import ALLOWED, check_url, shown_url
 from engine.connectors.webhook.options import WebhookOptions
 from engine.connectors.webhook.sink import Poster
 from engine.delivery.file_ledger import read_ledger
@@ -150,3 +150,9 @@ def test_the_address_that_was_checked_is_the_one_that_is_asked() -> None:
 def test_what_is_no_url_to_post_to_is_refused(endpoint: str) -> None:
     with pytest.raises(ScriptRefused):
         table("webhook", NUMBERS, endpoint=endpoint, type="sink")
+
+
+def test_a_url_is_shown_without_what_may_be_a_key() -> None:
+    assert shown_url("https://a.example:8443/services/T0/hunter2?token=hunter2") == "https://a.example:8443/..."
+    assert shown_url("https://a.example/") == "https://a.example"
+    assert "hunter2" not in repr(check_url("https://a.example/hunter2", {}, lambda host, port: ["93.184.216.34"]))

@@ -39,3 +39,26 @@ def test_what_refers_to_secrets_may_be_kept(password: str) -> None:
 
 def test_who_wants_to_keep_them_may() -> None:
     assert plan_query(SCRIPT.format(password="hunter2"), [], may_hold_secrets=True).fingerprint
+
+
+HOOK = """CREATE TABLE out (n TEXT) WITH (connector = 'webhook', type = 'sink', format = 'json', endpoint = '{url}');
+CREATE TABLE numbers (n TEXT) WITH (connector = 'single_file', path = '/in', format = 'json', type = 'source');
+INSERT INTO out SELECT n FROM numbers;"""
+
+
+@pytest.mark.parametrize("name", ["token", "api_key", "apikey", "access_token", "sig", "key"])
+def test_a_key_in_a_url_must_be_referred_to(name: str) -> None:
+    with pytest.raises(ScriptRefused) as refused:
+        plan_query(HOOK.format(url=f"https://a.example/in?a=b&{name}=hunter2"), [])
+
+    [complaint] = refused.value.complaints
+    assert complaint.code == "option.literal_secret"
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://a.example/{{ secret:HOOK }}", "https://a.example/?token={{ secret:HOOK }}", "https://a.example/?page=1"],
+)
+def test_a_url_may_name_secrets(url: str) -> None:
+    assert plan_query(HOOK.format(url=url), []).fingerprint

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Annotated
 
 from pydantic import Field as Option
 from pydantic import SecretStr, field_validator
 
 from engine.connectors.addresses import WebUrl
 from engine.connectors.base import Options
+from engine.connectors.secret_values import IN_PART
 
 
 class WebhookOptions(Options):
     """Where rows are posted to, and how patiently."""
 
-    endpoint: WebUrl = Option(description="URL to which rows are posted. Redirects are not followed.")
+    endpoint: Annotated[WebUrl, IN_PART] = Option(
+        description="URL to which rows are posted. Redirects are not followed. A key in its path or parameters is "
+        "written as `{{ secret:NAME }}`.",
+    )
     headers: SecretStr = Option(
         SecretStr(""),
         description="Further HTTP headers, as `name: value, name: value`. They may hold secrets and are never printed.",

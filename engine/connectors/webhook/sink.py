@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 import httpx
 import pyarrow as pa
 
-from engine.connectors.addresses import Reachable, check_url
+from engine.connectors.addresses import Reachable, check_url, shown_url
 from engine.connectors.base import DeadLetter, Epoch, Table
 from engine.connectors.refused_rows import keep_refused
 from engine.connectors.staged import ArrowSegment, segment_rows, send_unless_sent
@@ -35,6 +35,8 @@ from engine.errors import RowRefusedError, TargetUnavailableError
 from engine.formats import make_encoder
 
 LOG = logging.getLogger(__name__)
+# httpx logs each request with its whole URL, in which a key may stand
+logging.getLogger("httpx").setLevel(logging.WARNING)
 _STAGED = pa.schema([("body", pa.binary())])
 _AT_ONCE = 2000
 _LONGEST_WAIT = 60.0
@@ -70,7 +72,7 @@ class WebhookSink:
         refused = asyncio.run(poster.post_all(name, bodies))
         if refused and self._table.bad_data == "fail":
             raise RowRefusedError(
-                f"{self._options.endpoint} refuses {len(refused)} of the epoch's rows; {refused[0].origin}: "
+                f"{shown_url(self._options.endpoint)} refuses {len(refused)} of the epoch's rows; {refused[0].origin}: "
                 f"{refused[0].error}",
                 hint="correct the receiver and start again, or leave such rows out with bad_data = 'drop' or "
                 "'dead_letter'",
@@ -144,7 +146,7 @@ class Poster:
                 wait = max(wait, _retry_after(answer))
             if self.clock() + wait > end:
                 raise TargetUnavailableError(
-                    f"{self.options.endpoint} does not accept rows; {reason}",
+                    f"{shown_url(self.options.endpoint)} does not accept rows; {reason}",
                     hint="check that it is up; the next start posts everything again, with the same Idempotency-Key",
                 )
             await self.sleep(wait)
@@ -161,7 +163,7 @@ def _knock(endpoint: str, target: Reachable, seconds: float) -> None:
                 httpx.create_ssl_context(trust_env=False).wrap_socket(plain, server_hostname=target.server_name).close()
     except OSError as wrong:
         raise TargetUnavailableError(
-            f"{endpoint} cannot be connected to: {wrong}", hint="check that it is up, and its certificate"
+            f"{shown_url(endpoint)} cannot be connected to: {wrong}", hint="check that it is up, and its certificate"
         ) from wrong
 
 

@@ -2,6 +2,7 @@
 
 password = 'hunter2'                 refused on a control plane
 password = '{{ secret:KAFKA }}'      filled in where the job is started
+endpoint = 'https://a.example/?token=hunter2'      refused as well
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from sqlglot import exp
 
 from engine.connectors import CONNECTORS
 from engine.connectors.options import WithOption, name_of
-from engine.connectors.secret_values import is_secret, refers_to_secret
+from engine.connectors.secret_values import is_secret, key_in_url, refers_to_secret
 from engine.errors import LiteralSecretError
 from engine.formats import FORMATS
 from engine.secret_references import SECRET_PREFIX
@@ -37,6 +38,8 @@ def literal_secrets(script: Script) -> list[LiteralSecretError]:
 
 
 def _is_literal_secret(option: WithOption) -> bool:
+    if isinstance(option.value, str) and key_in_url(option.value) is not None:
+        return True
     return option.name in _secret_names() and bool(option.value) and not refers_to_secret(option.value)
 
 
