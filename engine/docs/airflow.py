@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -16,6 +16,38 @@ from engine.docs.markdown import code, page, section, table
 PACKAGE = "airflow_provider_arroyo"
 ROOT = Path(__file__).parents[2]
 EXAMPLES = "dags_examples"
+GROUPS: Mapping[str, Sequence[str]] = {
+    "Core: deploy, gate, savepoint, rescale, stop, delete": (
+        "StreamingSqlOperator",
+        "WatermarkSensor",
+        "SavepointOperator",
+        "RescaleOperator",
+        "StopStreamingJobOperator",
+        "DeletePipelineOperator",
+    ),
+    "Operate: watch a pipeline, keep its savepoints, take it back": (
+        "CheckpointSensor",
+        "FreshnessSensor",
+        "LagSensor",
+        "StreamingJobSensor",
+        "SavepointRetentionOperator",
+        "RestoreOperator",
+        "RollbackOperator",
+        "MoveOperator",
+    ),
+    "Change: try, plan and apply another script": (
+        "UpgradePlanOperator",
+        "RehearseOperator",
+        "ForkOperator",
+        "ReprocessOperator",
+    ),
+    "Partitions: hand over complete ranges of event time": (
+        "NextPartitionOperator",
+        "PushPartitionsOperator",
+        "StreamBackfillOperator",
+    ),
+}
+"""The operators and sensors of each section of the index, in the order in which they are listed."""
 KINDS: Mapping[str, Sequence[str]] = {
     "Operators": ("operators",),
     "Sensors": ("sensors",),
@@ -76,17 +108,22 @@ class Documented:
 
 
 def airflow_page() -> str:
-    """All that there is, with what each is for."""
-    sections = []
+    """Return the index: operators and sensors by what they are for, then all else by its kind."""
+    sections = [section(title, _index(documented()[name] for name in names)) for title, names in GROUPS.items()]
     for title, places in KINDS.items():
         listed = [each for each in documented().values() if _is_listed(each) and _place(each.module) in places]
-        rows = [[f"[{code(each.name)}]({each.path}.md)", each.summary] for each in sorted(listed, key=_name)]
-        sections.append(section(title, table(["", ""], rows)))
+        ungrouped = [each for each in listed if all(each.name not in names for names in GROUPS.values())]
+        if ungrouped:
+            sections.append(section(title, _index(sorted(ungrouped, key=_name))))
     introduction = (
         "What the provider gives to authors of DAGs. How it is used, and what comes of it: "
         "[the Airflow provider](../how-to/airflow.md)."
     )
     return page("Operators, sensors and triggers", introduction, sections)
+
+
+def _index(listed: Iterable[Documented]) -> str:
+    return table(["", ""], ([f"[{code(each.name)}]({each.path}.md)", each.summary] for each in listed))
 
 
 def airflow_pages() -> dict[str, Callable[[], str]]:

@@ -28,7 +28,7 @@ from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
 from airflow_provider_arroyo.sensors.job_state import StreamingJobSensor
 from airflow_provider_arroyo.sensors.lag import LagSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
-from engine.docs.airflow import airflow_pages, documented, documented_page, parameters_of, templated_of
+from engine.docs.airflow import GROUPS, airflow_pages, documented, documented_page, parameters_of, templated_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "airflow.md").read_text()
 TASKS = [
@@ -116,3 +116,9 @@ def test_each_has_a_page_that_says_what_it_takes(kind: Any) -> None:
 def test_what_is_beside_them_has_a_page_and_an_example() -> None:
     for name in ("ArroyoNotifier", "streaming_sql_task", "streaming_dag", "temporary_pipeline"):
         assert "## Example" in documented_page(documented()[name]), name
+
+
+def test_each_operator_and_sensor_is_in_one_group_of_the_index() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+
+    assert sorted(grouped) == sorted(one.__name__ for kind in ("operators", "sensors") for one in classes_of(kind))
