@@ -79,6 +79,8 @@ def lacking(checkpoint: Path, epoch: int) -> str | None:
                 f"operator {partition.operator}, partition {partition.number} has no changelog or snapshot of version "
                 f"{version} ({ids or 'any id'}), which epoch {epoch} needs"
             )
+    except FileNotFoundError:
+        return f"the commit of epoch {epoch} is missing"
     except ValueError as wrong:
         return f"the commit of epoch {epoch} does not list the state of each partition: {wrong}"
     return None

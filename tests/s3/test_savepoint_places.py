@@ -17,7 +17,12 @@ from engine.errors import DamagedSavepointError, PlaceError, SavepointNotFoundEr
 from tests.s3.store import Store
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
-PARTS = {"checkpoint/metadata": b"{}", "checkpoint/state/0/0/SSTs/8.sst": b"x" * 9_000_000, "lineage.json": b"{}\n"}
+PARTS = {
+    "checkpoint/commits/7": b'v1\n{"nextBatchWatermarkMs": 0}',
+    "checkpoint/metadata": b"{}",
+    "checkpoint/state/0/0/SSTs/8.sst": b"x" * 9_000_000,
+    "lineage.json": b"{}\n",
+}
 
 
 @pytest.fixture
@@ -65,7 +70,7 @@ def test_what_an_earlier_export_has_is_copied_by_the_server(
 
     done = export_savepoint(saved, later, base=place)
 
-    assert (done.shared, sent) == (2, ["lineage.json"])
+    assert (done.shared, sent) == (3, ["lineage.json"])
     for key in [key for key in store.keys() if key.startswith("sp_1/")]:  # noqa: SIM118 - a method of the store
         store.client.delete_object(Bucket=store.bucket, Key=f"out/{key}")
     assert import_savepoint(later, tmp_path / "state", "sp_3", lambda *_: None, "imported").files == done.manifest.files
