@@ -9,6 +9,9 @@ import re2
 from pyspark.sql import SparkSession
 
 from engine.functions.parsers.regex import RegexError, to_java, why_refused
+from engine.plan.expr import Call, Literal
+from engine.spark.printers.expressions import to_sql
+from engine.types import BOOLEAN, TEXT
 
 TRANSLATED = {
     "^[[:digit:]]+$": r"^[0-9]+\z",
@@ -116,6 +119,23 @@ def test_a_pattern_without_a_counterpart_is_refused_with_the_reason(pattern: str
 def test_spaces_and_comments_of_flag_x_are_left_out() -> None:
     assert to_java("a b # both (\n c", "x").pattern == "abc"
     assert why_refused("a b # both (\n c") is None
+
+
+def test_constant_patterns_have_the_meaning_of_rust_in_spark(spark: SparkSession) -> None:
+    """A pattern that is no constant is Java's, so these are no cases of the tables, which try columns as well."""
+    matching = {
+        ("digit", "^[[:digit:]]+$"): False,
+        ("a1", "[[:digit:]]"): True,
+        ("abc\n", "c$"): False,
+        ("abc\n", "(?m)c$"): True,
+        ("a\n", "(?m)^$"): True,
+    }
+    texts = [Call("~", (Literal(text, TEXT), Literal(pattern, TEXT)), BOOLEAN) for text, pattern in matching]
+    named = (Literal("foo42", TEXT), Literal(r"(?P<the_digits>\d)\d*", TEXT), Literal("${the_digits}", TEXT))
+    row = spark.range(1).selectExpr(*map(to_sql, (*texts, Call("regexp_replace", named, TEXT)))).first()
+
+    assert row is not None
+    assert list(row) == [*matching.values(), "foo4"]
 
 
 def test_random_patterns_match_as_those_of_re2(spark: SparkSession) -> None:
