@@ -117,8 +117,8 @@ def test_rows_that_cannot_be_read_are_found_behind_right_sums(kept: Kept, capsys
     assert "damage.state_file" in capsys.readouterr().out
 
 
-def test_only_files_are_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("verify", "--pipeline", "orders") == 2
+def test_verify_wants_one_state_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("verify", "--pipeline", "orders", "--state-dir", tmp_path) == 2
     assert run("verify", "--state-dir", tmp_path / "none") == 2
     assert run("verify") == 2
 
