@@ -82,7 +82,7 @@ def test_serve_ends_without_a_traceback(tmp_path: Path, capsys: pytest.CaptureFi
     open_database(directory).close()
     random_pages(directory.database)
 
-    code = serve.run(Namespace(host=None, port=0, data_dir=tmp_path, config=None, insecure=False))
+    code = serve.run(Namespace(host=None, port=0, data_dir=tmp_path, config=None, insecure=False, stop=False))
 
     error = capsys.readouterr().err
     assert code != 0
