@@ -117,15 +117,13 @@ def refuse_shared_names(columns: Schema, query: exp.Expr, script: Script) -> Non
         shared, _, number = name.rpartition(":")
         if number.isdigit() and shared.lower() in names:
             items = query.selects if isinstance(query, exp.Query) else []
-            places = [item for item in items if item.is_star or name_of_item(item).lower() == shared.lower()]
-            if not any(item.is_star or isinstance(item, exp.Alias | exp.Column | exp.Dot) for item in places):
-                continue  # nobody has given a name: the same expression is selected twice
-            if len(places) == 1 and not places[0].is_star:
-                continue  # the script itself names a column like that
+            places = [item for item in items if not item.is_star and name_of_item(item).lower() == shared.lower()]
+            if len(places) < 2 or not isinstance(places[-1], exp.Alias):
+                continue  # the second name was not written: a star or an expression has brought it
             raise DuplicateNameError(
                 f"two columns of the output have the name {shared!r}",
-                hint="give one of them another name with AS, or leave it out of * with EXCEPT",
-                at=script.position(places[-1] if places else query),
+                hint="give one of them another name",
+                at=script.position(places[-1]),
             )
 
 
