@@ -1,4 +1,4 @@
-"""What differs between the versions of Airflow from 3.1 on, found by what is there and not by a version's number.
+"""Differences between the versions of Airflow from 3.1 on, detected by feature and not by version number.
 
 Other modules import these names from here. Each is looked up when it is first asked for, since some take long to
 import.
@@ -87,7 +87,7 @@ _INSTEAD: Mapping[str, Any] = {
     "RetryPolicy": object,
     "amask_secret": _mask_at_once,
 }
-"""What serves where an Airflow lacks a thing."""
+"""Replacements for names that an Airflow version lacks."""
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ HINT = (
     "CronDataIntervalTimetable('@hourly', timezone='UTC') or DeltaDataIntervalTimetable, of airflow.sdk. "
     "Since Airflow 3 a plain schedule='@hourly' has none (scheduler.create_cron_data_intervals is False)."
 )
-"""What to do about a run without a range."""
+"""The hint for a run without a range."""
 
 
 class Interval(NamedTuple):

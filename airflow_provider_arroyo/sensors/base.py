@@ -132,8 +132,8 @@ class PipelineSensor(BaseSensorOperator):
         return self._tell(_settle(events.from_json(event)))
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Continue behind the triggerer. Airflow only says that a task which it started there was in time no more, so
-        the error is told with how far the pipeline is."""
+        """Continue after the triggerer. Airflow only reports that a task has timed out there, so the error adds how far
+        the pipeline is."""
         try:
             return super().resume_execution(next_method, next_kwargs, context)
         except AirflowSensorTimeout as error:
