@@ -22,8 +22,10 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from airflow_provider_arroyo.calls import ApiCall
-from airflow_provider_arroyo.control_plane import Endpoint, answer, request, unreachable
+from airflow_provider_arroyo.connection_mistakes import unanswered
+from airflow_provider_arroyo.control_plane import answer, request
 from airflow_provider_arroyo.conversations import Backoff, utc_now
+from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.relevance import concerns, may_end
 from airflow_provider_arroyo.waits import Wait
 
@@ -60,9 +62,9 @@ class ChangeStream:
     """What one process reads of one control plane. It lives for as long as somebody waits."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self.client = httpx.AsyncClient(**endpoint.settings(), limits=httpx.Limits(max_connections=_LOOKS_AT_ONCE))
+        self.client = endpoint.opened(httpx.AsyncClient, limits=httpx.Limits(max_connections=_LOOKS_AT_ONCE))
         # the stream does not queue behind the looks of all when the control plane is back
-        self._stream_client = httpx.AsyncClient(**endpoint.settings(), limits=httpx.Limits(max_connections=1))
+        self._stream_client = endpoint.opened(httpx.AsyncClient, limits=httpx.Limits(max_connections=1))
         self.is_live = False
         self.answered = asyncio.Event()
         """Whether it is known if there is a stream."""
@@ -176,7 +178,7 @@ class SharedConnection:
 
     async def has_stream(self) -> bool:
         """Whether the control plane tells what changes; it is asked once for all waits."""
-        stream = await self._join()
+        _, stream = await self._join()
         with suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_ANSWER):  # wait_for of Python 3.11 may swallow that it is cancelled
                 await stream.answered.wait()
@@ -184,13 +186,13 @@ class SharedConnection:
 
     async def send(self, call: ApiCall[T]) -> T:
         """Send and wait for the answer. After a failure the address is looked up anew."""
-        stream = await self._join()
+        endpoint, stream = await self._join()
         try:
             response = await stream.client.request(**request(call))
         except httpx.TransportError as error:
             await self._leave()
-            raise unreachable(call, error) from error
-        return answer(call, response)
+            raise await asyncio.to_thread(unanswered, call, endpoint, error) from error
+        return answer(call, response, endpoint)
 
     async def pause(self, length: timedelta) -> None:
         """Wait until something happens that may concern this wait, or for as long where nobody tells."""
@@ -205,15 +207,15 @@ class SharedConnection:
                     await self._watcher.rung.wait()
         self._watcher.rung.clear()
 
-    async def _join(self) -> ChangeStream:
-        if self._stream is None:
+    async def _join(self) -> tuple[Endpoint, ChangeStream]:
+        if self._endpoint is None or self._stream is None:
             endpoint = await self._find_endpoint()
             streams = _STREAMS.setdefault(asyncio.get_running_loop(), {})
             if endpoint not in streams:
                 streams[endpoint] = ChangeStream(endpoint)
             self._endpoint, self._stream = endpoint, streams[endpoint]
             self._stream.join(self._watcher)
-        return self._stream
+        return self._endpoint, self._stream
 
     async def _leave(self) -> None:
         stream, self._stream = self._stream, None

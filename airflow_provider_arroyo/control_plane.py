@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
 
-from airflow_provider_arroyo import __version__
+from airflow_provider_arroyo import connection_mistakes
 from airflow_provider_arroyo.calls import ApiCall, AskingRun, refusal
-from airflow_provider_arroyo.errors import BadAnswerError, UnreachableError
+from airflow_provider_arroyo.connection_mistakes import unanswered
+from airflow_provider_arroyo.endpoint import Endpoint
+from airflow_provider_arroyo.errors import RefusedError
 
 T = TypeVar("T")
 
 ANSWER_TIME = timedelta(seconds=20)
 """How long an answer may take beyond what the request allows. A control plane that shares two busy cores
 with Spark drivers has been seen to take several seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a control plane listens, and the token it wants; the token is never printed."""
-
-    url: str
-    token: str | None = field(default=None, repr=False)
-    verify: bool | str = True
-
-    @property
-    def is_encrypted(self) -> bool:
-        """Whether TLS is spoken there; a scheme may be written in capitals, too."""
-        return self.url.lower().startswith("https:")
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments of an httpx client. The environment's proxies do not apply to a control plane on this
-        machine."""
-        headers = {"User-Agent": f"airflow-provider-arroyo/{__version__}"}
-        headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        # reading the certificate store takes 20 ms that http need not pay
-        verify = self.verify if self.is_encrypted else False
-        base_url = f"{self.url.rstrip('/')}/api/v1"
-        return {"base_url": base_url, "headers": headers, "verify": verify, "trust_env": self.is_encrypted}
 
 
 def request(call: ApiCall[Any], answer_time: timedelta = ANSWER_TIME) -> dict[str, Any]:
@@ -60,27 +39,21 @@ def _named(asking: AskingRun) -> dict[str, str]:
     return {header: quote(run, safe="/:") for header, run in runs.items() if run is not None}
 
 
-def answer(call: ApiCall[T], response: httpx.Response) -> T:
+def answer(call: ApiCall[T], response: httpx.Response, endpoint: Endpoint) -> T:
     """Parse the response; anything but a success is an error."""
     try:
         body: object = response.json() if response.content else None
     except ValueError:
-        body = None
-        if response.is_success:
-            raise BadAnswerError(f"{call.method} {call.path}: the answer is not JSON") from None
-    if not response.is_success:
-        raise refusal(response.status_code, body)
-    return call.answer(body)
-
-
-def unreachable(call: ApiCall[Any], error: httpx.TransportError) -> UnreachableError:
-    """The error for a request that was sent and has got no answer."""
-    url = error.request.url  # its `netloc` is without a user and a password
-    return UnreachableError(
-        f"no control plane answers at {url.scheme}://{url.netloc.decode()}: {call.method} {call.path}: "
-        f"{type(error).__name__}: {error}",
-        hint="See that it runs, and that the host of the connection is its URL.",
-    )
+        body = response.text
+    if response.is_success and not isinstance(body, str):
+        return call.answer(body)
+    is_problem = isinstance(body, dict) and isinstance(body.get("code"), str)
+    if not is_problem and not response.is_server_error and response.status_code != HTTPStatus.TOO_MANY_REQUESTS:
+        raise connection_mistakes.other_server(endpoint, response.status_code)
+    error = refusal(response.status_code, body)
+    if isinstance(error, RefusedError) and error.code.startswith("auth."):
+        raise connection_mistakes.login_refused(endpoint, error)
+    raise error
 
 
 class ControlPlaneConnection:
@@ -89,7 +62,7 @@ class ControlPlaneConnection:
     def __init__(self, find_endpoint: Callable[[], Endpoint], answer_time: timedelta = ANSWER_TIME) -> None:
         self._find_endpoint = find_endpoint
         self._answer_time = answer_time
-        self._client: httpx.Client | None = None
+        self._opened: tuple[Endpoint, httpx.Client] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -99,19 +72,22 @@ class ControlPlaneConnection:
 
     def send(self, call: ApiCall[T]) -> T:
         """Send and wait for the answer."""
-        if self._client is None:
-            self._client = httpx.Client(**self._find_endpoint().settings())
+        endpoint, client = self._opened = self._opened or self._open()
         try:
-            response = self._client.request(**request(call, self._answer_time))
+            response = client.request(**request(call, self._answer_time))
         except httpx.TransportError as error:
             self._disconnect()
-            raise unreachable(call, error) from error
-        return answer(call, response)
+            raise unanswered(call, endpoint, error) from error
+        return answer(call, response, endpoint)
+
+    def _open(self) -> tuple[Endpoint, httpx.Client]:
+        endpoint = self._find_endpoint()
+        return endpoint, endpoint.opened(httpx.Client)
 
     def _disconnect(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        if self._opened is not None:
+            self._opened[1].close()
+            self._opened = None
 
 
 class AsyncControlPlaneConnection:
@@ -119,7 +95,7 @@ class AsyncControlPlaneConnection:
 
     def __init__(self, find_endpoint: Callable[[], Awaitable[Endpoint]]) -> None:
         self._find_endpoint = find_endpoint
-        self._client: httpx.AsyncClient | None = None
+        self._opened: tuple[Endpoint, httpx.AsyncClient] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -129,16 +105,19 @@ class AsyncControlPlaneConnection:
 
     async def send(self, call: ApiCall[T]) -> T:
         """Send and wait for the answer."""
-        if self._client is None:
-            self._client = httpx.AsyncClient(**(await self._find_endpoint()).settings())
+        endpoint, client = self._opened = self._opened or await self._open()
         try:
-            response = await self._client.request(**request(call))
+            response = await client.request(**request(call))
         except httpx.TransportError as error:
             await self._disconnect()
-            raise unreachable(call, error) from error
-        return answer(call, response)
+            raise await asyncio.to_thread(unanswered, call, endpoint, error) from error
+        return answer(call, response, endpoint)
+
+    async def _open(self) -> tuple[Endpoint, httpx.AsyncClient]:
+        endpoint = await self._find_endpoint()
+        return endpoint, endpoint.opened(httpx.AsyncClient)
 
     async def _disconnect(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        if self._opened is not None:
+            await self._opened[1].aclose()
+            self._opened = None

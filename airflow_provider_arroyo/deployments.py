@@ -98,7 +98,7 @@ def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
     try:
         return (yield from ask_until_answered(calls.get_pipeline(pipeline), now))
     except RefusedError as error:
-        if error.status == 404:
+        if error.code == UNKNOWN_PIPELINE:
             return None
         raise
 

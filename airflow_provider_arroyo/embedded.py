@@ -20,7 +20,7 @@ from pathlib import Path
 
 import httpx
 
-from airflow_provider_arroyo.control_plane import Endpoint
+from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import EmbeddedError
 
 START_TIME = timedelta(seconds=60)

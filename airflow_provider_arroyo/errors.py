@@ -71,6 +71,14 @@ class RefusedError(ArroyoError, AirflowFailException):
         self.status = status
 
 
+class LoginError(RefusedError):
+    """The control plane does not accept the token of the connection, or its host name."""
+
+
+class OtherServerError(RefusedError):
+    """Something answers at the address of the connection, and it is no control plane."""
+
+
 class BadAnswerError(ArroyoError):
     """The answer is not what this version of the provider understands."""
 
@@ -111,10 +119,10 @@ class RangeDoneError(ArroyoError, AirflowFailException):
 
 
 class BadConnectionError(ArroyoError, AirflowFailException):
-    """The Airflow connection cannot be used as it is."""
+    """The Airflow connection cannot be used as it is; the hint names the field to change."""
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, code="connection.invalid", hint=hint)
+    def __init__(self, message: str, *, code: str = "connection.invalid", hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
 
 
 class TemplateError(ArroyoError, AirflowFailException):

@@ -11,6 +11,7 @@ from pydantic import Discriminator, TypeAdapter, ValidationError
 
 from airflow_provider_arroyo.errors import (
     ArroyoError,
+    BadConnectionError,
     BadEventError,
     DeadlineError,
     JobEndedError,
@@ -69,6 +70,8 @@ class Broken:
     hint: str | None = None
     status: int | None = None
     kind: Literal["broken"] = "broken"
+    is_mistake: bool = False
+    """Whether the connection has to be changed first, so that a retry would fail as well."""
 
 
 Event: TypeAlias = Reached | Ended | TimedOut | Broken
@@ -99,7 +102,8 @@ def from_json(stored: object) -> Event:
 def broken(pipeline: str, error: ArroyoError) -> Broken:
     """The event for an error that waiting does not mend."""
     status = error.status if isinstance(error, RefusedError) else None
-    return Broken(pipeline, error.code, error.message, error.hint, status)
+    is_mistake = isinstance(error, BadConnectionError)
+    return Broken(pipeline, error.code, error.message, error.hint, status, is_mistake=is_mistake)
 
 
 def settle(event: Event) -> Reached:
@@ -115,6 +119,8 @@ def settle(event: Event) -> Reached:
             raise kind(f"pipeline {pipeline} is {state}: {message}", code=code, hint=hint)
         case TimedOut(message=message):
             raise DeadlineError(message)
+        case Broken(code=code, message=message, hint=hint, is_mistake=True):
+            raise BadConnectionError(message, code=code, hint=hint)
         case Broken(_, code, message, hint, status):
             if status is None:
                 raise UnreachableError(message, code=code, hint=hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,9 +16,10 @@ from airflow.sdk.log import mask_secret
 
 from airflow_provider_arroyo import calls, conversations
 from airflow_provider_arroyo.airflow_versions import amask_secret
-from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection, Endpoint
+from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection
 from airflow_provider_arroyo.conversations import Conversation, ask
 from airflow_provider_arroyo.embedded import start_or_adopt
+from airflow_provider_arroyo.endpoint import Address, Endpoint, endpoint_of
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
 
 if TYPE_CHECKING:
@@ -31,8 +33,6 @@ T = TypeVar("T")
 
 HOLD = timedelta(seconds=30)
 """How long one request may be held. Proxies tend to close a connection that is silent for a minute."""
-
-DEFAULT_PORT = 5115
 
 
 def _sleep(length: timedelta) -> None:
@@ -137,22 +137,20 @@ class ArroyoHook(BaseHook):
 
 def to_endpoint(connection: Connection, embedded: Callable[[Path], Endpoint] | None = None) -> Endpoint:
     """Return the endpoint of the connection. Start an embedded control plane if needed, unless `embedded` finds it."""
+    conn_id = connection.conn_id
+    if connection.conn_type != ArroyoHook.conn_type:
+        raise BadConnectionError(
+            f"connection {conn_id!r} has the type {connection.conn_type!r}, not {ArroyoHook.conn_type!r}",
+            code="connection.type",
+            hint=f"Set the connection type of {conn_id!r} to {ArroyoHook.hook_name} (`arroyo`), its host to the "
+            "control plane's URL and its password to the control plane's token.",
+        )
     extra: dict[str, Any] = connection.extra_dejson
     if _is_true(extra.get("embedded")):
         data_dir = Path(str(extra.get("data_dir") or Path(AIRFLOW_HOME) / "arroyo")).expanduser()
-        return (embedded or start_or_adopt)(data_dir.absolute())
-    return Endpoint(_url(connection), connection.password or None, _verify(extra.get("verify", True)))
-
-
-def _url(connection: Connection) -> str:
-    if not connection.host:
-        raise BadConnectionError(
-            f"connection {connection.conn_id!r} names no host",
-            hint='Set its host to the control plane\'s URL, or its extra to {"embedded": true}.',
-        )
-    if "://" in connection.host:
-        return connection.host
-    return f"{connection.schema or 'http'}://{connection.host}:{connection.port or DEFAULT_PORT}"
+        return replace((embedded or start_or_adopt)(data_dir.absolute()), conn_id=conn_id, is_embedded=True)
+    address = Address(connection.host or "", connection.port, connection.schema or None)
+    return endpoint_of(conn_id, address, connection.password, _verify(extra.get("verify", True)))
 
 
 def _verify(value: object) -> bool | str:

@@ -14,8 +14,8 @@ from airflow.sdk import BaseOperator
 from airflow_provider_arroyo import events, lineage, waits
 from airflow_provider_arroyo.airflow_versions import conf
 from airflow_provider_arroyo.calls import ApiCall
-from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.conversations import Conversation, ask_until_answered
+from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import DetachedError
 from airflow_provider_arroyo.events import Reached, settle
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook

@@ -13,8 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from airflow_provider_arroyo.airflow_versions import AirflowException, AirflowNotFoundException
-from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.embedded import adopt
+from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
 from airflow_provider_arroyo.page.refusals import NotPassedOnError

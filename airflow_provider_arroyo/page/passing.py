@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from airflow_provider_arroyo.control_plane import Endpoint
+from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.page.allowed import quoted
 from airflow_provider_arroyo.page.headers import PASSED
 from airflow_provider_arroyo.page.refusals import NotPassedOnError

@@ -13,8 +13,8 @@ import pytest
 from airflow_provider_arroyo import change_stream
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.change_stream import Limits, SharedConnection
-from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.conversations import arun
+from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import RefusedError
 from airflow_provider_arroyo.events import Broken, Event, Reached
 from airflow_provider_arroyo.looks import watch

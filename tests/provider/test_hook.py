@@ -13,7 +13,7 @@ from airflow.sdk import Connection
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import from_micros, to_micros
-from airflow_provider_arroyo.control_plane import Endpoint
+from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import BadAnswerError, BadConnectionError, RefusedError, UnavailableError
 from airflow_provider_arroyo.hooks import arroyo
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
