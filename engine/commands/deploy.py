@@ -10,6 +10,7 @@ from pathlib import Path
 
 from engine.commands.base import Command
 from engine.commands.checkpoint_interval import add_checkpoint_interval, interval_part
+from engine.commands.choice import tags_part
 from engine.commands.client import Json, segment
 from engine.commands.dry_run import add_dry_run
 from engine.commands.into_argument import add_into_argument
@@ -37,6 +38,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         f"Change a setting of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated (default: as they are)"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
+    tag = "Tag the pipeline, such as team=sales; may be repeated, and replaces all tags (default: as they are)"
+    parser.add_argument("--tag", action="append", default=[], metavar="KEY[=VALUE]", help=tag)
     secrets = "Give the pipeline a secret: the content of FILE, or of ARROYO_SECRET_NAME; may be repeated"
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
     parser.add_argument("--defaults", action="store_true", help="Reset what is left out to its default")
@@ -64,6 +67,7 @@ def run(args: Namespace) -> int:
         "parallelism": args.parallelism,
         "udfs": [read_text(file) for file in args.udf] or None,
         "settings": dict(setting_part(text) for text in args.set) or None,
+        "tags": tags_part(args.tag) or None,
         "secrets": dict(secret_part(text) for text in args.secret) or None,
     }
     left_out = _DEFAULTS if args.defaults else {}

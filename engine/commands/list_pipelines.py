@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 
 from engine.commands.base import Command
+from engine.commands.choice import chosen
 from engine.commands.client import Client, Json, RefusedError, field_of
 from engine.commands.remote import (
     add_connection,
@@ -52,6 +53,9 @@ _COLOURS = {"Failed": "\033[31m", "Recovering": "\033[33m", "Stopped": "\033[2m"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
+    parser.add_argument("pattern", nargs="?", help="List the pipelines with this name or pattern, such as 'orders-*'")
+    tag = "List the pipelines with this tag, such as team=sales or team; several tags must all match"
+    parser.add_argument("--tag", action="append", default=[], metavar="KEY[=VALUE]", help=tag)
     forms = "Print this form; wide has all columns, the default fits 80"
     parser.add_argument("-o", "--output", choices=("table", "wide", "json", "yaml"), help=forms)
     order = f"Sort by this, the worst or the most first (default: {WORST})"
@@ -61,11 +65,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """List all pipelines, a line each."""
+    """List all pipelines, or those that the pattern and the tags choose, a line each."""
     if args.json and args.output not in (None, "json"):
         raise RequestError(f"--json and -o {args.output} name two forms", hint="leave out one of them")
     form = "json" if args.json else args.output or "table"
-    rows = ordered(list(all_pipelines(connect(args))), args.sort, is_reversed=False)
+    rows = ordered(chosen(all_pipelines(connect(args)), args.pattern, args.tag), args.sort, is_reversed=False)
     if form == "json":
         say(json.dumps({"data": rows, "has_more": False}, indent=2))
     elif form == "yaml":

@@ -1,4 +1,4 @@
-"""`arroyo show`, `stop`, `rescale`, `delete`: pipelines as a whole."""
+"""`arroyo show`, `stop`, `rescale`, `delete`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
 from engine.commands.base import Command
+from engine.commands.bulk import BulkVerb, Change, is_resting, one_or_several, unless_resting
 from engine.commands.checkpoint_interval import add_checkpoint_interval, interval_part
+from engine.commands.choice import add_choice
 from engine.commands.client import Json, field_of
 from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
@@ -49,6 +51,7 @@ def run_show(args: Namespace) -> int:
     known = {**fields, "state": job.get("state", fields.get("state"))}
     shown += [(name.replace("_", " "), known.get(name)) for name in named]
     shown += [
+        ("tags", _spelled(fields.get("tags"))),
         ("settings", _spelled(fields.get("settings"))),
         ("job", job.get("id")),
         ("run", job.get("run_id")),
@@ -71,9 +74,9 @@ def run_show(args: Namespace) -> int:
 
 
 def _spelled(settings: Json) -> str | None:
-    """Return the settings of the runs, start positions included; None if there are none."""
+    """Return settings or tags as `name=value`; None if there are none. A tag without a value is its name."""
     parts = settings.items() if isinstance(settings, dict) else ()
-    return ", ".join(f"{name}={value}" for name, value in sorted(parts)) or None
+    return ", ".join(name if value == "" else f"{name}={value}" for name, value in sorted(parts)) or None
 
 
 def _state_facts(newest: Sequence[Mapping[str, Json]]) -> list[tuple[str, object]]:
@@ -98,17 +101,20 @@ def _stop_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--label", help="Label that savepoint for people")
     add_wait(parser, "stopped")
     add_dry_run(parser)
-    add_pipeline(parser)
+    add_choice(parser)
 
 
 @errors_shown
 def run_stop(args: Namespace) -> int:
-    """Ask a pipeline to stop, and wait for the savepoint if there is to be one."""
-    if args.savepoint:
-        return take(args, {"label": args.label, "stop": args.mode}, timeout=args.timeout)
-    if args.label is not None:
+    """Stop a pipeline or several; with `--savepoint`, wait until the savepoint is complete."""
+    if args.label is not None and not args.savepoint:
         raise RequestError("--label is that of a savepoint, and none is asked for", hint="add --savepoint")
-    return change(args, "PATCH", path_of(args), {"stop": args.mode})
+    if args.savepoint:
+        body: dict[str, Json] = {"label": args.label, "stop": args.mode}
+        several = Change("POST", ("savepoints",), body)
+        return one_or_several(args, _STOP, several, lambda: take(args, body, timeout=args.timeout))
+    body = {"stop": args.mode}
+    return one_or_several(args, _STOP, Change("PATCH", body=body), lambda: change(args, "PATCH", path_of(args), body))
 
 
 def _rescale_arguments(parser: ArgumentParser) -> None:
@@ -130,15 +136,19 @@ def run_rescale(args: Namespace) -> int:
 
 
 def _delete_arguments(parser: ArgumentParser) -> None:
-    add_pipeline(parser)
+    add_choice(parser)
     parser.add_argument("--with-savepoints", action="store_true", help="Delete its savepoints, too")
     add_dry_run(parser)
 
 
 @errors_shown
 def run_delete(args: Namespace) -> int:
-    """Delete a stopped pipeline, with its state."""
-    query = {"with_savepoints": "true"} if args.with_savepoints else {}
+    """Delete a stopped pipeline or several, with their state."""
+    query = (("with_savepoints", "true"),) if args.with_savepoints else ()
+    return one_or_several(args, _DELETE, Change("DELETE", query=query), lambda: _delete_one(args, dict(query)))
+
+
+def _delete_one(args: Namespace, query: Mapping[str, str]) -> int:
     if args.dry_run:
         send(args, "DELETE", path_of(args), None, describe, query=query)
         return 0
@@ -148,6 +158,8 @@ def run_delete(args: Namespace) -> int:
     return 0
 
 
+_STOP = BulkVerb("stop", unless_resting, "stop requested")
+_DELETE = BulkVerb("delete", lambda row: None if is_resting(row) else "running; stop it first", "deleted")
 SHOW = Command(add_pipeline, run_show)
 STOP = Command(_stop_arguments, run_stop)
 RESCALE = Command(_rescale_arguments, run_rescale)

@@ -8,6 +8,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 
 from engine.commands.base import Command
+from engine.commands.bulk import BulkVerb, Change, one_or_several
+from engine.commands.choice import add_several
 from engine.commands.client import Json, field_of, is_away
 from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
@@ -43,11 +45,12 @@ _MOST = 1000
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     parser.add_argument(
-        "words", nargs="+", metavar="WORD", help=f"Say what to do: {_usages()}; PIPELINE alone takes one"
+        "words", nargs="*", metavar="WORD", help=f"Say what to do: {_usages()}; PIPELINE alone takes one"
     )
     parser.add_argument("--label", help="Label the savepoint for people; labels need not be unique")
     parser.add_argument("--reason", help="Say what the savepoint is taken for")
     add_options(parser)
+    add_several(parser)
     add_dry_run(parser)
     add_connection(parser)
 
@@ -58,22 +61,24 @@ def _usages() -> str:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Take a savepoint and wait until it is settled, while the job runs on; or do something else with savepoints."""
-    name, *words = args.words if args.words[0] in _ALL else ("take", *args.words)
+    """Take a savepoint of a pipeline or several, or do something else with savepoints."""
+    name, *words = args.words if args.words[:1] and args.words[0] in _ALL else ("take", *args.words)
     action = _ALL[name]
-    if len(words) != len(action.words):
+    args.pipeline = None
+    if len(words) != len(action.words) and not (name == "take" and not words and args.tag):
         raise RequestError(
             f"arroyo savepoint {name} needs {' '.join(action.words)}",
             hint=" ".join(("arroyo savepoint", name, *action.words)),
         )
     check_options(args, name, action.options, _OPTIONS)
-    for spelling, word in zip(action.words, words, strict=True):
+    for spelling, word in zip(action.words, words, strict=False):
         setattr(args, spelling.lower(), word)
     return action.run(args)
 
 
 def _take(args: Namespace) -> int:
-    return take(args, {"label": args.label, "reason": args.reason})
+    body: dict[str, Json] = {"label": args.label, "reason": args.reason}
+    return one_or_several(args, _SAVEPOINT, Change("POST", ("savepoints",), body), lambda: take(args, body))
 
 
 def take(args: Namespace, body: Mapping[str, Json], timeout: float | None = None) -> int:
@@ -150,10 +155,11 @@ def run_list(args: Namespace) -> int:
 
 
 _ALL = {
-    "take": SavepointAction(("PIPELINE",), ("label", "reason", "dry_run"), _take),
+    "take": SavepointAction(("PIPELINE",), ("label", "reason", "dry_run", "tag", "yes", "at_once"), _take),
     "list": SavepointAction(("PIPELINE",), (), run_list),
     **ACTIONS,
 }
+_SAVEPOINT = BulkVerb("savepoint", lambda _: None, "savepoint requested")
 _OPTIONS = tuple(sorted({option for action in _ALL.values() for option in action.options}))
 
 SAVEPOINT = Command(add_arguments, run)

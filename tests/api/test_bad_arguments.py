@@ -429,7 +429,6 @@ def test_whoever_closes_the_pipe_sees_no_complaint(verb: list[str], code: int, t
         ["run", "{script}", "--state-dir", "{script}"],
         ["run", "{script}", "--parallelism", "0"],
         ["nothing"],
-        [],
     ],
 )
 def test_an_argument_that_is_not_what_it_has_to_be_is_refused(
