@@ -17,9 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, TypeAlias, get_args
-
-from pydantic import AfterValidator
+from typing import Literal, TypeAlias, get_args
 
 from engine.errors import SettingError
 
@@ -98,16 +96,6 @@ def _read_offsets(text: str) -> tuple[tuple[str, int], ...]:
         if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
             raise ValueError(wrong)
     return tuple(sorted(content.items()))
-
-
-def _checked(text: str) -> str:
-    if (position := read_start(text)).word == "savepoint":
-        raise ValueError("'savepoint' is where a state has a table, which is no option of the table")
-    return str(position)
-
-
-StartText = Annotated[str, AfterValidator(_checked)]
-"""A start position as the option of a table."""
 
 
 def read_starts(texts: Sequence[str], name: str) -> Mapping[str, StartPosition]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.commands.base import Command, path
 from engine.commands.remote import errors_shown, say
 from engine.errors import BackupError, StoreDamagedError
 from engine.instants import now
 from engine.jobs.data_directory import DataDirectory
-from engine.settings import Settings, load
+
+if TYPE_CHECKING:
+    from engine.settings import Settings
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -84,6 +87,8 @@ def _set_aside(directory: DataDirectory, keep: int, spare: Path) -> Path:
 
 
 def _settings(args: Namespace) -> Settings:
+    from engine.settings import load  # noqa: PLC0415 - `--help` must not pay for pydantic
+
     return load(os.environ, overrides={"data_dir": args.data_dir} if args.data_dir else {})
 
 

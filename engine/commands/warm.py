@@ -9,7 +9,6 @@ from engine.commands.base import Command
 from engine.commands.remote import say
 from engine.driver.handover import spares_directory
 from engine.driver.left_spares import LeftSpare, end_spare, find_spare
-from engine.jobs.process_usage import UsageMeter
 
 _NONE = "no spare waits for a run"
 
@@ -36,6 +35,8 @@ def _name(spare: LeftSpare) -> str:
 
 
 def _memory(spare: LeftSpare) -> str:
+    from engine.jobs.process_usage import UsageMeter  # noqa: PLC0415 - `--help` must not pay for pydantic
+
     usage = {} if spare.pid is None else UsageMeter(spare.pid).measure()
     return f", {sum(part.memory_bytes for part in usage.values()) // 2**20} MiB" if usage else ""
 

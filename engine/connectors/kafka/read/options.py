@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from pydantic import AfterValidator, field_validator, model_validator
 from pydantic import Field as Option
-from pydantic import field_validator, model_validator
 
 from engine import types
 from engine.connectors.kafka.options import KafkaOptions
 from engine.option_values import ByteCount, Pattern
 from engine.schema import Field
-from engine.start_positions import StartText
+from engine.start_positions import read_start
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def _start_text(text: str) -> str:
+    if (position := read_start(text)).word == "savepoint":
+        raise ValueError("'savepoint' is where a state has a table, which is no option of the table")
+    return str(position)
+
+
+_StartText = Annotated[str, AfterValidator(_start_text)]
 
 
 class KafkaSourceOptions(KafkaOptions):
@@ -33,7 +42,7 @@ class KafkaSourceOptions(KafkaOptions):
         alias="source.topic_pattern",
         description="Regular expression, instead of `topic`: every topic whose whole name matches is read.",
     )
-    offset: StartText = Option(
+    offset: _StartText = Option(
         "latest",
         alias="source.offset",
         description="Where a pipeline without a checkpoint begins: at the end of each partition (`latest`), at its "
