@@ -36,8 +36,8 @@ class Verb:
 
 LOCAL = (
     Verb("run", "Run a script until its input ends or Ctrl-C stops it", "run", "RUN"),
-    Verb("warm", "Show or end the processes that `arroyo run --warm` has left", "warm", "WARM"),
-    Verb("check", "Report all that is wrong with a script, without running it", "check", "CHECK"),
+    Verb("warm", "Show or end the processes kept by `arroyo run --warm`", "warm", "WARM"),
+    Verb("check", "Report every problem in a script, without running it", "check", "CHECK"),
     Verb("explain", "Show the plan of a script", "explain", "EXPLAIN"),
     Verb("lineage", "Show where each column that a script writes comes from", "lineage", "LINEAGE"),
     Verb("plan", "Preview an upgrade's effect on state", "plan", "PLAN"),
@@ -57,7 +57,7 @@ PIPELINES = (
     Verb("delete", "Delete a stopped pipeline with its state", "pipelines", "DELETE"),
     Verb("logs", "Show the logs of a pipeline's drivers", "logs", "LOGS"),
     Verb("events", "Show what happened to pipelines, and who asked for it", "events", "EVENTS"),
-    Verb("tail", "Show the rows of a preview table as they come", "tail", "TAIL"),
+    Verb("tail", "Follow the rows of a preview table", "tail", "TAIL"),
     Verb("watermark", "Show how far the output of a pipeline is complete", "watermark", "WATERMARK"),
     Verb("partitions", "Subscribe to completed time buckets", "partitions", "PARTITIONS"),
 )

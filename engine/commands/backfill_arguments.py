@@ -21,15 +21,15 @@ def add_backfill_arguments(parser: ArgumentParser) -> None:
         metavar="TABLE=offsets:{...}",
         action="append",
         default=[],
-        help="Read the history of this table up to these offsets; may be repeated (default: to its end as it is)",
+        help="Read the history of this table up to these offsets; may be repeated (default: to its current end)",
     )
     parser.add_argument(
-        "--then-continue", action="store_true", help="Go on behind the history with what comes, instead of ending"
+        "--then-continue", action="store_true", help="Continue with new rows after the history, instead of ending"
     )
     parser.add_argument(
         "--partial-windows",
         action="store_true",
-        help="Accept windows with a part of their rows, where T1 or T2 lies within them",
+        help="Accept incomplete windows at T1 and T2",
     )
 
 

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=path, help="Write the backup to this file, which must not be there yet")
+    parser.add_argument("file", type=path, help="Write the backup to this new file")
     _add_data_directory(parser)
 
 
 def _restore_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=path, help="Take the backup from this file")
+    parser.add_argument("file", type=path, help="Restore the backup in this file")
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="Overwrite the control plane that is in the data directory; a backup of it is made first",
+        help="Replace the control plane in the data directory, after a backup of it",
     )
     _add_data_directory(parser)
 
 
 def _add_data_directory(parser: ArgumentParser) -> None:
-    parser.add_argument("--data-dir", type=path, help="Choose the control plane of this machine by its data directory")
+    parser.add_argument("--data-dir", type=path, help="Use the control plane of this data directory")
 
 
 @errors_shown

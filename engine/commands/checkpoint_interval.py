@@ -14,8 +14,8 @@ _AT_ONCE = "none"
 def add_checkpoint_interval(parser: ArgumentParser) -> None:
     """The argument that says how often checkpoints are taken."""
     text = (
-        "Leave this much time from one epoch, which is a checkpoint, to the next, for example '10 seconds'; "
-        f"`{_AT_ONCE}` lets them follow each other at once (default: as it is)"
+        "Set the shortest time between two epochs, such as '10 seconds'; "
+        f"`{_AT_ONCE}` removes the limit (default: unchanged)"
     )
     parser.add_argument("--checkpoint-interval", metavar="DURATION", help=text)
 

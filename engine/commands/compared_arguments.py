@@ -14,10 +14,10 @@ def add_compared_arguments(parser: ArgumentParser, pipeline: str) -> None:
     parser.add_argument("file", metavar="FILE", help="Read the new script from this file; - is standard input")
     running = parser.add_mutually_exclusive_group(required=True)
     running.add_argument(
-        "--state-dir", metavar="DIR", type=path, help="Compare with the script whose state this directory holds"
+        "--state-dir", metavar="DIR", type=path, help="Compare with the script of the state in this directory"
     )
     running.add_argument(
-        "--savepoint", metavar="DIR", type=path, help="Compare with the script whose savepoint is in this directory"
+        "--savepoint", metavar="DIR", type=path, help="Compare with the script of the savepoint in this directory"
     )
     running.add_argument("--pipeline", metavar="NAME", help=pipeline)
     add_udf_argument(parser)
@@ -26,7 +26,7 @@ def add_compared_arguments(parser: ArgumentParser, pipeline: str) -> None:
         metavar="FILE.py",
         action="append",
         default=[],
-        help="Take this as a file of functions of the old script; may be repeated (default: those of --udf)",
+        help="Use the Python functions of this file for the old script; may be repeated (default: those of --udf)",
     )
     add_connections_argument(parser)
     parser.add_argument(
@@ -34,27 +34,27 @@ def add_compared_arguments(parser: ArgumentParser, pipeline: str) -> None:
         metavar="OPERATOR",
         action="append",
         default=[],
-        help="Let this operator keep its state though other rows come to it now; may be repeated",
+        help="Keep the state of this operator although its input has changed; may be repeated",
     )
     parser.add_argument(
         "--reset",
         metavar="NAME",
         action="append",
         default=[],
-        help="Give up what this operator, source or sink has kept; may be repeated",
+        help="Discard the state of this operator, or the position of this source or sink; may be repeated",
     )
     parser.add_argument(
         "--hold-back",
         metavar="OPERATOR",
         action="append",
         default=[],
-        help="Let this operator, to which an aggregate is added, give out no windows that are open, instead of with "
-        "NULL; may be repeated",
+        help="Suppress windows of this operator that were open during the upgrade, instead of emitting NULL for the "
+        "new aggregate; may be repeated",
     )
     parser.add_argument(
         "--start-from",
         metavar="TABLE=POSITION",
         action="append",
         default=[],
-        help="Let this table begin there, of which the state has no place yet, as in arroyo run; may be repeated",
+        help="Set where a table that is new to the state starts, as in `arroyo run`; may be repeated",
     )

@@ -12,7 +12,7 @@ from engine.commands.base import Command
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh"), help="Complete the commands of this shell")
+    parser.add_argument("shell", choices=("bash", "zsh"), help="Print the script for this shell")
 
 
 def _run(arguments: Namespace) -> int:

@@ -13,9 +13,7 @@ _VARIABLE = "ARROYO__CONNECTIONS"
 
 def add_connections_argument(parser: ArgumentParser) -> None:
     """The option that names it."""
-    text = (
-        f"Let the script use the CREATE CONNECTION statements of this file (default: the file that {_VARIABLE} names)"
-    )
+    text = f"Load the CREATE CONNECTION statements of this file (default: the file that {_VARIABLE} names)"
     parser.add_argument("--connections", metavar="FILE.sql", type=path, help=text)
 
 

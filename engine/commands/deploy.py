@@ -28,24 +28,24 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     parser.add_argument("file", help="Read the query from this file; - is standard input")
     parser.add_argument("--name", help="Name the pipeline (default: the name of the file)")
-    parallelism = "Run this many tasks side by side (default: as it is, and 1 for a new pipeline)"
+    parallelism = "Set the parallelism (default: unchanged, and 1 for a new pipeline)"
     parser.add_argument("--parallelism", type=int, help=parallelism)
     add_into_argument(parser)
     add_checkpoint_interval(parser)
-    udf = "Use the Python functions of this file; may be repeated (default: as they are)"
+    udf = "Use the Python functions of this file; may be repeated (default: unchanged)"
     parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
     setting = (
-        f"Change a setting of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated (default: as they are)"
+        f"Change a setting of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated (default: unchanged)"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
-    tag = "Tag the pipeline, such as team=sales; may be repeated, and replaces all tags (default: as they are)"
+    tag = "Tag the pipeline, such as team=sales; may be repeated, and replaces all tags (default: unchanged)"
     parser.add_argument("--tag", action="append", default=[], metavar="KEY[=VALUE]", help=tag)
-    secrets = "Give the pipeline a secret: the content of FILE, or of ARROYO_SECRET_NAME; may be repeated"
+    secrets = "Set a secret of the pipeline, from FILE or from ARROYO_SECRET_NAME; may be repeated"
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
-    parser.add_argument("--defaults", action="store_true", help="Reset what is left out to its default")
-    parser.add_argument("--key", help="Deploy once, however often the command runs with this idempotency key")
-    parser.add_argument("--force", action="store_true", help="Give up the state that another query has left")
-    no_upgrade = "Refuse another query instead of taking over the state that is there"
+    parser.add_argument("--defaults", action="store_true", help="Reset omitted options to their defaults")
+    parser.add_argument("--key", help="Set an idempotency key: repeated commands with the same key deploy once")
+    parser.add_argument("--force", action="store_true", help="Discard the state if the query has changed")
+    no_upgrade = "Refuse a changed query instead of upgrading its state"
     parser.add_argument("--no-upgrade", action="store_true", help=no_upgrade)
     add_upgrade_arguments(parser)
     add_wait(parser, "running", "finished")

@@ -12,9 +12,7 @@ from engine.commands.remote import connect, facts, show
 
 def add_dry_run(parser: ArgumentParser) -> None:
     """The argument that asks what would happen."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="Check everything, say what would happen, and do nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="Show the effects and change nothing")
 
 
 def send(

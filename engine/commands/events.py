@@ -19,12 +19,12 @@ from engine.instants import now, to_micros
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     parser.add_argument("pipeline", nargs="?", help="Choose the pipeline by name or id (default: all of them)")
-    parser.add_argument("-f", "--follow", action="store_true", help="Go on with what happens, until Ctrl-C")
-    severity = "Show events that are at least that bad (default: info, which is all)"
+    parser.add_argument("-f", "--follow", action="store_true", help="Follow the events until Ctrl-C")
+    severity = "Show events of at least this severity (default: info)"
     parser.add_argument("--severity", choices=("info", "warn", "error"), default="info", help=severity)
-    since = "Show events from this instant on (ISO 8601, else in UTC), or of the last so long, for example '1 hour'"
+    since = "Show events since this time (ISO 8601; UTC without a zone) or for this long, such as '1 hour'"
     parser.add_argument("--since", metavar="INSTANT", help=since)
-    parser.add_argument("--limit", type=int, default=100, help="Show this many events, the newest ones (default: 100)")
+    parser.add_argument("--limit", type=int, default=100, help="Show the newest events, this many (default: 100)")
     add_connection(parser)
 
 

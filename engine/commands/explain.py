@@ -23,12 +23,12 @@ def _arguments(parser: ArgumentParser) -> None:
         "--fuse",
         choices=("on", "off"),
         default="on",
-        help="Show the plan as it runs with this setting of the run (default: on)",
+        help="Show the plan for this value of the setting fuse (default: on)",
     )
     parser.add_argument(
         "--by-pane",
         choices=("on", "off"),
-        help="Show how a state is kept that begins with this setting of the run (default: as a run has it)",
+        help="Show the plan for this value of the setting by_pane (default: that of a new run)",
     )
     parser.add_argument(
         "--format", choices=("text", "json", "dot"), default="text", help="Show the plan in this form (default: text)"

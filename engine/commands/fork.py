@@ -16,18 +16,18 @@ from engine.commands.waiting import add_wait, change
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("savepoint", help="Begin with the savepoint of this id; `arroyo savepoints` lists them")
+    parser.add_argument("savepoint", help="Start from the savepoint with this id; `arroyo savepoints` lists them")
     parser.add_argument("name", help="Name the new pipeline")
     parser.add_argument(
-        "--sql", required=True, metavar="FILE", help="Read its query from this file; - is standard input"
+        "--sql", required=True, metavar="FILE", help="Read the query from this file; - is standard input"
     )
     udf = "Use the Python functions of this file; may be repeated (default: as in the original)"
     parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
     setting = "Change a setting of the pipeline's runs; may be repeated (default: as in the original)"
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
-    secrets = "Give the pipeline a secret, as `deploy` does; may be repeated (default: those of the original)"
+    secrets = "Set a secret, as `deploy` does; may be repeated (default: those of the original)"
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
-    parser.add_argument("--key", help="Fork once, however often the command runs with this idempotency key")
+    parser.add_argument("--key", help="Set an idempotency key: repeated commands with the same key fork once")
     add_upgrade_arguments(parser)
     add_wait(parser, "running", "finished")
     add_dry_run(parser)

@@ -10,6 +10,6 @@ def add_into_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--into",
         metavar="PREFIX",
-        help="Write elsewhere: files into a folder PREFIX beside their own, records to topics and keys PREFIX-NAME "
-        "(default: where the script says)",
+        help="Write under a prefix: files to a directory PREFIX beside the original, records to topics and keys "
+        "PREFIX-NAME",
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", help="Read the script from this file; - is standard input")
-    parser.add_argument("--pipeline", help="Choose a pipeline by name or id, in place of a file")
+    parser.add_argument("--pipeline", help="Choose a pipeline by name or id instead of a file")
     add_udf_argument(parser)
     add_connections_argument(parser)
     add_connection(parser)

@@ -58,7 +58,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tag", action="append", default=[], metavar="KEY[=VALUE]", help=tag)
     forms = "Print this form; wide has all columns, the default fits 80"
     parser.add_argument("-o", "--output", choices=("table", "wide", "json", "yaml"), help=forms)
-    order = f"Sort by this, the worst or the most first (default: {WORST})"
+    order = f"Sort by this column, the worst or largest first (default: {WORST})"
     parser.add_argument("--sort", choices=ORDERS, default=WORST, help=order)
     add_connection(parser)
 

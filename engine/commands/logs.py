@@ -20,9 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_pipeline(parser)
     parser.add_argument("--limit", type=int, default=100, help="Show this many lines (default: 100)")
-    parser.add_argument(
-        "-f", "--follow", action="store_true", help="Go on with what is printed, until the job rests or Ctrl-C"
-    )
+    parser.add_argument("-f", "--follow", action="store_true", help="Follow the logs until the job stops or Ctrl-C")
 
 
 @errors_shown

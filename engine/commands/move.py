@@ -48,15 +48,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--to", required=True, metavar="URL", help="Move it to the control plane at this URL")
     token = f"Send this token to that control plane (default: {_TOKEN})"
     parser.add_argument("--to-token", metavar="TOKEN", help=token)
-    via = "Hand its state over at this place, which both control planes reach: file:///folder or s3://bucket/prefix"
+    via = "Transfer the state through this location, which both control planes can access: file:///folder or s3://bucket/prefix"
     parser.add_argument("--via", metavar="PLACE", help=via)
-    secrets = "Give it a secret there, as `deploy` does: no control plane shows those that it has; may be repeated"
+    secrets = "Set a secret there, as `deploy` does, since secrets are never exported; may be repeated"
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
     parser.add_argument(
-        "--take-back", action="store_true", help="Let it stay here, as long as it has not begun to work there"
+        "--take-back", action="store_true", help="Cancel the move, if the pipeline has not started there"
     )
-    parser.add_argument("--timeout", type=seconds, default=600.0, help="Wait this many seconds for each step (600)")
-    parser.add_argument("--dry-run", action="store_true", help="Ask both control planes, say what would happen")
+    parser.add_argument(
+        "--timeout", type=seconds, default=600.0, help="Wait at most this many seconds for each step (default: 600)"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="Show the effects on both control planes and change nothing"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,33 +22,32 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "action",
         choices=("create", "list", "show", "next", "ack", "deliveries", "delete"),
-        help="Make a consumer, list all, show one, give what it is told next, acknowledge that, list what it was told, "
-        "or delete it",
+        help="Create, list, show or delete a consumer; get its next delivery, acknowledge it, or list past deliveries",
     )
     parser.add_argument("name", nargs="?", help="Name the consumer")
-    parser.add_argument("--pipeline", help="Follow this pipeline (create), or list its consumers alone (list)")
-    parser.add_argument("--every", metavar="DURATION", help="Make buckets this long (create), for example '1 hour'")
+    parser.add_argument("--pipeline", help="Follow this pipeline (create), or list only its consumers (list)")
+    parser.add_argument("--every", metavar="DURATION", help="Set the bucket length, such as '1 hour' (create)")
     parser.add_argument("--table", help="Wait for this sink (create; default: all sinks)")
     parser.add_argument(
         "--by",
         choices=("input", "output"),
-        help="Compare with the times of the rows read or written (create; default: input)",
+        help="Use the event time of rows read (input) or written (output) (create; default: input)",
     )
-    parser.add_argument("--time-zone", help="Begin whole days at midnight there (create; default: UTC)")
-    parser.add_argument("--offset", metavar="DURATION", help="Begin each bucket so much later (create)")
-    parser.add_argument("--start", metavar="INSTANT", help="Begin with the bucket of this instant (create; ISO 8601)")
-    parser.add_argument("--until", metavar="INSTANT", help="Tell of no bucket that ends after this instant (create)")
+    parser.add_argument("--time-zone", help="Set the time zone in which days start (create; default: UTC)")
+    parser.add_argument("--offset", metavar="DURATION", help="Shift the start of each bucket by this duration (create)")
+    parser.add_argument("--start", metavar="INSTANT", help="Start with the bucket of this time (create; ISO 8601)")
+    parser.add_argument("--until", metavar="INSTANT", help="Deliver no bucket that ends after this time (create)")
     parser.add_argument(
         "--late",
         choices=("ignore", "reopen"),
-        help="Tell of a bucket once more when rows came late for it, or not (create; default: as it was, else ignore)",
+        help="Deliver a bucket again after late rows, or ignore them (create; default: unchanged, or ignore)",
     )
     add_push(parser)
     parser.add_argument(
         "--up-to", type=int, metavar="SEQUENCE", help="Acknowledge all deliveries up to this number (ack)"
     )
     parser.add_argument(
-        "--timeout", type=seconds, default=0.0, help="Wait this many seconds at most (next; default: 0)"
+        "--timeout", type=seconds, default=0.0, help="Wait at most this many seconds (next; default: 0)"
     )
     add_connection(parser)
 

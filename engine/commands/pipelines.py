@@ -94,11 +94,11 @@ def _stop_arguments(parser: ArgumentParser) -> None:
         "--mode",
         choices=("checkpoint", "graceful", "immediate", "force"),
         default="checkpoint",
-        help="Finish the current epoch (checkpoint), read nothing more and write all that is in flight (graceful), give"
-        " the epoch up (immediate) or kill the driver (force); default: checkpoint",
+        help="Stop after the current epoch (checkpoint), after all rows in flight (graceful), immediately, "
+        "re-running the epoch on restart (immediate), or by killing the driver (force); default: checkpoint",
     )
-    parser.add_argument("--savepoint", action="store_true", help="Take a savepoint of the last epoch before the stop")
-    parser.add_argument("--label", help="Label that savepoint for people")
+    parser.add_argument("--savepoint", action="store_true", help="Take a savepoint of the last epoch")
+    parser.add_argument("--label", help="Set the label of that savepoint")
     add_wait(parser, "stopped")
     add_dry_run(parser)
     add_choice(parser)
@@ -119,8 +119,8 @@ def run_stop(args: Namespace) -> int:
 
 def _rescale_arguments(parser: ArgumentParser) -> None:
     add_pipeline(parser)
-    parser.add_argument("parallelism", type=int, nargs="?", help="Run this many tasks side by side")
-    parser.add_argument("--to", type=int, metavar="PARALLELISM", help="Say the same as an option")
+    parser.add_argument("parallelism", type=int, nargs="?", help="Set the parallelism")
+    parser.add_argument("--to", type=int, metavar="PARALLELISM", help="Set the same value as an option")
     add_checkpoint_interval(parser)
     add_wait(parser, "running", "finished")
     add_dry_run(parser)
@@ -137,7 +137,7 @@ def run_rescale(args: Namespace) -> int:
 
 def _delete_arguments(parser: ArgumentParser) -> None:
     add_choice(parser)
-    parser.add_argument("--with-savepoints", action="store_true", help="Delete its savepoints, too")
+    parser.add_argument("--with-savepoints", action="store_true", help="Delete its savepoints too")
     add_dry_run(parser)
 
 

@@ -17,7 +17,7 @@ from engine.start_positions import read_starts
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    add_compared_arguments(parser, "Compare with what this pipeline of a control plane runs")
+    add_compared_arguments(parser, "Compare with the current query of this pipeline")
     parser.add_argument(
         "--format",
         choices=("text", "json", "markdown"),

@@ -20,7 +20,7 @@ _PARTS = {
 def add_push(parser: ArgumentParser) -> None:
     """The options of `create`."""
     parser.add_argument("--push", metavar="URL", help="Push deliveries to the Airflow with this API server (create)")
-    parser.add_argument("--push-asset", metavar="ASSET", help="Make events of this asset, by URI or name (create)")
+    parser.add_argument("--push-asset", metavar="ASSET", help="Create events of this asset, by URI or name (create)")
     parser.add_argument("--push-user", metavar="NAME", help="Log in as this user (create)")
     parser.add_argument(
         "--push-password", metavar="SECRET", help="Log in with this secret, as '{{ secret:NAME }}' (create)"
@@ -31,9 +31,9 @@ def add_push(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--push-without-keys",
         action="store_true",
-        help="Make events without partition keys, which start DAGs by assets and not those by partitions (create)",
+        help="Omit partition keys from events: they trigger asset-scheduled DAGs, not partitioned ones (create)",
     )
-    parser.add_argument("--pull", action="store_true", help="Push deliveries no more: they are pulled (create)")
+    parser.add_argument("--pull", action="store_true", help="Stop pushing deliveries; consumers pull them (create)")
 
 
 def wanted_push(args: Namespace) -> dict[str, Json]:

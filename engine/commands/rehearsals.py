@@ -124,8 +124,8 @@ def _show_outcome(answer: Mapping[str, Json], *, as_json: bool) -> int:
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_pipeline(parser)
-    parser.add_argument("rehearsal", nargs="?", help="Show this one with what it has found (default: list them all)")
-    parser.add_argument("--stop", action="store_true", help="Call that one off, if it is not over")
+    parser.add_argument("rehearsal", nargs="?", help="Show this rehearsal and its findings (default: list all)")
+    parser.add_argument("--stop", action="store_true", help="Cancel this rehearsal")
 
 
 @errors_shown

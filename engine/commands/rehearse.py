@@ -34,37 +34,37 @@ _THERE = ("from_savepoint", "limit", "no_wait")
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    add_compared_arguments(parser, "Have the control plane of this pipeline play it, in the place of what that runs")
+    add_compared_arguments(parser, "Run the rehearsal on the control plane, against the current query of this pipeline")
     parser.add_argument(
         "--parallelism",
         metavar="P",
         type=_positive,
         default=None,
-        help="Run this many tasks side by side (default: those of the state)",
+        help="Set the parallelism (default: that of the state)",
     )
-    memory = f"Give Java this much memory (default: {_MEMORY}, or that of the pipeline)"
+    memory = f"Set the JVM heap (default: {_MEMORY}, or that of the pipeline)"
     parser.add_argument("--memory", metavar="M", help=memory)
     parser.add_argument(
         "--scratch",
         metavar="DIR",
         type=path,
-        help="Keep copies of the state and all rows below this directory meanwhile (default: that for temporary files)",
+        help="Store temporary copies of the state and the rows in this directory (default: the system's)",
     )
     parser.add_argument(
         "--rows",
         metavar="N",
         type=_whole,
         default=_EXAMPLES,
-        help=f"Show so many rows of a sink that differ (default: {_EXAMPLES})",
+        help=f"Show this many differing rows per sink (default: {_EXAMPLES})",
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="Show the report in this form (default: text)"
     )
-    savepoint = "With --pipeline, go on from this savepoint of it (default: its newest epoch)"
+    savepoint = "Start from this savepoint, with --pipeline (default: the newest epoch)"
     parser.add_argument("--from-savepoint", metavar="ID", help=savepoint)
-    limit = "With --pipeline, end it after this many seconds (default: the setting rehearsal.limit)"
+    limit = "End after this many seconds, with --pipeline (default: the setting rehearsal.limit)"
     parser.add_argument("--limit", metavar="SECONDS", type=_positive, help=limit)
-    no_wait = "With --pipeline, only ask for it; `arroyo rehearsals` shows what comes of it"
+    no_wait = "Return at once, with --pipeline; `arroyo rehearsals` shows the result"
     parser.add_argument("--no-wait", action="store_true", help=no_wait)
     add_connection(parser)
 
@@ -173,7 +173,7 @@ def _stopped_by_signals(control: Control) -> Iterator[Control]:
 
 def _upgrade_arguments(parser: ArgumentParser) -> None:
     _arguments(parser)
-    parser.add_argument("--rehearse", action="store_true", help="Do no more than `arroyo rehearse` does")
+    parser.add_argument("--rehearse", action="store_true", help="Rehearse the upgrade, as `arroyo rehearse` does")
 
 
 def _upgrade(arguments: Namespace) -> int:

@@ -29,13 +29,13 @@ DEFAULT_URL = "http://127.0.0.1:5115"
 def add_connection(parser: ArgumentParser) -> None:
     """The arguments that say which control plane is meant."""
     parser.add_argument(
-        "--url", help="Call the control plane at this URL (default: the one that uses --data-dir, or else ARROYO_URL)"
+        "--url", help="Use the control plane at this URL (default: ARROYO_URL, or the one that uses --data-dir)"
     )
     parser.add_argument(
         "--token",
-        help="Send this token (default: ARROYO_TOKEN, or the token file in --data-dir, for the one there alone)",
+        help="Send this token (default: ARROYO_TOKEN, or the token file in --data-dir)",
     )
-    parser.add_argument("--data-dir", type=path, help="Find a control plane of this machine by its data directory")
+    parser.add_argument("--data-dir", type=path, help="Use the local control plane with this data directory")
     parser.add_argument("--json", action="store_true", help="Print JSON")
 
 

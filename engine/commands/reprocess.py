@@ -18,34 +18,34 @@ from engine.errors import RequestError
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_pipeline(parser)
-    since = "Read again the rows whose event time is not before T1"
+    since = "Read rows with an event time of T1 or later"
     parser.add_argument("--from", dest="since", metavar="T1", help=since)
     start = (
-        "Let this table begin at earliest, timestamp:2026-01-31T00:00:00Z or offsets:{...}; may be repeated "
-        "(default: at its first record)"
+        "Set where this table starts: earliest, timestamp:2026-01-31T00:00:00Z or offsets:{...}; may be repeated "
+        "(default: its first record)"
     )
     parser.add_argument("--start-from", metavar="TABLE=POSITION", action="append", default=[], help=start)
-    into = "Write under this prefix: files into a folder of that name, records to topics and keys PREFIX-NAME"
+    into = "Write under a prefix: files to a directory PREFIX, records to topics and keys PREFIX-NAME"
     parser.add_argument("--into", metavar="PREFIX", required=True, help=into)
     parser.add_argument("--name", help="Name the new pipeline (default: PIPELINE-PREFIX)")
-    partial = "Accept windows with a part of their rows, where T1 lies within them"
+    partial = "Accept incomplete windows at T1"
     parser.add_argument("--partial-windows", action="store_true", help=partial)
-    secrets = "Give it a secret, as `deploy` does; may be repeated (default: those of the original)"
+    secrets = "Set a secret, as `deploy` does; may be repeated (default: those of the original)"
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
     hand_over = (
-        "Once it has caught up, let PIPELINE go on with its query and state; without --from and --start-from, of one "
-        "that was made before"
+        "Replace PIPELINE's query and state with the new ones once it has caught up; omit --from and --start-from "
+        "for an existing reprocessing"
     )
     over = parser.add_mutually_exclusive_group()
     over.add_argument("--hand-over", action="store_true", help=hand_over)
-    apart = "Take that back, as long as PIPELINE has not its state"
+    apart = "Cancel the hand-over, if PIPELINE does not have the state yet"
     over.add_argument("--stay-apart", action="store_true", help=apart)
-    over.add_argument("--show-hand-over", action="store_true", help="Say how far that has come")
-    other = "Hand over rows that change, too: they are taken back with the values that were computed anew"
+    over.add_argument("--show-hand-over", action="store_true", help="Show the progress of the hand-over")
+    other = "Accept that rows whose values differ are retracted with the recomputed values"
     parser.add_argument("--accept-other-values", action="store_true", help=other)
-    parser.add_argument("--key", help="Do it once, however often the command runs with this idempotency key")
+    parser.add_argument("--key", help="Set an idempotency key: repeated commands with the same key act once")
     add_wait(parser, "running", "finished")
-    parser.add_argument("--dry-run", action="store_true", help="Check everything, say what would happen, do nothing")
+    parser.add_argument("--dry-run", action="store_true", help="Show the effects and change nothing")
 
 
 @errors_shown

@@ -14,12 +14,10 @@ from engine.commands.waiting import add_wait, change
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_pipeline(parser)
-    parser.add_argument("savepoint", help="Go back to the savepoint with this id; `arroyo savepoints` lists them")
+    parser.add_argument("savepoint", help="Restore the savepoint with this id; `arroyo savepoints` lists them")
+    parser.add_argument("--with-version", action="store_true", help="Restore the query of the savepoint too")
     parser.add_argument(
-        "--with-version", action="store_true", help="Bring back the query that the savepoint belongs to, too"
-    )
-    parser.add_argument(
-        "--allow-replay", action="store_true", help="Accept that output written since then may be written again"
+        "--allow-replay", action="store_true", help="Accept that output since the savepoint is written again"
     )
     add_wait(parser, "running", "finished", "stopped")
     add_dry_run(parser)

@@ -15,9 +15,9 @@ from engine.commands.waiting import add_wait, change
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_pipeline(parser)
-    parser.add_argument("version", type=int, nargs="?", help="Go back to this version (default: the one before)")
-    parser.add_argument("--to", type=int, metavar="VERSION", help="Say the same as an option")
-    parser.add_argument("--key", help="Roll back once, however often the command runs with this idempotency key")
+    parser.add_argument("version", type=int, nargs="?", help="Roll back to this version (default: the previous one)")
+    parser.add_argument("--to", type=int, metavar="VERSION", help="Set the same value as an option")
+    parser.add_argument("--key", help="Set an idempotency key: repeated commands with the same key roll back once")
     add_wait(parser, "running", "finished", "stopped")
     add_dry_run(parser)
 

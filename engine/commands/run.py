@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 _SETTINGS = {
-    "memory": "heap of the JVM, such as 4g",
-    "master": "where Spark runs; local[P] by default",
-    "shared_disk": "on declares that all executors of a spark:// master see the directory of the state",
-    "epoch_interval": "least time from one epoch to the next, such as '10 seconds'",
-    "linger": "rest after an epoch before it looks for more input (default: 250 ms)",
-    "quick": "true starts the run sooner, at the price of speed later",
-    "fuse": "on has the tasks of the sources leave out what no query wants; on by default",
-    "count_state": "on counts the rows that windows keep; off by default",
-    "by_pane": "on keeps windows by pane, where they can be and begin with nothing, off does not; by default those "
-    "over files that are all there",
+    "memory": "JVM heap, such as 4g",
+    "master": "the Spark master (default: local[P])",
+    "shared_disk": "on if all executors of a spark:// master can access the state directory",
+    "epoch_interval": "the shortest time between two epochs, such as '10 seconds'",
+    "linger": "the pause between epochs (default: 250 ms)",
+    "quick": "true starts sooner and runs slower",
+    "fuse": "push filters, projections and pre-aggregation into source tasks (default: on)",
+    "count_state": "on counts the rows in window state (default: off)",
+    "by_pane": "on stores window state by pane, if the windows allow that and start empty (default: on for complete "
+    "files)",
 }
 
 
@@ -51,13 +51,13 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="Read the script from this file; - is standard input")
     parser.add_argument("--name", metavar="N", help="Name the pipeline (default: the name of the file)")
     parser.add_argument(
-        "--parallelism", metavar="P", type=_positive, default=1, help="Run this many tasks side by side (default: 1)"
+        "--parallelism", metavar="P", type=_positive, default=1, help="Set the parallelism (default: 1)"
     )
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
         type=path,
-        help="Keep the state in this directory; the same script goes on from it",
+        help="Store the state in this directory; the same script resumes from it",
     )
     add_udf_argument(parser)
     add_connections_argument(parser)
@@ -70,7 +70,7 @@ def _arguments(parser: ArgumentParser) -> None:
         help=f"Change a setting of the run; may be repeated. {settings}",
     )
     parser.add_argument(
-        "--max-epoch-rows", metavar="N", type=_positive, help="Read at most N rows of a table in an epoch"
+        "--max-epoch-rows", metavar="N", type=_positive, help="Read at most N rows of a table per epoch"
     )
     parser.add_argument(
         "--json-progress", action="store_true", help="Print one JSON object per epoch on standard error"
@@ -80,8 +80,8 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="TABLE=POSITION",
         action="append",
         default=[],
-        help="Let this table, of which nothing was read yet, begin at earliest, latest, group, "
-        'timestamp:2026-01-31T00:00:00Z or offsets:{"0": 12}; may be repeated (default: where its options say)',
+        help="Set where a table that was never read starts: earliest, latest, group, "
+        'timestamp:2026-01-31T00:00:00Z or offsets:{"0": 12}; may be repeated (default: its own option)',
     )
     add_backfill_arguments(parser)
     add_into_argument(parser)
@@ -89,21 +89,21 @@ def _arguments(parser: ArgumentParser) -> None:
         "--stand-ins",
         metavar="DIR",
         type=path,
-        help="Try the script with rows of a test: read each table from DIR/in/TABLE.json and write it to "
-        "DIR/out/TABLE.json, a JSON object to a line, whatever its connector",
+        help="Test the script: read each table from DIR/in/TABLE.json and write it to DIR/out/TABLE.json (one JSON "
+        "object per line) instead of using its connector",
     )
-    parser.add_argument("--force", action="store_true", help="Start empty when the state belongs to another script")
+    parser.add_argument("--force", action="store_true", help="Discard the state if it belongs to another script")
     parser.add_argument(
         "--upgrade",
         action="store_true",
-        help="Take over the state of another script: `arroyo plan` says what is kept of it",
+        help="Adopt the state of another script; `arroyo plan` shows what is kept",
     )
     add_upgrade_arguments(parser)
     parser.add_argument(
         "--warm",
         action="store_true",
-        help="Start on the Java and Spark that the last run with --warm from this directory has left, and leave some "
-        "for the next: for ten minutes, 1 GiB (default: start them, and leave nothing behind)",
+        help="Reuse the JVM of the last run with --warm from this directory, and keep one for the next run (ten "
+        "minutes, 1 GiB)",
     )
 
 

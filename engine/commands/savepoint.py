@@ -45,10 +45,10 @@ _MOST = 1000
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     parser.add_argument(
-        "words", nargs="*", metavar="WORD", help=f"Say what to do: {_usages()}; PIPELINE alone takes one"
+        "words", nargs="*", metavar="WORD", help=f"Choose an action: {_usages()}; PIPELINE alone takes a savepoint"
     )
-    parser.add_argument("--label", help="Label the savepoint for people; labels need not be unique")
-    parser.add_argument("--reason", help="Say what the savepoint is taken for")
+    parser.add_argument("--label", help="Set a label; labels need not be unique")
+    parser.add_argument("--reason", help="Record why the savepoint is taken")
     add_options(parser)
     add_several(parser)
     add_dry_run(parser)

@@ -32,32 +32,38 @@ def add_options(parser: ArgumentParser) -> None:
         which = "the newest ones" if what == "savepoints" else f"the last one of each of so many {what} that have one"
         parser.add_argument(name, type=int, metavar="N", help=f"Keep {which} (retention, schedule, prune)")
     parser.add_argument(
-        "--max-age", metavar="DURATION", help="Delete what is older, for example '30 days' (retention, schedule, prune)"
+        "--max-age",
+        metavar="DURATION",
+        help="Delete savepoints older than this, such as '30 days' (retention, schedule, prune)",
     )
     parser.add_argument(
         "--upgrades-for",
         metavar="DURATION",
-        help="Keep those from before an upgrade this long (retention, schedule, prune; default: for ever)",
+        help="Keep savepoints taken before an upgrade this long (retention, schedule, prune; default: forever)",
     )
-    parser.add_argument("--time-zone", metavar="ZONE", help="Go by the clocks of this zone (default: UTC)")
+    parser.add_argument("--time-zone", metavar="ZONE", help="Set the time zone (default: UTC)")
     parser.add_argument(
         "--drill",
         action="store_true",
-        help="Restore it into a scratch directory and read all its state (verify; schedule: each one)",
+        help="Test the restore: read all state in a scratch directory (verify; schedule: each savepoint)",
     )
-    base = "Send nothing again that an earlier export at this place has; either can go without the other (export)"
+    base = "Upload only files that the earlier export at PLACE lacks; each export stays complete (export)"
     parser.add_argument("--base", metavar="PLACE", help=base)
-    parser.add_argument("--cron", metavar="FIELDS", help="Take one at these instants, such as '30 2 * * *' (schedule)")
+    parser.add_argument(
+        "--cron", metavar="FIELDS", help="Take savepoints at these times, such as '30 2 * * *' (schedule)"
+    )
     parser.add_argument(
         "--blackout",
         action="append",
         metavar="WINDOW",
-        help="Take none in this window, such as 'mon-fri 09:00-17:00'; give it again for further ones (schedule)",
+        help="Take no savepoints in this window, such as 'mon-fri 09:00-17:00'; may be repeated (schedule)",
     )
-    parser.add_argument("--pause", action="store_true", help="Have the control plane take none for now (schedule)")
-    parser.add_argument("--resume", action="store_true", help="Have it go on after a pause (schedule)")
-    parser.add_argument("--never", action="store_true", help="Have the control plane take none (schedule)")
-    parser.add_argument("--keep-all", action="store_true", help="Have the control plane delete nothing (retention)")
+    parser.add_argument("--pause", action="store_true", help="Pause the schedule (schedule)")
+    parser.add_argument("--resume", action="store_true", help="Resume a paused schedule (schedule)")
+    parser.add_argument("--never", action="store_true", help="Remove the schedule (schedule)")
+    parser.add_argument(
+        "--keep-all", action="store_true", help="Remove the retention rules; keep all savepoints (retention)"
+    )
 
 
 def check_options(args: Namespace, name: str, allowed: tuple[str, ...], names: tuple[str, ...]) -> None:

@@ -24,13 +24,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", help="Listen on this address (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, help="Listen on this port; 0 takes a free one (default: 5115)")
     parser.add_argument(
-        "--data-dir", type=path, help="Keep everything in this directory (default: ~/.local/share/arroyo)"
+        "--data-dir", type=path, help="Store all data in this directory (default: ~/.local/share/arroyo)"
     )
     parser.add_argument("--config", type=path, help="Read the settings from this TOML file")
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="Listen on an address that others can reach, even without a token of your own",
+        help="Allow a public address without a token of your own",
     )
     parser.add_argument(
         "--stop", action="store_true", help="Stop the control plane that uses --data-dir; its pipelines run on"

@@ -32,7 +32,7 @@ def run(args: Namespace) -> int:
 
 def _restart_arguments(parser: ArgumentParser) -> None:
     add_choice(parser)
-    parser.add_argument("--force", action="store_true", help="Give up the current epoch, which is then repeated")
+    parser.add_argument("--force", action="store_true", help="Abort the current epoch, which is re-run")
     add_wait(parser, "running", "finished")
     add_dry_run(parser)
 

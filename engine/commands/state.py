@@ -26,28 +26,26 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "action",
         choices=_ACTIONS,
-        help="List the epochs and savepoints that are kept, show what the newest epoch holds, print rows of an "
-        "operator, verify that all is whole, or have the doctor say what damage means and what to do",
+        help="List epochs and savepoints (ls), show the newest epoch (show), print rows of an operator (rows), "
+        "verify the files (verify), or explain damage and how to repair it (doctor)",
     )
     parser.add_argument(
         "subject", nargs="?", metavar="NAME", help="Choose the directory, or for `rows` the operator by its id"
     )
-    parser.add_argument("--state-dir", metavar="DIR", type=path, help="Look into this state directory")
+    parser.add_argument("--state-dir", metavar="DIR", type=path, help="Inspect this state directory")
     parser.add_argument(
         "--savepoint",
         metavar="ID",
         type=path,
-        help="Look into the savepoint of this id in the state directory, or into the savepoint in this directory",
+        help="Inspect this savepoint: its id in the state directory, or its own directory",
     )
     parser.add_argument("--pipeline", metavar="NAME", help="Inspect the state of this pipeline of a control plane")
-    parser.add_argument(
-        "--count", action="store_true", help="Count rows however much state there is, which reads all of it"
-    )
-    parser.add_argument("--rows", action="store_true", help="Read every row of the state when it is verified")
+    parser.add_argument("--count", action="store_true", help="Count rows even if that reads a large state")
+    parser.add_argument("--rows", action="store_true", help="Read every row of the state (verify)")
     parser.add_argument(
         "--format", choices=("text", "table", "json"), default="text", help="Show it in this form (default: text)"
     )
-    parser.add_argument("--limit", type=int, default=20, help="Print at most so many rows (default: 20)")
+    parser.add_argument("--limit", type=int, default=20, help="Print at most this many rows (default: 20)")
     parser.add_argument(
         "--key",
         metavar="COLUMN=VALUE",

@@ -27,27 +27,27 @@ def add_arguments(parser: ArgumentParser, *, is_table: bool) -> None:
     parser.add_argument(
         "action",
         choices=("list", "create", "test", "delete"),
-        help=f"List all of them, keep a {kind}, try one before it is kept, or delete one",
+        help=f"List, save, test or delete {kind}s",
     )
     parser.add_argument("name", nargs="?", help=f"Name the {kind}")
-    parser.add_argument("--connector", help="Take this connector")
+    parser.add_argument("--connector", help="Use this connector")
     parser.add_argument(
         "--option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="Set an option as in a WITH clause; give it again for each further one",
+        help="Set an option, as in a WITH clause; may be repeated",
     )
     parser.add_argument(
         "--secret-option",
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="Set an option to what a file holds, or standard input with `-`, so that no secret is an argument",
+        help="Set an option from a file, or from standard input with `-`, so that no secret is an argument",
     )
     if is_table:
-        parser.add_argument("--connection", help="Let the table use this connection")
-        parser.add_argument("--columns", help="List its columns as CREATE TABLE does")
+        parser.add_argument("--connection", help="Use this connection")
+        parser.add_argument("--columns", help="Define the columns, as in CREATE TABLE")
     add_connection(parser)
 
 

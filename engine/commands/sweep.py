@@ -12,7 +12,7 @@ from engine.commands.remote import add_connection, connect, errors_shown, show, 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("--dry-run", action="store_true", help="Only say what would go, and why")
+    parser.add_argument("--dry-run", action="store_true", help="Show what would be removed, and why")
     add_connection(parser)
 
 

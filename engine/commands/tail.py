@@ -17,8 +17,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_pipeline(parser)
     parser.add_argument("table", nargs="?", help="Show this preview table (default: the only one of the pipeline)")
-    parser.add_argument("--limit", type=int, default=10, help="Begin with this many rows (default: 10)")
-    parser.add_argument("--no-follow", action="store_true", help="End after these rows")
+    parser.add_argument("--limit", type=int, default=10, help="Show this many rows first (default: 10)")
+    parser.add_argument("--no-follow", action="store_true", help="Exit after these rows")
 
 
 @errors_shown

@@ -17,12 +17,10 @@ from engine.instants import now, to_micros
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument(
-        "action", choices=("create", "list", "revoke"), help="Create a token, list all of them, or revoke one"
-    )
+    parser.add_argument("action", choices=("create", "list", "revoke"), help="Create, list or revoke tokens")
     parser.add_argument("name", nargs="?", help="Name the token to create or to revoke")
     parser.add_argument(
-        "--expires-in", metavar="DURATION", help="End the new token after this long, for example '30 days'"
+        "--expires-in", metavar="DURATION", help="Let the new token expire after this long, such as '30 days'"
     )
     add_connection(parser)
 

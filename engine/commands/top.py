@@ -32,8 +32,8 @@ _WIDTH_OF_A_PIPE = 200
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("--once", action="store_true", help="Print one table and end, as into a pipe")
-    order = f"Sort by this, the worst or the most first (default: {WORST})"
+    parser.add_argument("--once", action="store_true", help="Print one table and exit")
+    order = f"Sort by this column, the worst or largest first (default: {WORST})"
     parser.add_argument("--sort", choices=ORDERS, default=WORST, help=order)
     add_connection(parser)
 

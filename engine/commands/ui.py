@@ -13,7 +13,7 @@ from engine.commands.remote import add_connection, connect, errors_shown, show
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("--no-browser", action="store_true", help="Print the link, and open nothing")
+    parser.add_argument("--no-browser", action="store_true", help="Print the link instead of opening it")
     add_connection(parser)
 
 

@@ -14,24 +14,24 @@ def add_upgrade_arguments(parser: ArgumentParser) -> None:
         metavar="ID",
         action="append",
         default=[],
-        help="Keep the state of this operator although the rows before it have changed their meaning; may be repeated",
+        help="Keep the state of this operator although its input has changed; may be repeated",
     )
     parser.add_argument(
         "--reset",
         metavar="ID",
         action="append",
         default=[],
-        help="Let this operator, source or sink lose its state or place; may be repeated",
+        help="Discard the state of this operator, or the position of this source or sink; may be repeated",
     )
     parser.add_argument(
         "--hold-back",
         metavar="ID",
         action="append",
         default=[],
-        help="Give out no open windows of this operator, to which an aggregate is added, instead of with NULL; may be "
-        "repeated",
+        help="Suppress windows of this operator that were open during the upgrade, instead of emitting NULL for the "
+        "new aggregate; may be repeated",
     )
-    parser.add_argument("--accept-loss", metavar="PLAN", help="Accept all that the plan of this id says is lost")
+    parser.add_argument("--accept-loss", metavar="PLAN", help="Accept the losses listed in the plan with this id")
 
 
 def upgrade_part(args: Namespace) -> dict[str, Json]:

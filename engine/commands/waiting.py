@@ -32,12 +32,10 @@ _PAUSE = 0.5
 
 def add_wait(parser: ArgumentParser, *goals: Goal) -> None:
     """The arguments that make a verb wait; without a goal it is the first."""
-    text = f"Wait until the job is {' or '.join(goals)}, and show what it does meanwhile"
+    text = f"Wait until the job is {' or '.join(goals)}, and show its progress"
     default = f" (default: {goals[0]})" if len(goals) > 1 else ""
     parser.add_argument("--wait", nargs="?", const=goals[0], choices=goals, help=text + default)
-    parser.add_argument(
-        "--timeout", type=seconds, metavar="SECONDS", help="Wait this long at most (default: as long as it takes)"
-    )
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="Wait at most this long (default: no limit)")
 
 
 def change(

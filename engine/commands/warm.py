@@ -14,9 +14,7 @@ _NONE = "no spare waits for a run"
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "action", choices=("show", "stop"), help="Show the process that waits for the next run, or end it"
-    )
+    parser.add_argument("action", choices=("show", "stop"), help="Show or end the process that waits for the next run")
 
 
 def _run(arguments: Namespace) -> int:

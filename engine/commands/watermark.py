@@ -32,9 +32,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--by",
         choices=("input", "output"),
         default="input",
-        help="Compare with the times of the rows read (input) or of the rows written (output); default: input",
+        help="Use the event time of rows read (input) or written (output); default: input",
     )
-    parser.add_argument("--timeout", type=seconds, default=60.0, help="Wait this many seconds at most (default: 60)")
+    parser.add_argument("--timeout", type=seconds, default=60.0, help="Wait at most this many seconds (default: 60)")
 
 
 @errors_shown

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
+from engine.jobs.data_directory import DataDirectory
+from tests.api.stand_in_server import StandInServer
 from tests.inspection.conftest import Kept
 
 
@@ -130,3 +132,28 @@ def test_who_names_no_state_is_told_how(tmp_path: Path, capsys: pytest.CaptureFi
     assert run("ls", tmp_path) == 2
     assert "there is no state" in capsys.readouterr().err
     assert run("show", "--pipeline", "p", "--state-dir", tmp_path) == 2
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [("ls", "kept  "), ("verify", "whole"), ("doctor", "whole")],
+)
+def test_the_state_of_a_pipeline_is_found_in_the_data_directory(
+    action: str, expected: str, kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline = "pl_" + "a" * 16
+    data = tmp_path / "data"
+    state = DataDirectory(data).state(pipeline)
+    state.parent.mkdir(parents=True)
+    kept("windows").rename(state)
+    server = StandInServer()
+    server.answer = json.dumps({"id": pipeline, "name": "orders", "state": "Stopped"}).encode()
+    try:
+        code = run(action, "--pipeline", "orders", "--data-dir", data, "--url", server.url, "--token", "t")
+    finally:
+        server.close()
+
+    out = capsys.readouterr().out
+    assert (code, [path for _, path, _, _ in server.requests]) == (0, ["/api/v1/pipelines/orders"]), out
+    assert expected in out
+    assert pipeline in out
