@@ -160,7 +160,9 @@ class SharedConnection:
         wait: Wait,
         limits: Limits,
         sleep: Callable[[timedelta], Awaitable[None]],
+        requested_by: str | None = None,
     ) -> None:
+        self._requested_by = requested_by
         self._limits = limits
         self._by_clock = wait.kind in {"lag", "proven"}
         self._patience = _PATIENCE_WITH_CLOCKS if wait.kind == "partition" else _PATIENCE
@@ -188,7 +190,7 @@ class SharedConnection:
         """Send and wait for the answer. After a failure the address is looked up anew."""
         endpoint, stream = await self._join()
         try:
-            response = await stream.client.request(**request(call))
+            response = await stream.client.request(**request(call, requested_by=self._requested_by))
         except httpx.TransportError as error:
             await self._leave()
             raise await asyncio.to_thread(unanswered, call, endpoint, error) from error

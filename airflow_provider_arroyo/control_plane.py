@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from airflow_provider_arroyo import connection_mistakes
+from airflow_provider_arroyo.asking_task import HEADER
 from airflow_provider_arroyo.calls import ApiCall, AskingRun, refusal
 from airflow_provider_arroyo.connection_mistakes import unanswered
 from airflow_provider_arroyo.endpoint import Endpoint
@@ -24,9 +25,12 @@ ANSWER_TIME = timedelta(seconds=20)
 with Spark drivers has been seen to take several seconds."""
 
 
-def request(call: ApiCall[Any], answer_time: timedelta = ANSWER_TIME) -> dict[str, Any]:
-    """The call as httpx takes it."""
+def request(
+    call: ApiCall[Any], answer_time: timedelta = ANSWER_TIME, requested_by: str | None = None
+) -> dict[str, Any]:
+    """Return the call as httpx takes it. A request for a change names the task that asks for it."""
     headers = {"Idempotency-Key": call.key} if call.key else {}
+    headers |= {HEADER: requested_by} if requested_by and call.method != "GET" else {}
     headers |= {} if call.asking_run is None else _named(call.asking_run)
     seconds = answer_time.total_seconds()
     timeout = httpx.Timeout(seconds + call.hold.total_seconds(), connect=min(10, seconds))
@@ -59,9 +63,15 @@ def answer(call: ApiCall[T], response: httpx.Response, endpoint: Endpoint) -> T:
 class ControlPlaneConnection:
     """A blocking connection. After a failure the address is looked up anew: an embedded server may have moved."""
 
-    def __init__(self, find_endpoint: Callable[[], Endpoint], answer_time: timedelta = ANSWER_TIME) -> None:
+    def __init__(
+        self,
+        find_endpoint: Callable[[], Endpoint],
+        answer_time: timedelta = ANSWER_TIME,
+        requested_by: str | None = None,
+    ) -> None:
         self._find_endpoint = find_endpoint
         self._answer_time = answer_time
+        self._requested_by = requested_by
         self._opened: tuple[Endpoint, httpx.Client] | None = None
 
     def __enter__(self) -> Self:
@@ -74,7 +84,7 @@ class ControlPlaneConnection:
         """Send and wait for the answer."""
         endpoint, client = self._opened = self._opened or self._open()
         try:
-            response = client.request(**request(call, self._answer_time))
+            response = client.request(**request(call, self._answer_time, self._requested_by))
         except httpx.TransportError as error:
             self._disconnect()
             raise unanswered(call, endpoint, error) from error
@@ -93,8 +103,9 @@ class ControlPlaneConnection:
 class AsyncControlPlaneConnection:
     """The same in an event loop."""
 
-    def __init__(self, find_endpoint: Callable[[], Awaitable[Endpoint]]) -> None:
+    def __init__(self, find_endpoint: Callable[[], Awaitable[Endpoint]], requested_by: str | None = None) -> None:
         self._find_endpoint = find_endpoint
+        self._requested_by = requested_by
         self._opened: tuple[Endpoint, httpx.AsyncClient] | None = None
 
     async def __aenter__(self) -> Self:
@@ -107,7 +118,7 @@ class AsyncControlPlaneConnection:
         """Send and wait for the answer."""
         endpoint, client = self._opened = self._opened or await self._open()
         try:
-            response = await client.request(**request(call))
+            response = await client.request(**request(call, requested_by=self._requested_by))
         except httpx.TransportError as error:
             await self._disconnect()
             raise await asyncio.to_thread(unanswered, call, endpoint, error) from error

@@ -14,7 +14,7 @@ from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_arroyo import calls, conversations
+from airflow_provider_arroyo import asking_task, calls, conversations
 from airflow_provider_arroyo.airflow_versions import amask_secret
 from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection
 from airflow_provider_arroyo.conversations import Conversation, ask
@@ -50,6 +50,8 @@ class ArroyoHook(BaseHook):
     With `embedded` in its extra the control plane of `data_dir` on this machine is used; it is started if need be.
 
     :param arroyo_conn_id: the connection, of type `arroyo`.
+    :param requested_by: who asks for changes, as the control plane's events call them; by default the task in which
+        the hook is used.
     """
 
     conn_name_attr = "arroyo_conn_id"
@@ -57,9 +59,15 @@ class ArroyoHook(BaseHook):
     conn_type = "arroyo"
     hook_name = "Arroyo"
 
-    def __init__(self, arroyo_conn_id: str = default_conn_name) -> None:
+    def __init__(self, arroyo_conn_id: str = default_conn_name, requested_by: str | None = None) -> None:
         super().__init__()
         self.arroyo_conn_id = arroyo_conn_id
+        self._requested_by = requested_by
+
+    @property
+    def requested_by(self) -> str | None:
+        """Return who asks for changes through this hook."""
+        return self._requested_by or asking_task.running_task()
 
     def get_conn(self) -> Endpoint:
         """The address and the token; an embedded control plane runs when this returns."""
@@ -83,12 +91,12 @@ class ArroyoHook(BaseHook):
 
     def run(self, conversation: Conversation[T], pause: Callable[[timedelta], None] = _sleep) -> T:
         """Hold a conversation and return its result."""
-        with ControlPlaneConnection(self.get_conn) as connection:
+        with ControlPlaneConnection(self.get_conn, requested_by=self.requested_by) as connection:
             return conversations.run(self._log_failures(conversation), connection.send, pause)
 
     async def arun(self, conversation: Conversation[T]) -> T:
         """Run a protocol in an event loop."""
-        async with AsyncControlPlaneConnection(self.aget_conn) as connection:
+        async with AsyncControlPlaneConnection(self.aget_conn, self.requested_by) as connection:
             return await conversations.arun(self._log_failures(conversation), connection.send, _asleep)
 
     async def await_event(self, wait: Wait, *, poll: timedelta, deadline: datetime | None = None) -> Event:
@@ -105,7 +113,7 @@ class ArroyoHook(BaseHook):
         """Return what all waits of this process share, for a wait that sends its requests itself."""
         from airflow_provider_arroyo.change_stream import SharedConnection  # noqa: PLC0415 - no DAG file waits
 
-        return SharedConnection(self.aget_conn, wait, limits, _asleep)
+        return SharedConnection(self.aget_conn, wait, limits, _asleep, self.requested_by)
 
     def send(self, call: calls.ApiCall[T]) -> T:
         """Send one request."""

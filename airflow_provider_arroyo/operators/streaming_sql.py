@@ -299,7 +299,7 @@ class StreamingSqlOperator(PipelineOperator):
         if self.deferrable or (endpoint := self._endpoint) is None:
             return
         try:
-            with ControlPlaneConnection(lambda: endpoint) as connection:
+            with ControlPlaneConnection(lambda: endpoint, requested_by=self.hook.requested_by) as connection:
                 conversations.run(
                     carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"), connection.send, _no_pause
                 )

@@ -148,6 +148,8 @@ class Request:
     query: dict[str, str]
     body: Any
     key: str | None
+    requested_by: str | None = None
+    """The task that asks, as its request names it."""
 
 
 @dataclass(frozen=True)
@@ -626,7 +628,8 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
             if len(content) < size:
                 raise ConnectionAbortedError("the client has gone away in the middle of its request")
             body = json.loads(content) if size else None
-            request = Request(self.command, address.path, query, body, self.headers.get("Idempotency-Key"))
+            key, requested_by = self.headers.get("Idempotency-Key"), self.headers.get("X-Requested-By")
+            request = Request(self.command, address.path, query, body, key, requested_by)
             if fake.on_head is not None:
                 fake.on_head(dict(self.headers))
             if fake.gate is not None:

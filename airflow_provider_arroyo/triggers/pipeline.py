@@ -9,6 +9,7 @@ from typing import Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo.asking_task import name_of
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
@@ -59,12 +60,17 @@ class PipelineTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """A user has ended the task: do to the pipeline what the task's author wished."""
         pipeline = waits.from_json(self.wait).pipeline
-        await ArroyoHook(self.arroyo_conn_id).arun(carry_out(self.kill_action, pipeline, f"kill-{self.trigger_id}"))
+        await self._hook.arun(carry_out(self.kill_action, pipeline, f"kill-{self.trigger_id}"))
 
     async def _watch(self, wait: Wait) -> Event:
         deadline = datetime.fromisoformat(self.deadline) if self.deadline else None
         poll = timedelta(seconds=self.poll_seconds)
         try:
-            return await ArroyoHook(self.arroyo_conn_id).await_event(wait, deadline=deadline, poll=poll)
+            return await self._hook.await_event(wait, deadline=deadline, poll=poll)
         except ArroyoError as error:
             return broken(wait.pipeline, error)
+
+    @property
+    def _hook(self) -> ArroyoHook:
+        task = self.task_instance
+        return ArroyoHook(self.arroyo_conn_id, None if task is None else name_of(task))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import ErrorType, TaskDeferred
 from airflow.sdk.execution_time.comms import AssetResult, ErrorResponse, GetAssetByUri
+from airflow.sdk.execution_time.context import set_current_context
 from airflow.serialization.serialized_objects import BaseSerialization
 
 from airflow_provider_arroyo.operators import base as operators
@@ -96,6 +97,10 @@ class Run:
     def execute(self, task: Any) -> Any:
         """Try the task once; a deferred one goes through its trigger, made again from what the database would hold."""
         context = self.context(task)
+        with set_current_context(context):
+            return self._execute(task, context)
+
+    def _execute(self, task: Any, context: Any) -> Any:
         try:
             return task.execute(context)
         except TaskDeferred as deferred:
