@@ -40,6 +40,7 @@ def write_orders(folder: str) -> None:
 with DAG(
     dag_id="backfill_then_stream",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     params={"folder": FOLDER},
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},

@@ -19,6 +19,7 @@ INSERT INTO nowhere SELECT counter FROM numbers;
 with DAG(
     dag_id="checkpoint_gate",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
     doc_md=__doc__,

@@ -33,6 +33,7 @@ INSERT INTO nowhere SELECT id FROM orders;
 with DAG(
     dag_id="kafka_secrets",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     params={"topic": "orders", "protocol": "SASL_SSL"},
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},

@@ -55,6 +55,7 @@ bucket: dict[str, Any] = {
 with DAG(
     dag_id="late_rows_reopen_an_hour",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     params={"folder": FOLDER},
     default_args={"retries": 2, "retry_delay": timedelta(seconds=5)},

@@ -40,6 +40,7 @@ MORE = BEFORE.replace("SELECT w.start, customer, total FROM", "SELECT w.start, c
 with DAG(
     dag_id="rehearse_then_upgrade",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
     params={"folder": FOLDER},

@@ -29,6 +29,7 @@ INSERT INTO nowhere SELECT counter FROM readings;
 with DAG(
     dag_id="rescale_by_lag",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
     doc_md=__doc__,

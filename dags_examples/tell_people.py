@@ -29,6 +29,7 @@ WATCH = ArroyoNotifier("told", when=["failed", "lag", "state_lost"], lag=timedel
 with DAG(
     dag_id="tell_people",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1), "on_failure_callback": TELL},
     doc_md=__doc__,

@@ -31,6 +31,7 @@ HOURS = MINUTES.replace("1 minute", "1 hour")
 with DAG(
     dag_id="upgrade_with_approval",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
     params={"reset": ["tumble-971928ec"]},  # what may be lost once a person approves it, as `arroyo plan` names it

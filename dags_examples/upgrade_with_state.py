@@ -25,6 +25,7 @@ INSERT INTO busy_minutes SELECT count(*) AS n FROM numbers GROUP BY tumble(inter
 with DAG(
     dag_id="upgrade_with_state",
     schedule=None,
+    max_active_runs=1,
     catchup=False,
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
     doc_md=__doc__,

@@ -11,6 +11,7 @@ from airflow_provider_arroyo.doctor.findings import Finding
 from airflow_provider_arroyo.doctor.folder_rules import FOLDER_RULES
 from airflow_provider_arroyo.doctor.modules import Folder
 from airflow_provider_arroyo.doctor.rules import RULES
+from airflow_provider_arroyo.doctor.run_rules import RUN_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def examine(paths: Sequence[Path]) -> Examination:
             findings.add(Finding(str(path), line, "dag.unreadable", f"it cannot be read: {error}", hint))
             continue
         read.append(file)
-        findings.update(finding for rule in RULES for finding in rule(file))
+        findings.update(finding for rule in (*RULES, *RUN_RULES) for finding in rule(file))
     roots = [path if path.is_dir() else path.parent for path in paths]
     together = Folder([*read, *_with_assets(others)], roots)
     findings.update(finding for rule in FOLDER_RULES for finding in rule(together))

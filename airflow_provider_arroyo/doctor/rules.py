@@ -12,6 +12,7 @@ from pathlib import Path
 from airflow_provider_arroyo.doctor.files import DagFile, Task
 from airflow_provider_arroyo.doctor.findings import Finding, finding_at
 from airflow_provider_arroyo.doctor.lengths import read_length
+from airflow_provider_arroyo.doctor.run_rules import waits_for_interval
 from airflow_provider_arroyo.doctor.schedules import read_schedule, window_lengths
 
 LONG = timedelta(hours=1)
@@ -49,19 +50,9 @@ def gates_within_windows(file: DagFile) -> Iterator[Finding]:
     """A gate on the end of a data interval says nothing of a window that is open then."""
     scripts = {file.text(task.argument("pipeline")): _script(file, task) for task in file.tasks if task.argument("sql")}
     for task in file.tasks:
-        if not _waits_for_interval(file, task) or task.dag is None:
+        if not waits_for_interval(file, task) or task.dag is None:
             continue
-        schedule = file.value(task.dag.keywords.get("schedule"))
-        if schedule is None or (isinstance(schedule, ast.Constant) and schedule.value is None):
-            if task.argument("past") is None:
-                yield finding_at(
-                    file,
-                    task.call.node,
-                    "dag.gate_without_interval",
-                    f"{task.kind} waits for the end of the data interval, and a DAG without a schedule has none",
-                    "Give it the instant: past=...",
-                )
-            continue
+        schedule = task.dag.keywords.get("schedule")
         ends, script = read_schedule(file, schedule), scripts.get(file.text(task.argument("pipeline")))
         lengths = [] if ends is None or script is None else [*window_lengths(script[0])]
         for length in sorted({length for length in lengths if ends is not None and ends.cut(length)}):
@@ -190,15 +181,6 @@ def _is_naive(node: ast.expr) -> bool:
         case ast.Call(func=ast.Attribute(attr="now", value=ast.Name(id="datetime")), args=[], keywords=[]):
             return True
     return False
-
-
-def _waits_for_interval(file: DagFile, task: Task) -> bool:
-    if task.kind == "StreamingSqlOperator" and file.text(task.argument("wait_for")) != "complete":
-        return False
-    if task.kind not in ("StreamingSqlOperator", "WatermarkSensor") or task.is_mapped:
-        return False
-    past = task.argument("past")
-    return past is None or bool(re.fullmatch(r"\{\{\s*data_interval_end\s*\}\}", file.text(past) or ""))
 
 
 def _is_named(node: ast.expr, name: str) -> bool:

@@ -12,12 +12,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 from airflow_provider_arroyo.doctor.files import DagFile
 from airflow_provider_arroyo.doctor.lengths import read_length
 
 PRESETS = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *"}
 UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+Runs = Literal["none", "once", "assets", "instants", "intervals"]
+"""What data intervals runs have: none, or an empty one (none, once, assets, instants), or one with a length."""
+_ASSETS = frozenset({"Asset", "AssetAll", "AssetAny", "AssetAlias", "AssetRef", "PartitionedAssetTimetable"})
 _DIGITS = 8
 """Of the number of a window: longer ones are refused when the script is deployed."""
 _MINUTE, _HOUR = re.compile(r"[0-5]?[0-9]"), re.compile(r"[01]?[0-9]|2[0-3]")
@@ -45,6 +49,34 @@ def read_schedule(file: DagFile, node: ast.expr | None) -> Ends | None:
             length = read_length(file, node)
             return Ends(length) if length else None
     return None
+
+
+def read_runs(file: DagFile, node: ast.expr | None) -> Runs | None:
+    """Return what data intervals the runs of a DAG with this schedule have; None where the text does not say."""
+    match file.value(node):
+        case None | ast.Constant(value=None):
+            return "none"
+        case ast.Constant(value="@once"):
+            return "once"
+        case ast.Constant(value="@continuous"):
+            return "intervals"
+        case ast.Constant(value=str()):
+            return "instants"
+        case ast.List() | ast.Tuple() | ast.Set() | ast.BinOp(op=ast.BitOr() | ast.BitAnd()):
+            return "assets"
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), keywords=keywords):
+            return _runs_of_call(name, {keyword.arg for keyword in keywords})
+        case ast.BinOp() if read_length(file, node):
+            return "instants"
+    return None
+
+
+def _runs_of_call(name: str, keywords: set[str | None]) -> Runs | None:
+    if name in _ASSETS:
+        return "assets"
+    if name.endswith("DataIntervalTimetable") or (name.endswith("TriggerTimetable") and "interval" in keywords):
+        return "intervals"
+    return "instants" if name.endswith("TriggerTimetable") or name in ("timedelta", "relativedelta") else None
 
 
 def window_lengths(sql: str) -> Iterator[timedelta]:

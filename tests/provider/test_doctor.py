@@ -95,6 +95,94 @@ def test_a_gate_on_the_end_of_an_interval_wants_windows_that_end_there(
     ]
 
 
+ASSET = "from airflow.sdk import Asset, CronDataIntervalTimetable\nhours = Asset('hours')\n"
+
+
+@pytest.mark.parametrize(
+    "schedule", ["[hours]", "hours", "hours | Asset('b')", "(hours, Asset('b'))", "PartitionedAssetTimetable(hours)"]
+)
+def test_a_gate_in_a_dag_that_assets_start_wants_an_instant(schedule: str, tmp_path: Path) -> None:
+    text = ASSET + gate("poke_interval=5", f"schedule={schedule}")
+
+    assert found(tmp_path, text) == [(4, "dag.gate_without_interval")]
+    assert found(tmp_path, text.replace("poke_interval=5", "past='{{ ts }}'")) == []
+
+
+RANGE = "start='{{ data_interval_start }}', end='{{ data_interval_end }}'"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "arguments", "is_empty"),
+    [
+        ("'@hourly'", RANGE, True),
+        ("'5 * * * *'", RANGE, True),
+        ("timedelta(hours=1)", RANGE, True),
+        ("2 * timedelta(hours=1)", RANGE, True),
+        ("CronTriggerTimetable('@hourly', timezone='UTC')", RANGE, True),
+        ("CronTriggerTimetable('@hourly', timezone='UTC', interval=timedelta(hours=1))", RANGE, False),
+        ("CronDataIntervalTimetable('@hourly', timezone='UTC')", RANGE, False),
+        ("'@continuous'", RANGE, False),
+        ("made_elsewhere()", RANGE, False),
+        ("'@hourly'", "", False),
+        ("'@hourly'", "end='{{ data_interval_end }}'", False),
+        ("'@hourly'", "start='{{ data_interval_start - macros.timedelta(hours=1) }}', end='{{ ts }}'", False),
+        ("None", "", True),
+        ("'@once'", "start='2026-01-01'", True),
+        ("[hours]", "end='2026-01-01'", True),
+        ("[hours]", "start='2026-01-01', end='2026-01-02'", False),
+        ("None", "start='2026-01-01', then_continue=True", False),
+        ("None", "length=timedelta(hours=1)", False),
+        ("[hours]", "length=timedelta(hours=1)", True),
+    ],
+)
+def test_a_range_wants_intervals_that_are_not_empty(
+    schedule: str, arguments: str, is_empty: bool, tmp_path: Path
+) -> None:
+    text = f"with DAG('d', max_active_runs=1, schedule={schedule}):\n"
+    text += f"    Backfill(task_id='b', pipeline='p', sql='x', pool='few', {arguments})\n"
+
+    assert found(tmp_path, ASSET + text) == [(3, "dag.empty_interval")] * is_empty
+
+
+@pytest.mark.parametrize(("schedule", "is_empty"), [("'@daily'", True), ("'@continuous'", False)])
+def test_a_script_between_the_ends_of_an_interval_wants_one(schedule: str, is_empty: bool, tmp_path: Path) -> None:
+    script = "\"SELECT * FROM a WHERE t >= '{{ data_interval_start }}' AND t < '{{ data_interval_end | ts }}'\""
+    text = f"with DAG('d', schedule={schedule}):\n    StreamingSqlOperator(task_id='s', pipeline='p', sql={script})\n"
+
+    assert found(tmp_path, text) == [(1, "dag.empty_interval")] * is_empty
+
+
+@pytest.mark.parametrize(
+    ("dag", "kind", "pipeline", "teardown", "is_found"),
+    [
+        ("schedule='@hourly'", "Stop", "'p'", "stop.as_teardown(setups=deploy)", True),
+        ("schedule=None", "Stop", "'p'", "deploy >> stop.as_teardown()", True),
+        ("schedule=None", "Delete", "'p'", "stop.as_teardown()", True),
+        ("schedule=None, max_active_runs=2", "Stop", "'p'", "stop.as_teardown()", True),
+        ("schedule=None, max_active_runs=1", "Stop", "'p'", "stop.as_teardown()", False),
+        ("schedule=None", "Stop", "'p-{{ run_id }}'", "stop.as_teardown()", False),
+        ("schedule=None", "Stop", "name_of()", "stop.as_teardown()", False),
+        ("schedule=None", "Stop", "'p'", "deploy >> stop", False),
+    ],
+)
+def test_a_stop_in_a_teardown_wants_one_run_at_a_time(
+    dag: str, kind: str, pipeline: str, teardown: str, is_found: bool, tmp_path: Path
+) -> None:
+    text = (
+        "from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator as Stop\n"
+        "from airflow_provider_arroyo.operators.delete import DeletePipelineOperator as Delete\n"
+        f"with DAG('d', {dag}):\n"
+        "    deploy = StreamingSqlOperator(task_id='s', pipeline='p', sql=SQL)\n"
+        f"    stop = {kind}(task_id='e', pipeline={pipeline})\n"
+        f"    {teardown}\n"
+    )
+
+    assert found(tmp_path, text) == [(4, "dag.stop_in_teardown")] * is_found
+    direct = text.replace("    stop = ", "    (").replace("pipeline={pipeline})", "").replace(f"    {teardown}\n", "")
+    if "as_teardown" in teardown:
+        assert found(tmp_path, direct.rstrip() + ").as_teardown()\n") == [(4, "dag.stop_in_teardown")] * is_found
+
+
 def test_a_script_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "two.sql").write_text("SELECT hop(INTERVAL '25 minutes', INTERVAL '50 minutes') AS w FROM a;")
     text = gate("poke_interval=5").replace("sql=SQL", "sql='two.sql'")
@@ -145,7 +233,7 @@ def test_what_default_args_say_counts(tmp_path: Path) -> None:
         ("schedule='@daily'", "", True),
         ("schedule='@daily', max_active_runs=1", "", False),
         ("schedule='@daily'", ", pool='few'", False),
-        ("schedule=None", "", False),
+        ("schedule=None", ", start='2026-01-01', end='2026-01-02'", False),
     ],
 )
 def test_backfills_side_by_side_want_a_pool(dag: str, arguments: str, is_missing: bool, tmp_path: Path) -> None:

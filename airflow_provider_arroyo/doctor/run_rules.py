@@ -1,0 +1,141 @@
+"""Traps of runs: what their schedule gives them no data interval for, and what runs at the same time do to each other.
+
+schedule                               data interval of a run      what needs one
+"@hourly", cron, timedelta             an instant: start = end     a range between its two ends
+CronDataIntervalTimetable("@hourly")   an hour                     fine
+assets                                 none                        a gate on its end, a range
+None, "@once"                          none, or an instant         the same
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+
+from airflow_provider_arroyo.doctor.files import DagFile, Task
+from airflow_provider_arroyo.doctor.findings import Finding, finding_at
+from airflow_provider_arroyo.doctor.schedules import Runs, read_runs
+
+_START, _END = (re.compile(rf"\{{\{{[^}}]*\bdata_interval_{edge}\b[^}}]*\}}\}}") for edge in ("start", "end"))
+_BY_INSTANT: Runs = "instants"
+_NONE = frozenset[Runs]({"none", "assets"})
+_TIMETABLE = "CronDataIntervalTimetable('@hourly', timezone='UTC')"
+_SAID: dict[Runs, str] = {
+    "none": "a DAG without a schedule",
+    "once": "a DAG with schedule='@once'",
+    "assets": "a DAG that assets start",
+    "instants": "a DAG with a plain cron or timedelta schedule",
+}
+
+
+def gates_without_interval(file: DagFile) -> Iterator[Finding]:
+    """A gate on the end of a data interval fails in a run that has none."""
+    for task in file.tasks:
+        runs = _runs(file, task)
+        if waits_for_interval(file, task) and task.argument("past") is None and runs in _NONE:
+            yield finding_at(
+                file,
+                task.call.node,
+                "dag.gate_without_interval",
+                f"{task.kind} waits for the end of the data interval, and {_SAID[runs]} has none",
+                "Give it the instant: past=...",
+            )
+
+
+def empty_intervals(file: DagFile) -> Iterator[Finding]:
+    """Since Airflow 3 a plain `schedule="@hourly"` has data intervals that begin and end at the same instant."""
+    for task in file.tasks:
+        runs = _runs(file, task)
+        if runs is None or runs == "intervals" or task.is_mapped:
+            continue
+        if task.kind == "StreamBackfillOperator" and (why := _empty_range(file, task, runs)) is not None:
+            advice = "Leave out start and end" if runs == _BY_INSTANT else "Give it start and end"
+            yield finding_at(
+                file,
+                task.call.node,
+                "dag.empty_interval",
+                f"the range of {task.kind} {why}: {_SAID[runs]} has no data intervals of any length",
+                f"{advice}, or the DAG a schedule with intervals: {_TIMETABLE}.",
+            )
+        script = file.text(task.argument("sql"))
+        if script is not None and _START.search(script) and _END.search(script):
+            yield finding_at(
+                file,
+                file.value(task.argument("sql")) or task.call.node,
+                "dag.empty_interval",
+                f"the script of {task.kind} reads from data_interval_start to data_interval_end, which are the same "
+                f"instant in {_SAID[runs]}",
+                f"Give the DAG a schedule with intervals: {_TIMETABLE}.",
+            )
+
+
+def stops_of_other_runs(file: DagFile) -> Iterator[Finding]:
+    """A teardown that stops a pipeline stops it for the other runs of its DAG, too."""
+    for task in _teardowns(file):
+        pipeline = file.text(task.argument("pipeline"))
+        if task.dag is None or pipeline is None or "{" in pipeline:
+            continue  # each run may have a pipeline of its own
+        runs = file.value(task.dag.keywords.get("max_active_runs"))
+        if not (isinstance(runs, ast.Constant) and runs.value == 1):
+            yield finding_at(
+                file,
+                task.call.node,
+                "dag.stop_in_teardown",
+                f"the teardown {task.kind} stops {pipeline} while another run of the DAG may still use it",
+                "Give the DAG max_active_runs=1, or each run a pipeline of its own: temporary_pipeline(...).",
+            )
+
+
+RUN_RULES: tuple[Callable[[DagFile], Iterator[Finding]], ...] = (
+    gates_without_interval,
+    empty_intervals,
+    stops_of_other_runs,
+)
+
+
+def waits_for_interval(file: DagFile, task: Task) -> bool:
+    """Whether a task waits until output is complete up to the end of its run's data interval."""
+    if task.kind == "StreamingSqlOperator" and file.text(task.argument("wait_for")) != "complete":
+        return False
+    if task.kind not in ("StreamingSqlOperator", "WatermarkSensor") or task.is_mapped:
+        return False
+    past = task.argument("past")
+    return past is None or bool(re.fullmatch(r"\{\{\s*data_interval_end\s*\}\}", file.text(past) or ""))
+
+
+def _runs(file: DagFile, task: Task) -> Runs | None:
+    return None if task.dag is None else read_runs(file, task.dag.keywords.get("schedule"))
+
+
+def _empty_range(file: DagFile, task: Task, runs: Runs) -> str | None:
+    """Return why the range of a backfill is empty, or is not known; None if it is not empty."""
+    then_continue = file.value(task.argument("then_continue"))
+    goes_on = isinstance(then_continue, ast.Constant) and bool(then_continue.value)
+    start, end = task.argument("start"), task.argument("end")
+    if start is not None and end is not None:
+        is_interval = _START.fullmatch(file.text(start) or "") and _END.fullmatch(file.text(end) or "")
+        return "is empty" if is_interval else None
+    if runs == _BY_INSTANT:
+        return None  # it takes the range from the run before
+    has_start = start is not None or (task.argument("length") is not None and runs != "assets")
+    has_end = end is not None or goes_on or (task.argument("length") is not None and runs != "assets")
+    return None if has_start and has_end else "is not known"
+
+
+def _teardowns(file: DagFile) -> Iterator[Task]:
+    """Yield the tasks that stop a pipeline as a teardown."""
+    names, calls = dict[str, list[ast.expr]](), set[ast.expr]()
+    for node in ast.walk(file.tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                names.setdefault(name, []).append(value)
+    for node in ast.walk(file.tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="as_teardown", value=ast.Name(id=name))):
+                calls.update(names.get(name, ()))
+            case ast.Call(func=ast.Attribute(attr="as_teardown", value=value)):
+                calls.add(value)
+    for task in file.tasks:
+        if task.kind in ("StopStreamingJobOperator", "DeletePipelineOperator") and task.call.node in calls:
+            yield task
