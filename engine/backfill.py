@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engine.errors import BackfillError
+from engine.errors import BackfillError, message_of
 from engine.start_positions import StartPosition, read_starts, read_time
 
 
@@ -58,4 +58,4 @@ def _instant(text: str | None) -> datetime | None:
     try:
         return None if text is None else read_time(text)
     except ValueError as error:
-        raise BackfillError(str(error)) from error
+        raise BackfillError(message_of(error)) from error

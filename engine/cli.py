@@ -16,7 +16,7 @@ from engine.commands.terminal import (
     complain,
     is_text,
 )
-from engine.errors import EngineError, RunError, StateError
+from engine.errors import EngineError, RunError, StateError, message_of
 
 REFUSED = 2
 FAILED = 3
@@ -64,7 +64,7 @@ def answer_errors(work: Callable[[], int]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = error.strerror or message_of(error)
         unusable = UnusableFileError(f"{error.filename} cannot be used: {reason}" if error.filename else reason)
         complain(unusable)
         return exit_code(unusable)

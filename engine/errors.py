@@ -69,6 +69,16 @@ def cause_of(error: EngineError | type[EngineError]) -> Cause:
     return Cause.UNKNOWN if error.retryable else Cause.MISTAKE
 
 
+def message_of(error: BaseException) -> str:
+    """Return what an exception says, or its class where it says nothing: never an empty text. Spark's exceptions ask
+    the JVM for their text, and raise when it is gone."""
+    try:
+        text = str(error).strip()
+    except Exception:  # noqa: BLE001 - whatever goes wrong there, the first error is the one to show
+        text = ""
+    return text or type(error).__name__
+
+
 class ScriptRefused(EngineError):  # noqa: N818 - it is not one error but the list of them
     """A script with at least one complaint; `complaints` has all of them, in the order of the text."""
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, SecretStr
 from pydantic.fields import FieldInfo
 
 from engine.durations import read_duration
-from engine.errors import DurationError
+from engine.errors import DurationError, message_of
 
 OptionValue: TypeAlias = "str | int | float | bool | timedelta | tuple[str, ...]"
 
@@ -46,7 +46,7 @@ def _pattern(value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        raise ValueError(f"is not a valid regular expression: {error}") from error
+        raise ValueError(f"is not a valid regular expression: {message_of(error)}") from error
     return value
 
 

@@ -50,7 +50,7 @@ from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread
 from engine.api.waiting_requests import Changes
-from engine.errors import InsecureBindError, ServerError, StoreUnavailableError
+from engine.errors import InsecureBindError, ServerError, StoreUnavailableError, message_of
 from engine.instants import now
 from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
@@ -384,7 +384,8 @@ def _bind(api: ApiSettings, directory: DataDirectory) -> socket.socket:
         return socket.create_server((api.host, api.port), family=family)
     except (OSError, ValueError) as error:  # a name that cannot be one is a ValueError
         raise ServerError(
-            f"the control plane cannot listen on {api.host}:{api.port}: {error}", hint="--port 0 takes a free one"
+            f"the control plane cannot listen on {api.host}:{api.port}: {message_of(error)}",
+            hint="--port 0 takes a free one",
         ) from error
 
 

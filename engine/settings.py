@@ -15,7 +15,7 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
-from engine.errors import SettingError
+from engine.errors import SettingError, message_of
 
 PREFIX = "ARROYO__"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -278,11 +278,11 @@ def _read_file(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text())
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = error.strerror or message_of(error)
     except UnicodeDecodeError:
         reason = "it is not UTF-8 text"
     except ValueError as error:
-        reason = str(error)
+        reason = message_of(error)
     raise SettingError(f"the file of settings {path} cannot be read: {reason}", hint="settings are written as TOML")
 
 
@@ -291,7 +291,9 @@ def read_connections_file(path: Path | None) -> str:
     try:
         return "" if path is None else path.expanduser().read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"the file of connections {path} cannot be read: {error}", hint="check its path") from error
+        raise SettingError(
+            f"the file of connections {path} cannot be read: {message_of(error)}", hint="check its path"
+        ) from error
 
 
 def _put(values: dict[str, object], path: list[str], value: object) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias, get_args
 
-from engine.errors import SettingError
+from engine.errors import SettingError, message_of
 
 StartWord: TypeAlias = Literal["earliest", "latest", "group", "timestamp", "offsets", "savepoint"]
 """How a start position is said."""
@@ -110,7 +110,7 @@ def read_starts(texts: Sequence[str], name: str) -> Mapping[str, StartPosition]:
         try:
             starts[table.strip()] = read_start(position)
         except ValueError as error:
-            raise SettingError(f"{name} {table.strip()}: {error}") from error
+            raise SettingError(f"{name} {table.strip()}: {message_of(error)}") from error
     return starts
 
 

@@ -28,6 +28,7 @@ from engine.errors import (
     RehearsalFailedError,
     RehearsalLostError,
     RehearsalTimeError,
+    message_of,
 )
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.fault_points import RehearsalPoint
@@ -145,7 +146,9 @@ class RehearsalWatch:
         try:
             self.rehearsers.start(rehearsal.id, order, script, secrets)
         except OSError as error:
-            failed = RehearsalFailedError(f"its process cannot be started: {error}", hint="see the disk and the memory")
+            failed = RehearsalFailedError(
+                f"its process cannot be started: {message_of(error)}", hint="see the disk and the memory"
+            )
             self._settle(running.given_up(now, failed))
         reach(RehearsalPoint.AFTER_PROCESS)
 

@@ -16,7 +16,7 @@ from engine.connectors.base import Connector
 from engine.connectors.option_schemas import flat_values, nested_values, secret_options
 from engine.connectors.options import name_of
 from engine.connectors.secret_values import is_secret, refers_to_secret
-from engine.errors import OptionValueError, SecretValueError
+from engine.errors import OptionValueError, SecretValueError, message_of
 from engine.formats import FORMATS
 from engine.jobs.probes import HIDDEN
 from engine.store.stored_tables import Options
@@ -40,7 +40,7 @@ def read_config(config: Mapping[str, Any]) -> Values:
     try:
         return flat_values(config)
     except ValueError as error:
-        raise OptionValueError(str(error), hint="GET /connectors has the options of each connector") from error
+        raise OptionValueError(message_of(error), hint="GET /connectors has the options of each connector") from error
 
 
 def split_secrets(owner: str, connector: Connector, options: Values) -> SplitSecrets:

@@ -21,6 +21,7 @@ from engine.checkpoints.doctor import examine
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import damaged
 from engine.checkpoints.restore import restore
+from engine.errors import message_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,7 +84,7 @@ def _read(savepoint: Path, checkpoint: Path, spark: SparkSession) -> DrillReport
             rows += frame.selectExpr("count(struct(*)) AS n", "sum(hash(to_json(struct(*))))").collect()[0]["n"]
             operators.add(store.operator)
     except (PySparkException, Py4JJavaError) as error:
-        if any(word in str(error) for word in _LACKS):
+        if any(word in message_of(error) for word in _LACKS):
             raise  # it says nothing of the savepoint
         raise damaged(savepoint, f"{at} cannot be read: {_reason(error)}") from error
     return DrillReport(rows, len(operators))
@@ -111,6 +112,6 @@ def _say_where_schemas_are(checkpoint: Path) -> None:
 
 def _reason(error: Exception) -> str:
     """The innermost cause that Java names, without its stack."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in message_of(error).splitlines() if line.strip()]
     causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ") and len(line) < _LONGEST]
-    return causes[-1] if causes else (lines or [type(error).__name__])[0]
+    return causes[-1] if causes else lines[0]

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from engine.checkpoints.layout import read_json
 from engine.delivery.durable import replace_durably
-from engine.errors import DamagedSavepointError, SavepointNotFoundError, UnreadableStateError
+from engine.errors import DamagedSavepointError, SavepointNotFoundError, UnreadableStateError, message_of
 
 NAME = "manifest.json"
 VERSION = 1
@@ -101,7 +101,7 @@ def _read(folder: Path, content: Mapping[str, object]) -> SavepointManifest:
     try:
         return _from_json(content)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise damaged(folder, f"{error} is missing from its {NAME} or makes no sense there") from error
+        raise damaged(folder, f"{message_of(error)} is missing from its {NAME} or makes no sense there") from error
 
 
 def check_files(folder: Path, manifest: SavepointManifest) -> None:

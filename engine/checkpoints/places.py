@@ -17,7 +17,7 @@ from engine.checkpoints.manifest import NAME, SavedFile, damaged
 from engine.connectors.files.storage import Prefix, StorageOptions, read_location
 from engine.delivery.disk_errors import writing
 from engine.delivery.durable import replace_durably, sync_directory
-from engine.errors import EngineError, PlaceError, TargetUnavailableError, UnwritableTargetError
+from engine.errors import EngineError, PlaceError, TargetUnavailableError, UnwritableTargetError, message_of
 
 _PIECE = 1 << 20
 _LARGEST_MANIFEST = 256 << 20
@@ -52,7 +52,7 @@ def open_place(text: str) -> Place:
     try:
         location = read_location(text)
     except ValueError as error:
-        raise PlaceError(f"the place {error}", hint="write file:///folder or s3://bucket/prefix") from error
+        raise PlaceError(f"the place {message_of(error)}", hint="write file:///folder or s3://bucket/prefix") from error
     if isinstance(location, Path):
         if not text.lower().startswith("file://") or not location.is_absolute() or "\0" in text:
             raise PlaceError("a directory must be written as file:///folder", hint="or use s3://bucket/prefix")
@@ -262,9 +262,9 @@ def _limited(content: bytes) -> bytes:
 
 def as_damage(savepoint: Path, error: Exception) -> EngineError:
     """The error of a file that is not there, or another one."""
-    fault = f"{error} has changed" if isinstance(error, NotAsSavedError) else f"{_name(error)} is missing"
+    fault = f"{message_of(error)} has changed" if isinstance(error, NotAsSavedError) else f"{_name(error)} is missing"
     return damaged(savepoint, fault)
 
 
 def _name(error: Exception) -> str:
-    return str(error.filename or error) if isinstance(error, OSError) else str(error)
+    return str(error.filename or error) if isinstance(error, OSError) else message_of(error)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.spark_log import CommitRecord
-from engine.errors import UnreadableStateError
+from engine.errors import UnreadableStateError, message_of
 
 _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot)")
 
@@ -82,7 +82,7 @@ def lacking(checkpoint: Path, epoch: int) -> str | None:
     except FileNotFoundError:
         return f"the commit of epoch {epoch} is missing"
     except ValueError as wrong:
-        return f"the commit of epoch {epoch} does not list the state of each partition: {wrong}"
+        return f"the commit of epoch {epoch} does not list the state of each partition: {message_of(wrong)}"
     return None
 
 

@@ -25,7 +25,7 @@ from engine.checkpoints.manifest import SavedFile
 from engine.checkpoints.places import NotAsSavedError, Place
 from engine.checkpoints.spark_log import newest_commit, numbers
 from engine.delivery.durable import sync_directory, sync_file
-from engine.errors import DamagedSavepointError, DiskFullError, PlaceError, SavepointNotFoundError
+from engine.errors import DamagedSavepointError, DiskFullError, PlaceError, SavepointNotFoundError, message_of
 
 _VERSION = 1
 _STAYS = frozenset({"savepoints", "logs", "lock"})
@@ -57,7 +57,7 @@ def export_state(state: Path, place: Place, about: Mapping[str, object]) -> int:
         for file in files:
             place.put(state / file.path, file)
     except (NotAsSavedError, FileNotFoundError) as error:
-        raise PlaceError(f"the state has changed while it was copied: {error}", hint="try again") from error
+        raise PlaceError(f"the state has changed while it was copied: {message_of(error)}", hint="try again") from error
     listed = [{"path": file.path, "bytes": file.bytes, "sha256": file.sha256} for file in files]
     manifest = {"whole_state": _VERSION, "about": about, "files": listed, "folders": sorted(_folders(state))}
     place.set_manifest(json.dumps(manifest, indent=1).encode())
@@ -107,7 +107,9 @@ def import_state(whole: WholeState, place: Place, state: Path) -> None:
         draft.rename(state)
         sync_directory(state.parent)
     except (NotAsSavedError, FileNotFoundError) as error:
-        raise DamagedSavepointError(f"the state at {place} is damaged: {error}", hint="export it again") from error
+        raise DamagedSavepointError(
+            f"the state at {place} is damaged: {message_of(error)}", hint="export it again"
+        ) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 from engine import __version__
 from engine.commands.terminal import is_text
-from engine.errors import EngineError, RequestError, UnreachableError
+from engine.errors import EngineError, RequestError, UnreachableError, message_of
 from engine.jobs.address import API_PREFIX, LONGEST_NAME, NAME
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Client:
             raise RequestError("the request holds what is not UTF-8 text", hint="see its arguments") from error
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise UnreachableError(
-                f"no control plane answers at {self.url}: {error}", hint="`arroyo serve` starts one"
+                f"no control plane answers at {self.url}: {message_of(error)}", hint="`arroyo serve` starts one"
             ) from error
         content = _parse(answer)
         if answer.is_error:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.errors import EngineError, RunError, ScriptRefused
+from engine.errors import EngineError, RunError, ScriptRefused, message_of
 
 _RED, _DIM, _BOLD, _OFF = "\033[31m", "\033[2m", "\033[1m", "\033[0m"
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
@@ -75,8 +75,8 @@ def read_script(path: str) -> str:
 def why_unreadable(error: OSError | ValueError) -> str:
     """Return why a file could not be read as text."""
     if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+        return error.strerror or message_of(error)
+    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else message_of(error)
 
 
 class UnusableFileError(EngineError):

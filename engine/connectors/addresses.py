@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
-from engine.errors import AddressRefusedError, TargetUnavailableError
+from engine.errors import AddressRefusedError, TargetUnavailableError, message_of
 
 ALLOWED = "ARROYO_NET_ALLOW"
 """Names a variable: host names and networks, comma-separated, that scripts may talk to though they are not public."""
@@ -65,7 +65,9 @@ def check_url(url: str, environ: Mapping[str, str], lookup: Resolve = resolve) -
     try:
         addresses = lookup(host, port)
     except OSError as wrong:
-        raise TargetUnavailableError(f"host {host!r} cannot be resolved: {wrong}", hint="check its name") from wrong
+        raise TargetUnavailableError(
+            f"host {host!r} cannot be resolved: {message_of(wrong)}", hint="check its name"
+        ) from wrong
     _check_addresses(host, addresses, environ)
     address = addresses[0]
     shown = f"[{address}]" if ":" in address else address

@@ -18,7 +18,7 @@ from engine import types
 from engine.connectors.base import DeadLetter, Json
 from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.durable import replace_durably
-from engine.errors import DiskFullError, UnwritableTargetError
+from engine.errors import DiskFullError, UnwritableTargetError, message_of
 
 DEAD_LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
     "source": (types.TEXT,),
@@ -56,7 +56,7 @@ class DeadLetterFile:
         except OSError as wrong:
             kind = DiskFullError if is_disk_full(wrong) else UnwritableTargetError
             raise kind(
-                f"the records that {self.table} leaves out cannot be kept in {self.directory}: {wrong}",
+                f"the records that {self.table} leaves out cannot be kept in {self.directory}: {message_of(wrong)}",
                 hint="make 'dead_letter.path' writable, or free space on it; nothing is lost, the epoch is run again",
             ) from wrong
 

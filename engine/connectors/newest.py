@@ -25,7 +25,7 @@ from engine.connectors.files.listing import list_files
 from engine.connectors.filesystem.options import FilesystemSinkOptions
 from engine.connectors.single_file.options import SingleFileOptions
 from engine.connectors.text_files import compression_of
-from engine.errors import NotReadBackError
+from engine.errors import NotReadBackError, message_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,7 +109,9 @@ def _last_of(path: Path, limit: int) -> _Last:
     except FileNotFoundError:  # somebody has removed it since the directory was listed
         return _Last([])
     except (OSError, ValueError) as error:  # what Arrow says of a file that is no Parquet is a ValueError
-        raise NotReadBackError(f"{path.name} cannot be read: {error}", hint="look at the file where it is") from error
+        raise NotReadBackError(
+            f"{path.name} cannot be read: {message_of(error)}", hint="look at the file where it is"
+        ) from error
 
 
 def _last_of_lines(path: Path, limit: int) -> _Last:

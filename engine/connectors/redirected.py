@@ -18,7 +18,7 @@ from engine.connectors import connector_of
 from engine.connectors.base import Table
 from engine.connectors.files.beside import beside
 from engine.delivery.target_names import first_collision
-from engine.errors import SinkPrefixError
+from engine.errors import SinkPrefixError, message_of
 
 
 def redirected(tables: Mapping[str, Table], prefix: str) -> tuple[Mapping[str, Table], Collection[SinkPrefixError]]:
@@ -79,7 +79,7 @@ def _redirect(table: Table, prefix: str) -> Table:
         if connector.redirect is not None:
             return replace(moved, options=connector.redirect(table.options, prefix))
     except ValueError as error:
-        raise SinkPrefixError(f"table {table.name} cannot write under {prefix!r}: {error}") from error
+        raise SinkPrefixError(f"table {table.name} cannot write under {prefix!r}: {message_of(error)}") from error
     if table.direction == "source":
         return moved
     raise SinkPrefixError(

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from engine.connectors.addresses import WebUrl, check_url
 from engine.connectors.base import Options, Table
-from engine.errors import MissingPackageError, SchemaRefusedError, SchemaRegistryError
+from engine.errors import MissingPackageError, SchemaRefusedError, SchemaRegistryError, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -195,7 +195,7 @@ class HttpRegistry:
             yield
         except (httpx2.TransportError, ValueError, TypeError, LookupError, AttributeError) as wrong:  # no answer of one
             raise SchemaRegistryError(
-                f"the schema registry {self._endpoint} does not answer: {wrong}",
+                f"the schema registry {self._endpoint} does not answer: {message_of(wrong)}",
                 hint="check that it is up and that the URL is right",
             ) from wrong
         except Refusal as wrong:

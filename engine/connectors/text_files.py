@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.connectors.base import Compression
-from engine.errors import FilesChangedError, MissingFileError, UnreadableFileError
+from engine.errors import FilesChangedError, MissingFileError, UnreadableFileError, message_of
 
 BLOCK = 1024 * 1024
 """Small enough for the decoded records to stay in the processor's cache: twice as fast as with 8 MiB."""
@@ -95,7 +95,7 @@ def read_blocks(path: Path, compression: Compression, start: int, end: int | Non
                     unfinished += read
     except (OSError, pa.ArrowException) as wrong:
         raise UnreadableFileError(
-            f"{path} cannot be read: {wrong}", hint="check that it is compressed as its name says"
+            f"{path} cannot be read: {message_of(wrong)}", hint="check that it is compressed as its name says"
         ) from wrong
     if remaining:
         raise _shrunk(path)

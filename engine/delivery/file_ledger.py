@@ -23,7 +23,7 @@ from engine.delivery.durable import create_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence, state_of
 from engine.delivery.ledger import LedgerEntry, Skip, StandDown, Stop, WriteAfter, decide, is_same_epoch, overtaken
-from engine.errors import LedgerLostError
+from engine.errors import LedgerLostError, message_of
 
 KEPT_ENTRIES = 500
 """How many epochs a restore may go back. At 150 bytes an entry the ledger stays below 100 kB, which is written
@@ -126,7 +126,7 @@ def _read(directory: Path) -> tuple[int, list[LedgerEntry]]:
             continue  # a newer one has just taken its place
         except (ValueError, TypeError) as error:
             raise LedgerLostError(
-                f"the ledger {path} cannot be read: {error}",
+                f"the ledger {path} cannot be read: {message_of(error)}",
                 hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
             ) from error
     return 0, []

@@ -24,7 +24,7 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.file_ledger import KEPT_ENTRIES, WritePermit
 from engine.delivery.rolling import OpenFile, TimeDirectory
 from engine.delivery.segments import Segment
-from engine.errors import LedgerLostError, OffsetsDifferError
+from engine.errors import LedgerLostError, OffsetsDifferError, message_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def read_manifest_file(path: Path) -> EpochManifest:
         return EpochManifest(**raw, files=files, open=open_files, incomplete=incomplete)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise LedgerLostError(
-            f"the manifest {path} cannot be read: {error}",
+            f"the manifest {path} cannot be read: {message_of(error)}",
             hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
         ) from error
 

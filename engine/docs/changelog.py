@@ -16,6 +16,8 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import fill
 
+from engine.errors import message_of
+
 KINDS = ("added", "changed", "fixed", "removed")
 _NAME = re.compile(r"([a-z0-9-]+)\.(" + "|".join(KINDS) + r")\.md")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -67,4 +69,4 @@ if __name__ == "__main__":
     try:
         release(Path(), sys.argv[1], date.fromisoformat(sys.argv[2]))
     except (IndexError, ValueError) as wrong:
-        sys.exit(f"make changelog VERSION=0.1.0 DATE=2026-01-31: {wrong}")
+        sys.exit(f"make changelog VERSION=0.1.0 DATE=2026-01-31: {message_of(wrong)}")

@@ -19,7 +19,7 @@ from engine.connectors import find_connector
 from engine.connectors.base import Table
 from engine.connectors.sampling import sample
 from engine.connectors.secret_values import fill_in
-from engine.errors import SchemaUnknownError
+from engine.errors import SchemaUnknownError, message_of
 from engine.formats.base import RecordKind
 from engine.jobs.probes import ProbeOrder, ProbeResult
 from engine.sql.stored.checking import CheckedTable, check_table
@@ -137,7 +137,7 @@ def _from_parquet(order: ProbeOrder, known: Connections) -> ProbeResult:
     try:
         schema = pq.read_schema(options.path / name if name else options.path)
     except (OSError, ArrowException) as error:
-        raise SchemaUnknownError(f"{name or options.path} is no Parquet file: {error}") from error
+        raise SchemaUnknownError(f"{name or options.path} is no Parquet file: {message_of(error)}") from error
     kinds = [(field.name, from_arrow(field.type), field.nullable) for field in schema]
     columns: Columns = [(name, kind, nullable) for name, kind, nullable in kinds if kind is not None]
     left_out = [name for name, kind, _ in kinds if kind is None]

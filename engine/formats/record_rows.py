@@ -20,6 +20,7 @@ from decimal import Decimal as Exact
 import pyarrow as pa
 
 from engine import types
+from engine.errors import message_of
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.numbers import finite, fitting
 from engine.schema import Field, Schema, arrow_schema
@@ -50,7 +51,7 @@ def to_rows(records: Sequence[ParsedRecord], schema: Schema) -> Decoded:
         try:
             good.append((parsed.index, tuple(_column(field, values.get(name)) for field, name in fields)))
         except (ValueError, OverflowError, ArithmeticError, pa.ArrowException) as error:
-            bad.append(BadRecord(parsed.index, str(error), parsed.raw))
+            bad.append(BadRecord(parsed.index, message_of(error), parsed.raw))
     origin = pa.array([index for index, _ in good], pa.int64())
     return Decoded(_to_batch([values for _, values in good], arrow_schema(schema)), origin, bad)
 

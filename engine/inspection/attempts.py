@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from engine.errors import EngineError
+from engine.errors import EngineError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.damage import Damage, Kind
 from engine.inspection.sums import SumsUnreadableError, has_sums
@@ -26,9 +26,9 @@ def attempt(kind: Kind, path: Path, read: Callable[[Path], object]) -> Iterator[
         missing = Path(str(error.filename)) if error.filename else path
         yield Damage(kind, missing, "is missing")
     except SumsUnreadableError as error:
-        yield Damage(Kind.SUM, path, str(error))
+        yield Damage(Kind.SUM, path, message_of(error))
     except NotAsWrittenError as error:
-        yield Damage(kind, path, str(error))
+        yield Damage(kind, path, message_of(error))
     except OSError as error:
         yield Damage(Kind.ACCESS, path, f"cannot be read: {error.strerror or error}")
     except _OF_DAMAGED_FILES:

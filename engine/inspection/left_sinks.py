@@ -15,7 +15,7 @@ from pathlib import Path
 from engine.checkpoints.layout import StatePaths
 from engine.delivery.file_ledger import read_ledger
 from engine.delivery.manifests import EpochManifest, read_manifest_file
-from engine.errors import EngineError
+from engine.errors import EngineError, message_of
 from engine.inspection.sinks_written import is_written
 
 
@@ -73,7 +73,7 @@ def _left(directory: Path) -> LeftSink:
         ledger = read_ledger(directory)
         manifest = _newest(directory)
     except (EngineError, OSError, ValueError, KeyError, TypeError) as error:
-        why = error.message if isinstance(error, EngineError) else str(error)
+        why = error.message if isinstance(error, EngineError) else message_of(error)
         return LeftSink(name, directory, segments=segments, bytes=size, unknown=why)
     newest = ledger[-1] if ledger else None
     is_taken = newest is not None and manifest is not None and newest.epoch >= manifest.epoch

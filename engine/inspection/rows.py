@@ -15,7 +15,7 @@ from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.state_partitions import files_of_partitions
 from engine.compile import Program
-from engine.errors import NoStateError, UnknownSubjectError, UnreadableStateError
+from engine.errors import NoStateError, UnknownSubjectError, UnreadableStateError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.row_conditions import columns_meant, is_met
 from engine.inspection.row_names import name_in_bucket, table_in_bucket
@@ -113,7 +113,7 @@ def _rows_of_partition(checkpoint: Path, number: int, files: Sequence[Path], ope
                 yield KeptRow(number, table_in_bucket(operator, name), columns)
     except NotAsWrittenError as error:
         raise UnreadableStateError(
-            f"partition {number} of {operator.id} holds a file that {error}",
+            f"partition {number} of {operator.id} holds a file that {message_of(error)}",
             hint="see with `arroyo state doctor` what is wrong",
         ) from error
 

@@ -22,7 +22,7 @@ from engine.checkpoints.spark_log import PlannedEpoch
 from engine.checkpoints.state_partitions import files_of_partitions
 from engine.compile import Program
 from engine.delivery.file_ledger import newest_ledger, read_ledger
-from engine.errors import EngineError, NoStateError, UnreadableStateError
+from engine.errors import EngineError, NoStateError, UnreadableStateError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.epochs import is_savepoint
 from engine.inspection.reading_again import read_again
@@ -301,7 +301,7 @@ def _count(files: Sequence[Path]) -> tuple[int | None, str]:
     try:
         return read_store(files).rows, ""
     except NotAsWrittenError as error:
-        return None, f"a file of it {error}"
+        return None, f"a file of it {message_of(error)}"
 
 
 def _sinks(folder: Path, program: Program | str) -> Iterator[SinkFigures]:

@@ -28,7 +28,7 @@ from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.spark_log import newest_commit
 from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.faults import reach
-from engine.errors import DiskFullError, DriverDiedError, UnreadableStateError
+from engine.errors import DiskFullError, DriverDiedError, UnreadableStateError, message_of
 from engine.instants import Clock
 from engine.jobs.actions import (
     AbandonRescale,
@@ -140,7 +140,7 @@ class Controller:
         try:
             yield
         except Exception as error:
-            text = str(error).partition("\n")[0]
+            text = message_of(error).partition("\n")[0]
             if self._troubles.get(whose) != text:
                 LOG.exception("%s: an error ends this round; the next one tries again", whose)
             self._troubles[whose] = text

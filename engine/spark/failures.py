@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 
 from engine import errors
 from engine.checkpoints.layout import StatePaths
-from engine.errors import EngineError, RunError
+from engine.errors import EngineError, RunError, message_of
 
 _OURS = re.compile(r"engine\.errors\.(\w+): ([a-z_]+\.[a-z_]+)(?: at (\d+:\d+))?: (.*?)(?:\n  hint: ([^\n]*))?(?=\n|$)")
 _ERRORS = {
@@ -29,7 +29,7 @@ _ERRORS = {
 def explain_failure(error: PySparkException, paths: StatePaths, memory_kills: int = 0) -> EngineError:
     """The error of ours inside, if there is one; else Spark's own message without its wrapping. `memory_kills` is how
     many processes the kernel has ended for memory since the run began."""
-    text = str(error)
+    text = message_of(error)
     marked = _OURS.search(text)
     if marked:
         return _ERRORS.get(marked[1], RunError)(marked[4], hint=marked[5])

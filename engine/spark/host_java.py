@@ -17,7 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from engine.errors import JvmDiedError, SharedJavaDiedError
+from engine.errors import JvmDiedError, SharedJavaDiedError, message_of
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.bounded_calls import answer_within
 from engine.spark.session import close_session, gateway_of_session, open_session
@@ -116,7 +116,7 @@ class HostJava:
             return answer_within(_DOOR_PATIENCE, open_door, too_late=Door.close)
         except TimeoutError as error:
             raise SharedJavaDiedError(
-                f"Java, which this pipeline would share with others, lets nobody in: {error}",
+                f"Java, which this pipeline would share with others, lets nobody in: {message_of(error)}",
                 hint=f"process {self.pid} may be stopped, or have too little memory: its log says more",
             ) from error
 

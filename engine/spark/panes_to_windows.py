@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.checkpoints import spark_log
 from engine.checkpoints.state_partitions import files_of_partitions
-from engine.errors import UnreadableStateError
+from engine.errors import UnreadableStateError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.store import read_store
 from engine.plan.nodes import WindowAggregate
@@ -56,7 +56,7 @@ def _tables(spec: PaneSpec, files: Sequence[Path]) -> Iterator[pa.Table]:
             yield open_windows(spec, state)
     except NotAsWrittenError as error:
         raise UnreadableStateError(
-            f"the state holds a file that {error}", hint="see with `arroyo state doctor` what is wrong"
+            f"the state holds a file that {message_of(error)}", hint="see with `arroyo state doctor` what is wrong"
         ) from error
 
 

@@ -31,7 +31,7 @@ from engine.compile import Program
 from engine.connectors.rehearsal import rows_directory
 from engine.connectors.secret_values import fill_in
 from engine.epoch_report import EpochReport
-from engine.errors import EngineError, RehearsalError, RehearsalFailedError
+from engine.errors import EngineError, RehearsalError, RehearsalFailedError, message_of
 from engine.spark.compare_rows import KeptTable, compare_tables
 from engine.spark.fixed_ends import FixedEnd, ends_now, fix_ends
 from engine.spark.rehearsal_plan import PlannedRehearsal
@@ -94,7 +94,7 @@ def rehearse(
     try:
         differences = _compare(spark, planned, states, scratch)
     except (PySparkException, Py4JJavaError) as error:
-        text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
+        text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else message_of(error)
         reason = str(text).partition("\n")[0]
         raise RehearsalFailedError(
             f"the rows cannot be compared: {reason}", hint=f"see that the disk of {scratch.parent} has room"

@@ -42,6 +42,7 @@ from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
+from engine.errors import message_of
 from engine.instants import now
 from engine.masters import is_one_jvm, refuse_master
 from engine.plan.forms import with_forms
@@ -508,7 +509,7 @@ class _Running:
             query.awaitTermination(1)
         except PySparkException as error:
             # it has crossed Java and comes back as text
-            if self.control.mode is not None and StopRequested.__name__ in str(error):
+            if self.control.mode is not None and StopRequested.__name__ in message_of(error):
                 return "stopped"
             memory_kills = count_memory_kills() - self.memory_kills
             raise explain_failure(error, self.prepared.paths, memory_kills) from error

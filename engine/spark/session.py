@@ -22,7 +22,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine.errors import EngineError, EpochFailedError, JavaStartError, WorkerDiedError
+from engine.errors import DriverCrashedError, EngineError, EpochFailedError, JavaStartError, WorkerDiedError, message_of
 from engine.masters import is_one_jvm
 from engine.spark.conf import driver_conf
 from engine.spark.forks.start import ForkServer, start_server
@@ -265,13 +265,20 @@ def _detach() -> None:
 @contextmanager
 def death_explained() -> Iterator[None]:
     """Whatever breaks inside because Java has ended is the error that says how it did. Its own death shows as anything:
-    a refused connection, an answer that is empty, a query that is not active any more."""
+    a refused connection, an answer that is empty, a query that is not active any more, or an error of Spark's from a
+    JVM that was asked to end. Where it lives, such an error is named as long as the JVM can tell its text."""
     java = _java_of_session()
     try:
         yield
     except (PySparkException, Py4JError, OSError, EpochFailedError, WorkerDiedError) as error:
-        is_lost = isinstance(error, Py4JNetworkError | OSError)
+        text = message_of(error)
+        is_lost = isinstance(error, Py4JNetworkError | OSError | PySparkException)
         death = java.death() if is_lost or not java.is_alive else None
-        if death is None:
-            raise
-        raise death from error
+        if death is not None:
+            raise death from error
+        if isinstance(error, PySparkException):
+            first = text.splitlines()[0][:500]
+            raise DriverCrashedError(
+                f"{type(error).__name__}: {first}", hint="Spark's log has the whole text"
+            ) from error
+        raise

@@ -24,7 +24,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine.errors import DiskNotSharedError, NoExecutorsError
+from engine.errors import DiskNotSharedError, NoExecutorsError, message_of
 
 WAIT = timedelta(minutes=3)
 """How long the executors of a cluster may take to be up."""
@@ -142,5 +142,4 @@ def _none_up(spark: SparkSession, wait: timedelta) -> NoExecutorsError:
 
 
 def _reason(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines or [type(error).__name__])[0][:500]
+    return message_of(error).splitlines()[0].strip()[:500]

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import DataSource, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from engine.connectors.base import Slice
-from engine.errors import MissingPackageError
+from engine.errors import MissingPackageError, message_of
 from engine.spark.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.map_in_arrow import map_in_arrow
 from engine.spark.reading import SliceReading
@@ -99,7 +99,7 @@ def _must_be_there(spark: SparkSession, read: SparkRead, table: str) -> None:
     try:
         spark.read.format(read.format).options(**read.probe).load()
     except AnalysisException as missing:
-        if "DATA_SOURCE" not in str(missing.getCondition()) and "Failed to find data source" not in str(missing):
+        if "DATA_SOURCE" not in str(missing.getCondition()) and "Failed to find data source" not in message_of(missing):
             raise
         raise MissingPackageError(
             f"Spark has no source {read.format!r} to read {table} with",

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from engine import __version__
 from engine.checkpoints.layout import StatePaths
-from engine.errors import BackupError, StoreDamagedError, StoreTooNewError
+from engine.errors import BackupError, StoreDamagedError, StoreTooNewError, message_of
 from engine.jobs.data_directory import DataDirectory
 from engine.store.migrations import MIGRATIONS
 from engine.store.secret_files import secure
@@ -60,7 +60,7 @@ def take(directory: DataDirectory, file: Path, at: datetime) -> Manifest:
             _copy_database(directory.database, copy)
         except sqlite3.Error as error:
             raise BackupError(
-                f"{directory.database} cannot be copied to {file.absolute().parent}: {error}",
+                f"{directory.database} cannot be copied to {file.absolute().parent}: {message_of(error)}",
                 hint="see that there is room for the copy, and try again",
             ) from error
         manifest = Manifest(_FORMAT, __version__, store_version(copy), at.isoformat())
@@ -137,7 +137,7 @@ def store_version(database: Path) -> int:
         with closing(sqlite3.connect(database)) as connection:
             version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as error:
-        raise damaged(database, str(error)) from error
+        raise damaged(database, message_of(error)) from error
     return version
 
 
@@ -179,7 +179,7 @@ def _unpack_database(archive: tarfile.TarFile, database: Path, file: Path) -> No
         try:
             (verdict,) = connection.execute("PRAGMA integrity_check").fetchone()
         except sqlite3.DatabaseError as error:
-            verdict = str(error)
+            verdict = message_of(error)
     if verdict != "ok":
         raise BackupError(f"the database in {file} is damaged: {verdict}", hint="put back another backup")
 

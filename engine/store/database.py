@@ -16,7 +16,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from engine.errors import DataDirLockedError
+from engine.errors import DataDirLockedError, message_of
 from engine.instants import now
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.processes import try_lock
@@ -138,7 +138,7 @@ def _damage_named(file: Path) -> Iterator[None]:
     try:
         yield
     except _PagesDamagedError as error:
-        raise backups.damaged(file, str(error).replace("\n", " ")) from error
+        raise backups.damaged(file, message_of(error).replace("\n", " ")) from error
     except DatabaseError as error:
         # a disk that is full and a file that is locked or read-only are no damage
         if isinstance(error, OperationalError) and "no such" not in str(error.orig):

@@ -23,6 +23,7 @@ from engine.errors import (
     UdfNameError,
     UdfSignatureError,
     UdfSyntaxError,
+    message_of,
 )
 from engine.functions import find_aggregate, find_function
 from engine.udf.declared import NO_UDFS, Hint, Kind, Udf, UdfFile, Udfs, Waiting
@@ -129,7 +130,7 @@ class _Reader:
                 f"{_at(self.file, error.lineno or 1)}: {error.msg}", hint="the file is not valid Python"
             ) from None
         except (ValueError, RecursionError, MemoryError) as error:
-            raise UdfSyntaxError(f"{self.file.name} cannot be read: {error}") from None
+            raise UdfSyntaxError(f"{self.file.name} cannot be read: {message_of(error)}") from None
 
     def _mark(self, node: _Definition) -> _Mark | None:
         marks = [mark for decorator in node.decorator_list if (mark := self._as_mark(decorator)) is not None]

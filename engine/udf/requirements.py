@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import EngineError, ScriptRefused, UdfDependenciesError, UdfSyntaxError
+from engine.errors import EngineError, ScriptRefused, UdfDependenciesError, UdfSyntaxError, message_of
 from engine.udf.declared import UdfFile
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def header_of(file: UdfFile) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UdfSyntaxError(f"{file.name}: its `# /// script` header is not valid TOML: {error}") from None
+        raise UdfSyntaxError(f"{file.name}: its `# /// script` header is not valid TOML: {message_of(error)}") from None
 
 
 def check_header(file: UdfFile) -> None:
@@ -83,7 +83,7 @@ def _read(header: Mapping[str, Any], file: UdfFile) -> tuple[SpecifierSet | None
     try:
         return SpecifierSet(python) if python.strip() else None, [Requirement(package) for package in packages]
     except (InvalidRequirement, InvalidSpecifier) as error:
-        raise _unreadable(file, str(error)) from None
+        raise _unreadable(file, message_of(error)) from None
 
 
 def _unreadable(file: UdfFile, reason: str) -> UdfSyntaxError:

@@ -11,8 +11,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
 
-from engine.errors import Cause, EpochFailedError, JavaStartError, JvmDiedError, WorkerDiedError, cause_of
+from engine.errors import (
+    Cause,
+    DriverCrashedError,
+    EpochFailedError,
+    JavaStartError,
+    JvmDiedError,
+    WorkerDiedError,
+    cause_of,
+)
 from engine.spark.conf import driver_conf
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.java import Java, find_java
@@ -208,3 +217,40 @@ def test_what_a_dead_java_takes_along_is_told_as_its_death(symptom: Exception, m
         raise symptom
 
     assert told.value is death
+
+
+class SparkIsGoneError(PySparkException):
+    """An error of Spark's whose text only a JVM that is gone could tell."""
+
+    def __str__(self) -> str:
+        raise AssertionError("SparkContext._jvm is None")
+
+
+def test_spark_error_from_jvm_that_is_ending_is_named_as_its_death(monkeypatch: pytest.MonkeyPatch) -> None:
+    death = JvmDiedError("the JVM was killed by signal 15")
+    java = SimpleNamespace(is_alive=True, death=lambda: death)
+    monkeypatch.setattr("engine.spark.session._java_of_session", lambda: java)
+
+    with pytest.raises(JvmDiedError) as told, death_explained():
+        raise SparkIsGoneError("")
+
+    assert told.value is death
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (SparkIsGoneError(""), "SparkIsGoneError: SparkIsGoneError"),
+        (PySparkException("[TABLE_GONE] no table\n\tat java"), "PySparkException: [TABLE_GONE] no table"),
+    ],
+)
+def test_spark_error_of_living_jvm_ends_in_no_stack_trace(
+    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = SimpleNamespace(is_alive=True, death=lambda: None)
+    monkeypatch.setattr("engine.spark.session._java_of_session", lambda: java)
+
+    with pytest.raises(DriverCrashedError) as told, death_explained():
+        raise error
+
+    assert told.value.message == message

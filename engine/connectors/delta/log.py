@@ -22,7 +22,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from engine.delivery.epoch import Epoch
-from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError
+from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError, message_of
 
 try:
     from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction
@@ -177,13 +177,13 @@ class DeltaLog:
         except CommitFailedError:
             raise
         except (DeltaError, OSError) as wrong:
-            if isinstance(wrong, DeltaProtocolError) or _REFUSED.search(str(wrong)):
+            if isinstance(wrong, DeltaProtocolError) or _REFUSED.search(message_of(wrong)):
                 raise UnwritableTargetError(
-                    f"the Delta table {self.uri} cannot be written: {wrong}",
+                    f"the Delta table {self.uri} cannot be written: {message_of(wrong)}",
                     hint="check the option 'path', its permissions, and the 'storage' options",
                 ) from wrong
             raise TargetUnavailableError(
-                f"the Delta table {self.uri} cannot be written: {wrong}",
+                f"the Delta table {self.uri} cannot be written: {message_of(wrong)}",
                 hint="check the option 'path', its permissions, and the 'storage' options",
             ) from wrong
 

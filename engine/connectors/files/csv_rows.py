@@ -14,7 +14,7 @@ from engine import types
 from engine.arrow.evaluate import evaluate
 from engine.connectors.base import Chunk, Compression, Table
 from engine.connectors.text_files import open_text
-from engine.errors import BadRecordError, EngineError, UnreadableFileError
+from engine.errors import BadRecordError, EngineError, UnreadableFileError, message_of
 from engine.formats.csv import CsvOptions
 from engine.formats.numbers import fitting
 from engine.plan.expr import Cast, Column
@@ -78,9 +78,11 @@ def _texts(
                 ),
             )
     except (OSError, pa.ArrowException) as wrong:
-        if "Empty CSV file" in str(wrong):
+        if "Empty CSV file" in message_of(wrong):
             return [], pa.RecordBatch.from_pylist([])
-        raise UnreadableFileError(f"{path} cannot be read as CSV: {wrong}", hint="check the options csv.*") from wrong
+        raise UnreadableFileError(
+            f"{path} cannot be read as CSV: {message_of(wrong)}", hint="check the options csv.*"
+        ) from wrong
     rows = read.combine_chunks().to_batches()[0]
     if not options.header:
         return [name.lower() for name in declared.names[: rows.num_columns]], rows

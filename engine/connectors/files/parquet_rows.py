@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from engine.connectors.base import Chunk, DeadLetter, Table
 from engine.connectors.line_rows import ROWS_PER_BATCH
-from engine.errors import BadRecordError, UnreadableFileError
+from engine.errors import BadRecordError, UnreadableFileError, message_of
 from engine.schema import Field, Schema, arrow_schema, to_arrow
 
 
@@ -157,7 +157,7 @@ def _cast(array: pa.Array, field: pa.Field, path: Path) -> pa.Array:
     except pa.ArrowException as wrong:
         raise UnreadableFileError(
             f"{path}: column {field.name!r} has type {array.type} in the file, which cannot be read as {field.type}: "
-            f"{wrong}",
+            f"{message_of(wrong)}",
             hint="declare the column with the type it has in the file, and cast it in the query",
         ) from wrong
 
@@ -167,5 +167,5 @@ def _open(path: Path) -> pq.ParquetFile:
         return pq.ParquetFile(path)
     except (OSError, pa.ArrowException) as wrong:
         raise UnreadableFileError(
-            f"{path} cannot be read as Parquet: {wrong}", hint="check that the file is complete"
+            f"{path} cannot be read as Parquet: {message_of(wrong)}", hint="check that the file is complete"
         ) from wrong

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.connectors.addresses import ALLOWED, check_url
 from engine.connectors.files.storage import Prefix, StorageOptions
-from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError
+from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError, message_of
 
 try:
     import boto3
@@ -106,9 +106,9 @@ def errors_explained(prefix: Prefix) -> Iterator[None]:
     except (ClientError, BotoCoreError) as wrong:
         if code_of(wrong) in _REFUSED or _is_refusal(wrong):
             raise UnwritableTargetError(
-                f"{prefix} cannot be written: {wrong}",
+                f"{prefix} cannot be written: {message_of(wrong)}",
                 hint="check the name of the bucket, the keys and their permissions",
             ) from wrong
         raise TargetUnavailableError(
-            f"{prefix} does not answer: {wrong}", hint="check that the server is up and the URL is right"
+            f"{prefix} does not answer: {message_of(wrong)}", hint="check that the server is up and the URL is right"
         ) from wrong

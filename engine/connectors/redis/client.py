@@ -9,7 +9,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from engine.connectors.redis.options import RedisOptions
-from engine.errors import EngineError, LookupFailedError, LookupRefusedError, MissingPackageError
+from engine.errors import EngineError, LookupFailedError, LookupRefusedError, MissingPackageError, message_of
 
 try:
     import redis
@@ -71,10 +71,10 @@ def errors_explained(
     except (redis.RedisError, OSError) as wrong:
         addresses = options.address or options.cluster_addresses or ""
         shown = re.sub(r"//[^/@]*@", "//...@", addresses)
-        if isinstance(wrong, _REFUSALS) or str(wrong).startswith(_REFUSING_WORDS):
+        if isinstance(wrong, _REFUSALS) or message_of(wrong).startswith(_REFUSING_WORDS):
             hint = "check user and password, and what is kept under the keys"
-            raise refusal(f"Redis at {shown} refuses a request: {wrong}", hint=hint) from wrong
-        raise kind(f"Redis at {shown} does not answer: {wrong}", hint="check that it is up") from wrong
+            raise refusal(f"Redis at {shown} refuses a request: {message_of(wrong)}", hint=hint) from wrong
+        raise kind(f"Redis at {shown} does not answer: {message_of(wrong)}", hint="check that it is up") from wrong
 
 
 _REFUSALS = (

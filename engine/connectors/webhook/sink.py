@@ -31,7 +31,7 @@ from engine.connectors.refused_rows import keep_refused
 from engine.connectors.staged import ArrowSegment, segment_rows, send_unless_sent
 from engine.connectors.webhook.options import WebhookOptions, read_headers
 from engine.delivery.segments import Segment, to_message
-from engine.errors import RowRefusedError, TargetUnavailableError
+from engine.errors import RowRefusedError, TargetUnavailableError, message_of
 from engine.formats import make_encoder
 
 LOG = logging.getLogger(__name__)
@@ -163,7 +163,8 @@ def _knock(endpoint: str, target: Reachable, seconds: float) -> None:
                 httpx.create_ssl_context(trust_env=False).wrap_socket(plain, server_hostname=target.server_name).close()
     except OSError as wrong:
         raise TargetUnavailableError(
-            f"{shown_url(endpoint)} cannot be connected to: {wrong}", hint="check that it is up, and its certificate"
+            f"{shown_url(endpoint)} cannot be connected to: {message_of(wrong)}",
+            hint="check that it is up, and its certificate",
         ) from wrong
 
 

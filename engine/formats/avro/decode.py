@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.errors import EngineError
+from engine.errors import EngineError, message_of
 from engine.formats.avro.options import AvroOptions
 from engine.formats.avro.schema import avro_schema, fastavro, missing_registry, parse_schema
 from engine.formats.base import Decoded
@@ -56,7 +56,7 @@ class AvroDecoder:
         except EngineError:
             raise
         except _BROKEN as error:
-            return [ParsedRecord(index, payload, None, f"it is not an Avro record of its schema: {error}")]
+            return [ParsedRecord(index, payload, None, f"it is not an Avro record of its schema: {message_of(error)}")]
 
     def _read(self, payload: bytes) -> Iterator[Any]:
         if self._options.confluent_schema_registry:

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from engine import types
-from engine.errors import MissingPackageError, OptionValueError
+from engine.errors import MissingPackageError, OptionValueError, message_of
 from engine.schema import Schema
 
 try:
@@ -43,7 +43,7 @@ def parse_schema(text: str) -> Any:
         return fastavro.parse_schema(json.loads(text))
     except (ValueError, TypeError, KeyError, fastavro.schema.SchemaParseException) as error:
         raise OptionValueError(
-            f"the Avro schema is not valid: {error}", hint="see 'avro.schema' or the registry"
+            f"the Avro schema is not valid: {message_of(error)}", hint="see 'avro.schema' or the registry"
         ) from error
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.errors import message_of
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.checked_columns import select
 from engine.formats.json.decode_blocks import read_block
@@ -70,7 +71,7 @@ class JsonDecoder:
             try:
                 read_header(payload)
             except ValueError as error:
-                bad.append(BadRecord(index, str(error), payload))
+                bad.append(BadRecord(index, message_of(error), payload))
             else:
                 good.append(index)
                 bodies.append(payload[HEADER_BYTES:])

@@ -22,6 +22,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from engine import types
+from engine.errors import message_of
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.json.options import JsonOptions
 from engine.formats.json.parse import RawJson, SpelledNumber, Value, WrongValueError, parse_record
@@ -49,7 +50,7 @@ def decode_rows(lines: Sequence[bytes], schema: Schema, options: JsonOptions) ->
             origin.append(index)
         except WrongValueError as error:
             where = f"column '{'.'.join(reversed(error.path))}': " if error.path else ""
-            bad.append(BadRecord(index, f"{where}{error}", line))
+            bad.append(BadRecord(index, f"{where}{message_of(error)}", line))
     target = arrow_schema(schema)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(target)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, target, strict=True)]

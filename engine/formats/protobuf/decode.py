@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from engine.errors import message_of
 from engine.formats.base import Decoded
 from engine.formats.protobuf.messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map, message, message_class
 from engine.formats.protobuf.options import ProtobufOptions
@@ -48,7 +49,9 @@ class ProtobufDecoder:
         try:
             return ParsedRecord(index, payload, dict(_fields(self._make.FromString(self._body(payload)))))
         except (message.DecodeError, ValueError, IndexError, OverflowError) as error:
-            return ParsedRecord(index, payload, None, f"it is not a message {self._options.message}: {error}")
+            return ParsedRecord(
+                index, payload, None, f"it is not a message {self._options.message}: {message_of(error)}"
+            )
 
     def _body(self, payload: bytes) -> bytes:
         at = 0

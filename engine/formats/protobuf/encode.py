@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.errors import InvalidValueError, OptionValueError
+from engine.errors import InvalidValueError, OptionValueError, message_of
 from engine.formats.protobuf.encode_fields import fields_of, set_fields
 from engine.formats.protobuf.messages import message, message_class
 from engine.formats.protobuf.options import ProtobufOptions
@@ -42,7 +42,8 @@ class ProtobufEncoder:
             body = bytes(row_message.SerializeToString())
         except message.EncodeError as error:
             raise InvalidValueError(
-                f"a row is not a message {self._options.message}: {error}", hint="give each required field a value"
+                f"a row is not a message {self._options.message}: {message_of(error)}",
+                hint="give each required field a value",
             ) from error
         return self._header + (_varint(len(body)) if self._options.length_delimited else b"") + body
 

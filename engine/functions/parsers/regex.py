@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from engine.errors import message_of
+
 _POSIX = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
@@ -100,7 +102,7 @@ def why_refused(pattern: str) -> str | None:
         try:
             to_java(pattern, "x")
         except RegexError:
-            return str(error)
+            return message_of(error)
     return None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.delivery.durable import replace_durably
 from engine.delivery.epoch import Epoch
-from engine.errors import LedgerLostError
+from engine.errors import LedgerLostError, message_of
 
 REFRESHED_EVERY = timedelta(days=1)
 """Brokers forget the offsets of a group that nobody has joined seven days after the last one came."""
@@ -56,7 +56,7 @@ def recall(directory: Path, name: str, topic: str, epoch: Epoch) -> LedgerMemory
         return LedgerMemory(name, topic, epoch.lineage)
     except (ValueError, TypeError, KeyError) as broken:
         raise LedgerLostError(
-            f"{directory / 'kafka.json'} cannot be read: {broken}",
+            f"{directory / 'kafka.json'} cannot be read: {message_of(broken)}",
             hint="put it back from a copy, or restore a savepoint",
         ) from broken
     is_same = (memory.lineage, memory.topic) == (epoch.lineage, topic)
