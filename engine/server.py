@@ -191,6 +191,7 @@ def _serve(
         ),
         on_change=stepped,
         hear_goodbye=lambda run: hear_left_goodbye(context, run),
+        troubles=database.troubles,
     )
     instance = secrets.token_hex(8)
     traces = _open_traces(settings, instance)

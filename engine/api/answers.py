@@ -13,7 +13,7 @@ from engine.api.bodies import Udf
 from engine.api.savepoint_holds import SavepointTask as DoneTask
 from engine.api.savepoint_holds import TaskKind
 from engine.epoch_report import FIGURES, EpochReport, HeldBy, SinkProgress, to_wire
-from engine.errors import Cause
+from engine.errors import Cause, DiskFullError
 from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.desired import is_settled
@@ -181,12 +181,15 @@ class Job(BaseModel):
     running_desired: bool = Field(description="Whether it is to run.")
     settled: bool = Field(description="Whether nothing that was asked for is still to come.")
     state: State = Field(description="Where it stands.")
-    step: str | None = Field(description="What the start of that run is at; null when it is not starting.")
+    step: str | None = Field(
+        description="What the start of that run, or a rescale, is doing now; null in other states, unless the job is "
+        "blocked and does not run."
+    )
     run_id: int = Field(description="The number of its newest run; one more at every start.")
     start_time: int | None = Field(description="When that run was started.")
     finish_time: int | None = Field(description="When the job came to rest.")
     tasks: int | None = Field(description="The parallelism of the newest run.")
-    failure_message: str | None = Field(description="Why it failed last.")
+    failure_message: str | None = Field(description="Why it failed last, or what blocks it now.")
     failure_code: str | None = Field(description="The code of that error.")
     failure_hint: str | None = Field(description="What to do about it.")
     failure_reason: FailureReason | None = Field(description="The same failure, as Arroyo says it.")
@@ -195,6 +198,11 @@ class Job(BaseModel):
     failure_cause: Literal["outage", "mistake", "unknown"] | None = Field(
         description="What is behind the failure: an outage is waited out, a mistake is never tried again, and what is "
         "unknown is tried some times."
+    )
+    blocked: bool = Field(
+        default=False,
+        description="Whether that failure is one of the control plane's and lasts: it cannot store what the job "
+        "reports, or cannot take the job's next step. It goes once it can.",
     )
     restarts: int = Field(description="Starts after failures in a row since the last healthy run.")
     restarts_total: int = Field(description="Starts after failures in all.")
@@ -555,9 +563,11 @@ def pipeline_facts(
     }
 
 
-def job(record: JobRecord, shared_java: SharedWith | None, *, is_given_up: bool) -> Job:
-    """The job of a pipeline, and the Java that its run shares."""
+def job(record: JobRecord, shared_java: SharedWith | None, trouble: Failure | None = None, *, is_given_up: bool) -> Job:
+    """Return the job of a pipeline, and the JVM that its run shares. A `trouble` that blocks it now is shown as its
+    failure."""
     status = record.status
+    failure = trouble or status.failure
     progress = promised(status, is_given_up=is_given_up)
     return Job(
         id=status.job_id,
@@ -565,16 +575,17 @@ def job(record: JobRecord, shared_java: SharedWith | None, *, is_given_up: bool)
         running_desired=record.pipeline.stop == "none" and not status.state.is_terminal,
         settled=is_settled(record.pipeline, status),
         state=status.state,
-        step=record.run.step if record.run and status.state is State.SCHEDULING else None,
+        step=_step(record, trouble),
         run_id=status.generation,
         start_time=micros(status.started_at),
         finish_time=micros(status.finished_at),
         tasks=status.parallelism,
-        failure_message=status.failure and status.failure.message,
-        failure_code=status.failure and status.failure.code,
-        failure_hint=status.failure and status.failure.hint,
-        failure_reason=status.failure and failure_reason(status.failure),
-        failure_cause=status.failure and status.failure.cause.value,
+        failure_message=failure and failure.message,
+        failure_code=failure and failure.code,
+        failure_hint=failure and failure.hint,
+        failure_reason=failure and failure_reason(failure),
+        failure_cause=failure and failure.cause.value,
+        blocked=trouble is not None,
         restarts=status.failures + status.outages,
         restarts_total=status.restarts,
         restart_code=status.restart_code,
@@ -584,6 +595,16 @@ def job(record: JobRecord, shared_java: SharedWith | None, *, is_given_up: bool)
         created_at=to_micros(status.created_at),
         shared_java=shared_java,
     )
+
+
+def _step(record: JobRecord, trouble: Failure | None) -> str | None:
+    """Return what a job is doing on its way to another state."""
+    state, run = record.status.state, record.run
+    if trouble is not None and state is not State.RUNNING:
+        return "waiting for disk space" if trouble.code == DiskFullError.code else "waiting for the control plane"
+    if state is State.RESCALING:
+        return "redistributing the state" if run is None else "finishing the epoch"
+    return run.step if run is not None and state is State.SCHEDULING else None
 
 
 def failure_reason(failure: Failure) -> FailureReason:

@@ -39,6 +39,7 @@ class Caretaker:
 
     def look(self) -> None:
         """Do what is to be done now."""
+        self.context.database.retry_writing()
         finish_all(self.context)
         with self.context.database.reading() as connection:
             over = previews.due(connection, self.context.clock())

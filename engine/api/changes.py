@@ -195,7 +195,12 @@ def read(database: Database, last_calls: LastCalls, number: int) -> News:
             deleted=record is None,
             job=None
             if record is None
-            else answers.job(record, last_calls.shared_java(record.run), is_given_up=record.pipeline.id in given_up),
+            else answers.job(
+                record,
+                last_calls.shared_java(record.run),
+                database.troubles.of(record),
+                is_given_up=record.pipeline.id in given_up,
+            ),
         )
         # of one that is no more, only the name tells
         is_preview = ids.is_id(stored.name, "preview") if record is None else stored.pipeline_id in passing

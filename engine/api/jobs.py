@@ -34,7 +34,8 @@ def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
         record = read_record(connection, pipeline)
         is_given_up = is_state_given_up(connection, record)
     java = context.last_calls.shared_java(record.run)
-    return Page(data=[answers.job(record, java, is_given_up=is_given_up)])
+    trouble = context.database.troubles.of(record)
+    return Page(data=[answers.job(record, java, trouble, is_given_up=is_given_up)])
 
 
 @ALL.get("/jobs")
@@ -43,10 +44,11 @@ def list_all_jobs(context: ContextDep) -> Page[answers.Job]:
     with context.database.reading() as connection:
         records = read_page(connection, None, None, with_previews=False)
         given_up = giving_up_state(connection, records)
-    java_of = context.last_calls.shared_java
+    java_of, trouble_of = context.last_calls.shared_java, context.database.troubles.of
     return Page(
         data=[
-            answers.job(record, java_of(record.run), is_given_up=record.pipeline.id in given_up) for record in records
+            answers.job(record, java_of(record.run), trouble_of(record), is_given_up=record.pipeline.id in given_up)
+            for record in records
         ]
     )
 

@@ -37,7 +37,13 @@ class ListedPipeline(PipelineFacts):
         "`with=graph` the `graph`."
     )
     since: int = Field(description="When its job entered its state.")
-    failure_code: str | None = Field(description="The code of the error by which its job failed last.")
+    failure_code: str | None = Field(
+        description="The code of the error by which its job failed last, or that blocks it now."
+    )
+    blocked: bool = Field(
+        default=False,
+        description="Whether that error is one of the control plane's and lasts, so that the job cannot be moved on.",
+    )
     lag_micros: int | None = Field(
         description="How far the watermark of committed output is behind the clock, negative where it is ahead of it. "
         "Null without a watermark, at the end of the input, and of a job that has stopped or failed: see `since`."
@@ -99,7 +105,7 @@ def _rows(
             ),
             query=outlines[record.pipeline.id].query,
             since=to_micros(record.status.since),
-            failure_code=record.status.failure and record.status.failure.code,
+            **_failure(record, context),
             lag_micros=_lag(record, record.pipeline.id in given_up, now),
             rows_per_second=rows_per_second(epochs.get(record.status.job_id, ()), now),
             restarts=record.status.restarts,
@@ -107,6 +113,13 @@ def _rows(
         )
         for record in records
     ]
+
+
+def _failure(record: JobRecord, context: Context) -> dict[str, Any]:
+    """Return the error that blocks the job, or else the one by which it failed last."""
+    trouble = context.database.troubles.of(record)
+    failure = trouble or record.status.failure
+    return {"failure_code": failure and failure.code, "blocked": trouble is not None}
 
 
 def _lag(record: JobRecord, is_given_up: bool, now: datetime) -> int | None:

@@ -89,6 +89,8 @@ def _print_table(rows: Sequence[Mapping[str, Json]], *, is_wide: bool) -> None:
     for row in rows:
         if row.get("not_undone"):
             warn(f"{row.get('name')}: {row['not_undone']}")
+        if row.get("blocked"):
+            warn(f"{row.get('name')} is blocked by {row.get('failure_code')}; `arroyo show` says what to do")
 
 
 def _narrow(rows: Sequence[Mapping[str, Json]]) -> list[list[object]]:

@@ -66,11 +66,17 @@ def run_show(args: Namespace) -> int:
         *complete_facts(job),
         *_state_facts(newest),
         *((f"secret {secret.get('name')}", instant(secret.get("set_at")) or "set") for secret in secrets),
-        ("failure", job.get("failure_message") and f"{job.get('failure_code')}: {job.get('failure_message')}"),
+        ("blocked by" if job.get("blocked") else "failure", _failure(job)),
+        ("hint", job.get("failure_hint")),
         ("not undone", fields.get("not_undone")),
     ]
     say(facts(shown))
     return 0
+
+
+def _failure(job: Mapping[str, Json]) -> str | None:
+    """Return the job's failure with its code; None if there is none."""
+    return f"{job.get('failure_code')}: {job['failure_message']}" if job.get("failure_message") else None
 
 
 def _spelled(settings: Json) -> str | None:

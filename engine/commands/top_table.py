@@ -103,7 +103,8 @@ def _event(event: Mapping[str, Json]) -> list[str]:
 def _state(row: Mapping[str, Json]) -> str:
     """The state, and what is behind it: the error of one that fails, who has stopped one that rests."""
     state = str(row.get("state"))
-    cause = row.get("failure_code") if state in _FAILING else row.get("stopped_by") if state == "Stopped" else None
+    is_failing = state in _FAILING or row.get("blocked")
+    cause = row.get("failure_code") if is_failing else row.get("stopped_by") if state == "Stopped" else None
     not_undone = f"; {row['not_undone']}" if row.get("not_undone") else ""
     return (f"{state}: {cause}" if cause else state) + not_undone
 

@@ -98,6 +98,8 @@ def verdict(goal: Goal, job: Mapping[str, Json], tasks: int | None = None) -> st
 def progress_of(job: Mapping[str, Json]) -> str:
     """Describe what a job is doing, in a line."""
     state, step, failure = field_of(job, "state"), job.get("step"), job.get("failure_code")
+    if job.get("blocked"):
+        return f"{state}, blocked by {failure}"
     if state == "Recovering" and failure:
         return f"{state} after {failure}"
     return f"{state}, {step}" if step else state

@@ -26,9 +26,8 @@ from typing import Protocol
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.spark_log import newest_commit
-from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.faults import reach
-from engine.errors import DiskFullError, DriverDiedError, UnreadableStateError, message_of
+from engine.errors import UnreadableStateError, message_of
 from engine.instants import Clock
 from engine.jobs.actions import (
     AbandonRescale,
@@ -39,6 +38,7 @@ from engine.jobs.actions import (
     GiveUp,
     Kill,
     Launch,
+    MaintenanceTask,
     Recover,
     Repartition,
     RestoreSavepoint,
@@ -50,10 +50,11 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy, decide
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.intend import intend
-from engine.jobs.observe import Observation, Process
+from engine.jobs.observe import Maintenance, Observation, Process
 from engine.jobs.records import JobRecord, Records
 from engine.jobs.runner import Runner
-from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run, failure_of
+from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run
+from engine.jobs.troubles import Troubles, unstartable
 
 LOG = logging.getLogger(__name__)
 
@@ -97,12 +98,16 @@ class Controller:
     hear_goodbye: Callable[[Run], bool] = lambda run: False
     """Takes in the last word of a run that is gone, where that has left one behind which nobody had answered."""
     interval: timedelta = timedelta(milliseconds=250)
+    troubles: Troubles = field(default_factory=Troubles)
+    """Where to say that a pipeline's next step cannot be taken."""
     _wakeup: threading.Event = field(default_factory=threading.Event)
     _closing: bool = False
-    _troubles: dict[str, str] = field(default_factory=dict)
+    _logged: dict[str, str] = field(default_factory=dict)
     """What went wrong with whom in the newest round."""
     _unstarted: dict[str, tuple[int, Failure]] = field(default_factory=dict)
     """The newest run of a job that this machine could not start, and why."""
+    _unbegun: dict[str, Maintenance] = field(default_factory=dict)
+    """Maintenance of a pipeline that this machine could not start."""
     _awake_since: datetime = field(init=False)
     _last_round: datetime = field(init=False)
 
@@ -130,7 +135,7 @@ class Controller:
         """One look at every job in which something may be to do."""
         self._notice_sleep(self.clock())
         for record in self.records.active():
-            with self._going_on(f"pipeline {record.pipeline.id}"):
+            with self._going_on(f"pipeline {record.pipeline.id}"), self._blocking(record.pipeline.id):
                 self._advance(record)
 
     @contextmanager
@@ -141,11 +146,21 @@ class Controller:
             yield
         except Exception as error:
             text = message_of(error).partition("\n")[0]
-            if self._troubles.get(whose) != text:
+            if self._logged.get(whose) != text:
                 LOG.exception("%s: an error ends this round; the next one tries again", whose)
-            self._troubles[whose] = text
+            self._logged[whose] = text
         else:
-            self._troubles.pop(whose, None)
+            self._logged.pop(whose, None)
+
+    @contextmanager
+    def _blocking(self, pipeline_id: str) -> Iterator[None]:
+        """Show a fault of the disk as what blocks the pipeline, until a later round meets none."""
+        try:
+            yield
+        except OSError as error:
+            self.troubles.block(pipeline_id, unstartable("next step", error))
+            raise
+        self.troubles.unblock(pipeline_id)
 
     def _notice_sleep(self, now: datetime) -> None:
         """A machine that was suspended, or whose clock was set, was called by nobody: that is no driver's fault. Calls
@@ -197,7 +212,7 @@ class Controller:
             LOG.warning("pipeline %s: its newest epoch cannot be read: %s", record.pipeline.id, error)
 
     def _observe(self, record: JobRecord, now: datetime) -> Observation:
-        maintenance = self.runner.maintenance(record.pipeline.id)
+        maintenance = self.runner.maintenance(record.pipeline.id) or self._unbegun.get(record.pipeline.id)
         run = record.run
         if run is None:
             return Observation(maintenance=maintenance)
@@ -282,10 +297,11 @@ class Controller:
             case Kill() if old is not None:
                 self.runner.kill(old)
             case Repartition() | RestoreSavepoint():
-                self.runner.begin_maintenance(pipeline_id, action)
+                self._begin_maintenance(pipeline_id, action)
             case EndMaintenance(failure):
                 self.runner.kill_maintenance(pipeline_id, failure)
             case AcceptMaintenance() | AbandonRescale() | GiveUp() | Recover():
+                self._unbegun.pop(pipeline_id, None)
                 self.runner.end_maintenance(pipeline_id)
             case _:
                 pass
@@ -295,12 +311,21 @@ class Controller:
         try:
             holder = self.runner.launch(assignment)
         except OSError as error:
-            self._unstarted[run.job_id] = (run.generation, _unstartable(error))
+            self._unstarted[run.job_id] = (run.generation, unstartable("driver", error))
             self._wakeup.set()
             return
         self._unstarted.pop(run.job_id, None)
         reach(ControlPoint.AFTER_SPAWN)
         self.records.set_process(run, holder.pid, holder.born)
+
+    def _begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
+        """Start work on a state. What this machine has no room for has failed like work that was begun."""
+        try:
+            self.runner.begin_maintenance(pipeline_id, task)
+        except OSError as error:
+            what = "rescale" if isinstance(task, Repartition) else "restore"
+            self._unbegun[pipeline_id] = Maintenance(task, "failed", unstartable(what, error))
+            self._wakeup.set()
 
     def _assignment(self, record: JobRecord, run: Run, key: str) -> Assignment:
         version = self.records.version(record.pipeline.id, run.version)
@@ -333,15 +358,6 @@ class Controller:
 def hash_key(key: str) -> str:
     """Return the stored form of a secret: enough to recognise it, not to use it."""
     return hashlib.sha256(key.encode()).hexdigest()
-
-
-def _unstartable(error: OSError) -> Failure:
-    """The failure of a run that could not be started."""
-    if is_disk_full(error):
-        full = f"{error.filename or 'the data directory'} cannot be written: {error.strerror}"
-        return failure_of(DiskFullError(full, hint="free space on the disk; nothing is lost"))
-    message = f"the driver cannot be started: {error.strerror or error}"
-    return failure_of(DriverDiedError(message, hint="see what this machine lacks, such as memory or processes"))
 
 
 def _event(before: JobRecord, after: JobRecord, action: Action, now: datetime) -> JobEvent | None:

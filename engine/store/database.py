@@ -20,6 +20,7 @@ from engine.errors import DataDirLockedError, message_of
 from engine.instants import now
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.processes import try_lock
+from engine.jobs.troubles import Troubles, unwritable_store
 from engine.store import backups
 from engine.store.migrations import MIGRATIONS
 from engine.store.secret_files import secure
@@ -39,6 +40,8 @@ class Database:
     lock: IO[str]
     vault: Vault = field(repr=False)
     """Seals what the database must not tell."""
+    troubles: Troubles = field(default_factory=Troubles)
+    """Where a failed write is remembered until a later one succeeds."""
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
     """Lets the writers of this process in by turns: SQLite has those that find it taken sleep and try again."""
 
@@ -51,8 +54,21 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is the only writer from its first statement on; an exception undoes it."""
-        with self._turn, self.engine.connect().execution_options(write=True) as connection, connection.begin():
-            yield connection
+        try:
+            with self._turn, self.engine.connect().execution_options(write=True) as connection, connection.begin():
+                yield connection
+        except OperationalError as error:
+            self.troubles.store = unwritable_store(Path(self.engine.url.database or ""), str(error.orig))
+            raise
+        self.troubles.store = None
+
+    def retry_writing(self) -> None:
+        """Write a page if the newest write has failed, so that the trouble goes once there is room again. Raises as
+        any write does."""
+        if self.troubles.store is not None:
+            with self.writing() as connection:
+                # the same number: SQLite writes the page all the same
+                connection.exec_driver_sql(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     @contextmanager
     def rehearsing(self) -> Iterator[Connection]:

@@ -313,6 +313,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         Policy(allowed_restarts=2),
         on_change=stepped,
         hear_goodbye=lambda run: hear_left_goodbye(context, run),
+        troubles=database.troubles,
     )
     context = Context(
         database,

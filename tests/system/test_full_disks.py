@@ -83,7 +83,9 @@ def test_while_the_disk_of_the_database_is_full_a_job_goes_on_to_its_end(plane: 
         until(lambda: is_refused(plane), bool, 60)
         until(lambda: windows_of(disks / "sinks" / "sums.json"), lambda windows: windows == expected, 900)
         has_lasted(began)
-        assert plane.job("full")["state"] == "Running"
+        job = plane.job("full")
+        assert (job["state"], job["failure_code"], job["blocked"]) == ("Running", "data.disk_full", True)
+        assert str(disks / "store") in job["failure_message"]
         tell(plane, "the disk of the database is full", began)
     ends_well(plane, disks)
     tell(plane, "the same at the end", began)

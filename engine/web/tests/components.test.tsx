@@ -53,6 +53,12 @@ test("why an upgrade could not go back is told with its failure", () => {
   expect(draw(<Failure job={job} notUndone={null} />).textContent).not.toContain("by itself");
 });
 
+test("what blocks a running job is no failure of the past", () => {
+  const drawn = draw(<Failure job={{ state: "Running", blocked: true, failure_code: "data.disk_full", failure_message: "no room" } as unknown as Job} notUndone={null} />);
+  expect(drawn.textContent).toBe("data.disk_full no room");
+  expect(drawn.querySelector("[role=alert]")).not.toBeNull();
+});
+
 test("a state that cannot be read is advised of in the words of the page, and other failures as the run has said it", () => {
   const advised = (failure_code: string) => draw(<Failure job={{ state: "Failed", failure_code, failure_message: "x", failure_hint: "start with --force" } as unknown as Job} notUndone={null} />).textContent;
 

@@ -33,7 +33,8 @@ test("a search finds all of its words, in the name, the state or the cause", () 
   expect(countTones(rows)).toEqual({ good: 2, busy: 0, bad: 1, calm: 0 });
 });
 
-test("only what has failed or rests has a cause", () => {
+test("only what has failed, is blocked or rests has a cause", () => {
+  expect(cause(row("a", { state: "Running", failure_code: "data.disk_full", blocked: true }))).toBe("data.disk_full");
   expect(cause(row("a", { failure_code: "source.gone" }))).toBe("");
   expect(cause(row("a", { state: "Recovering", failure_code: "source.gone" }))).toBe("source.gone");
   expect(cause(row("a", { state: "Stopped", stopped_by: "anna" }))).toBe("by anna");

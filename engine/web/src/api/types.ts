@@ -751,7 +751,7 @@ export interface Job {
   settled: boolean;
   /** Where it stands. */
   state: State;
-  /** What the start of that run is at; null when it is not starting. */
+  /** What the start of that run, or a rescale, is doing now; null in other states, unless the job is blocked and does not run. */
   step: string | null;
   /** The number of its newest run; one more at every start. */
   run_id: number;
@@ -761,7 +761,7 @@ export interface Job {
   finish_time: number | null;
   /** The parallelism of the newest run. */
   tasks: number | null;
-  /** Why it failed last. */
+  /** Why it failed last, or what blocks it now. */
   failure_message: string | null;
   /** The code of that error. */
   failure_code: string | null;
@@ -775,6 +775,8 @@ export interface Job {
   env_vars?: Record<string, string>;
   /** What is behind the failure: an outage is waited out, a mistake is never tried again, and what is unknown is tried some times. */
   failure_cause: "outage" | "mistake" | "unknown" | null;
+  /** Whether that failure is one of the control plane's and lasts: it cannot store what the job reports, or cannot take the job's next step. It goes once it can. */
+  blocked?: boolean;
   /** Starts after failures in a row since the last healthy run. */
   restarts: number;
   /** Starts after failures in all. */
@@ -916,8 +918,10 @@ export interface ListedPipeline {
   query: string | null;
   /** When its job entered its state. */
   since: number;
-  /** The code of the error by which its job failed last. */
+  /** The code of the error by which its job failed last, or that blocks it now. */
   failure_code: string | null;
+  /** Whether that error is one of the control plane's and lasts, so that the job cannot be moved on. */
+  blocked?: boolean;
   /** How far the watermark of committed output is behind the clock, negative where it is ahead of it. Null without a watermark, at the end of the input, and of a job that has stopped or failed: see `since`. */
   lag_micros: number | null;
   /** How fast it reads, from its two newest epochs; null while no run of it is up. */

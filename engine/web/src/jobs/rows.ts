@@ -32,7 +32,7 @@ const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 /** Why a job is where it is, in a few words. */
 export function cause(row: ListedPipeline): string {
-  if (row.state === "Failed" || row.state === "Recovering") return row.failure_code ?? "";
+  if (row.blocked || row.state === "Failed" || row.state === "Recovering") return row.failure_code ?? "";
   if (row.state === "Stopped" && row.stopped_by !== null) return `by ${row.stopped_by}`;
   return "";
 }

@@ -174,9 +174,9 @@ function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
   );
 }
 
-/** Why the job failed last, whether that is over, and why an upgrade that it failed in stays as it is. */
+/** Why the job failed last or what blocks it now, whether that is over, and why an upgrade that it failed in stays as it is. */
 export function Failure({ job, notUndone }: { job: Job; notUndone: string | null }) {
-  const isOver = job.state !== "Failed" && job.state !== "Recovering";
+  const isOver = !job.blocked && job.state !== "Failed" && job.state !== "Recovering";
   const advice = adviceOfFailure(job.failure_code, job.failure_hint);
   return (
     <div class={isOver ? "problem past" : "problem"} role={isOver ? undefined : "alert"}>

@@ -1,0 +1,60 @@
+"""Why the control plane cannot move jobs on right now, kept in memory: where the disk is full, nothing can be stored.
+
+17:00:00  an epoch is reported; the database cannot store it       every job that is not at rest shows data.disk_full
+17:05:00  somebody frees space
+17:05:01  another epoch is reported and stored                     the trouble is gone; each job shows its own failure
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.delivery.disk_errors import has_no_room, is_disk_full
+from engine.errors import DiskFullError, DriverDiedError, StoreUnavailableError
+from engine.jobs.desired import is_settled
+from engine.jobs.records import JobRecord
+from engine.jobs.status import Failure, failure_of
+
+_JOBS_GO_ON = "the jobs go on, and nothing is lost; until then nothing that they report is stored"
+
+
+@dataclass(slots=True)
+class Troubles:
+    """The newest failed write to the database, and the newest failed step of each pipeline. Safe from any thread."""
+
+    store: Failure | None = None
+    """Why the database cannot be written; None once a later write has succeeded."""
+    _steps: dict[str, Failure] = field(default_factory=dict)
+
+    def block(self, pipeline_id: str, failure: Failure) -> None:
+        """Remember why the next step of a pipeline cannot be taken."""
+        self._steps[pipeline_id] = failure
+
+    def unblock(self, pipeline_id: str) -> None:
+        """Forget the failed step of a pipeline: it has been taken."""
+        self._steps.pop(pipeline_id, None)
+
+    def of(self, record: JobRecord) -> Failure | None:
+        """Return why a job cannot be moved on, or its progress not be stored; None if it can, and for a job at rest."""
+        if record.status.state.is_terminal and is_settled(record.pipeline, record.status):
+            return None
+        return self._steps.get(record.pipeline.id) or self.store
+
+
+def unwritable_store(database: Path, message: str) -> Failure:
+    """Return the failure of a write that the database has refused. SQLite reports some full disks as faulty ones."""
+    if "full" in message or has_no_room(database):
+        full = f"the database {database} cannot be written: {message}"
+        return failure_of(DiskFullError(full, hint=f"free space on its disk; {_JOBS_GO_ON}"))
+    unavailable = f"the database {database} cannot be written: {message}"
+    return failure_of(StoreUnavailableError(unavailable, hint=f"check its disk and its permissions; {_JOBS_GO_ON}"))
+
+
+def unstartable(what: str, error: OSError) -> Failure:
+    """Return the failure of a process that this machine could not start."""
+    if is_disk_full(error):
+        full = f"{error.filename or 'the data directory'} cannot be written: {error.strerror}"
+        return failure_of(DiskFullError(full, hint="free space on the disk; nothing is lost"))
+    message = f"the {what} cannot be started: {error.strerror or error}"
+    return failure_of(DriverDiedError(message, hint="see what this machine lacks, such as memory or processes"))
