@@ -158,6 +158,7 @@ class DeployedPipeline(Pipeline):
     unchanged: bool = Field(
         description="Whether its newest version means the same already: then no version is made, and its text stays."
     )
+    remarks: list[str] = Field(default=[], description="Parts of the request that have no effect, and why.")
 
 
 ErrorDomain = Literal["user", "external", "internal"]
@@ -296,6 +297,7 @@ class Effects(BaseModel):
         default=None, description="What becomes of the state, where another query takes it over."
     )
     rollback: Rollback | None = Field(default=None, description="What a rollback goes back to.")
+    remarks: list[str] = Field(default=[], description="Parts of the request that have no effect, and why.")
 
 
 class SinkAhead(BaseModel):
@@ -468,6 +470,9 @@ class LogMessage(BaseModel):
     who: str | None = Field(
         description="The name of the token that asked for it, also where the control plane has carried it out; "
         "`control plane` for what nobody has asked for."
+    )
+    requested_by: str | None = Field(
+        default=None, description="On whose behalf, as the header `X-Requested-By` of that request has named it."
     )
 
 
@@ -752,6 +757,7 @@ def log_message(event: JobEvent) -> LogMessage:
         details=event.hint,
         run_id=event.generation,
         who=event.who,
+        requested_by=event.requested_by,
     )
 
 

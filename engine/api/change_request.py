@@ -24,6 +24,7 @@ from engine.api.admission import ADMIN
 from engine.api.asking_run import AskingRunDep
 from engine.api.authentication import who_asks
 from engine.api.context import Context
+from engine.api.requested_by import RequestedByDep
 from engine.delivery.faults import reach
 from engine.errors import IdempotencyConflictError, PipelineChangedError
 from engine.jobs.fault_points import ControlPoint
@@ -50,6 +51,8 @@ class ChangeRequest:
     """The name of the token that it was sent with."""
     asking_run: AskingRun | None = None
     """The run of OpenLineage that it is a step of."""
+    requested_by: str | None = None
+    """On whose behalf it is sent, as it says itself."""
 
     def check(self, pipeline: Pipeline | None) -> None:
         """Refuse a change of something else than its sender has seen."""
@@ -79,7 +82,8 @@ def earlier_answer(connection: Connection, context: Context, request: ChangeRequ
 def note(connection: Connection, context: Context, request: ChangeRequest, job_id: str, message: str) -> None:
     """Leave an event that says what was asked for, and by whom. No earlier deployment brings about what follows."""
     context.asked_starts.forget(job_id)
-    events.add(connection, JobEvent(job_id, context.clock(), "info", message, who=request.who))
+    event = JobEvent(job_id, context.clock(), "info", message, who=request.who, requested_by=request.requested_by)
+    events.add(connection, event)
 
 
 def note_asking_run(connection: Connection, context: Context, request: ChangeRequest, pipeline: Pipeline) -> None:
@@ -119,6 +123,7 @@ def _response(answer: KeptAnswer, headers: dict[str, str]) -> Response:
 async def _change_request(
     request: Request,
     asking_run: AskingRunDep,
+    requested_by: RequestedByDep,
     idempotency_key: Annotated[
         str | None,
         Header(
@@ -143,12 +148,14 @@ async def _change_request(
     )
     key = idempotency_key or (key_of_body if isinstance(key_of_body, str) else None)
     digest, who = hashlib.sha256(text.encode()).hexdigest(), who_asks(request)
-    return ChangeRequest(digest, key or None, if_match, _caller(request), who, asking_run)
+    caller = _caller(request, requested_by)
+    return ChangeRequest(digest, key or None, if_match, caller, who, asking_run, requested_by)
 
 
-def _caller(request: Request) -> str:
-    """Return who sends a request: the token's name, the client's own name, and its address."""
+def _caller(request: Request, requested_by: str | None) -> str:
+    """Return who sends a request: the token's name, on whose behalf or else the client's own name, and its address."""
     agent = "".join(filter(str.isprintable, request.headers.get("user-agent", "")))[:_MOST_OF_AGENT].strip()
+    agent = requested_by or agent
     client = f"{agent or 'the API caller'} at {request.client.host}" if request.client else agent or "the API caller"
     who = who_asks(request)
     return client if who == ADMIN else f"{who}, {client}"

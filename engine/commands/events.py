@@ -58,7 +58,8 @@ def readable(event: Mapping[str, Json]) -> str:
     level, code = str(event.get("level", "")).upper(), event.get("code")
     run_id = "" if event.get("run_id") is None else f" run {event['run_id']}"
     message = f"{code}: {event.get('message')}" if code else str(event.get("message"))
-    who = f"  ({event['who']})" if event.get("who") else ""
+    behalf = f", for {event['requested_by']}" if event.get("requested_by") else ""
+    who = f"  ({event['who']}{behalf})" if event.get("who") else ""
     hint = f"\n  hint: {event['details']}" if event.get("details") else ""
     return f"{instant(event.get('created_at'))} {level:<5} {event.get('pipeline')}{run_id}  {message}{who}{hint}"
 

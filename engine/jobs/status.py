@@ -145,3 +145,5 @@ class JobEvent:
     id: int | None = None
     who: str | None = None
     """The name of the token that asked for it, or `control plane` for what nobody has asked for."""
+    requested_by: str | None = None
+    """On whose behalf, as the request has named it."""

@@ -30,6 +30,7 @@ EVENTS = Table(
     Column("hint", Text),
     Column("generation", Integer),
     Column("who", Text),
+    Column("requested_by", Text),
 )
 
 
@@ -45,6 +46,7 @@ def add(connection: Connection, event: JobEvent) -> None:
             hint=event.hint,
             generation=event.generation,
             who=event.who,
+            requested_by=event.requested_by,
         )
     )
 

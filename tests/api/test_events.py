@@ -53,12 +53,46 @@ def test_a_step_of_the_control_plane_names_the_one_whose_wish_it_is(plane: Plane
         ("control plane", "Recovering to Scheduling"),
         ("control plane", "Scheduling to Running"),
         ("bob", events[-7]["message"]),
-        ("bob", "it was told to stop (checkpoint)"),
+        ("bob", "stop requested (checkpoint)"),
     ]
     assert [(event["who"], event["message"]) for event in events[:2]] == [
         ("bob", "CheckpointStopping to Stopped"),
         ("bob", "Running to CheckpointStopping"),
     ]
+
+
+def test_events_name_the_task_on_whose_behalf_a_token_asks(plane: Plane) -> None:
+    airflow = {**token(plane, "airflow"), "X-Requested-By": "hourly/stop_orders/manual__2026-01-01"}
+    plane.run()
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"}, headers=airflow)
+
+    stopped = plane.get("/pipelines/orders/events?limit=1")["data"][0]
+    assert (stopped["message"], stopped["who"]) == ("stop requested (checkpoint)", "airflow")
+    assert stopped["requested_by"] == "hourly/stop_orders/manual__2026-01-01"
+    assert readable(stopped).endswith("(airflow, for hourly/stop_orders/manual__2026-01-01)")
+    pipeline = plane.get("/pipelines/orders")
+    assert pipeline["stopped_by"] == "airflow, hourly/stop_orders/manual__2026-01-01 at testclient"
+
+
+def test_event_of_a_request_that_names_nobody_has_the_name_of_its_token(plane: Plane) -> None:
+    plane.run()
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"}, headers=token(plane, "ann"))
+
+    stopped = plane.get("/pipelines/orders/events?limit=1")["data"][0]
+    assert (stopped["who"], stopped["requested_by"]) == ("ann", None)
+    assert readable(stopped).endswith("(ann)")
+
+
+@pytest.mark.parametrize("name", ["x" * 301, "a\x85b"])
+def test_name_that_is_too_long_or_not_printable_is_refused(plane: Plane, name: str) -> None:
+    plane.run()
+    headers = {"X-Requested-By": name.encode("latin-1")}
+
+    refused = plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"}, headers=headers)
+
+    assert refused.json()["code"] == "request.invalid"
+    assert "X-Requested-By" in refused.json()["detail"]
+    assert plane.get("/pipelines/orders")["stop"] == "none"
 
 
 def test_another_token_that_changes_nothing_is_not_behind_what_follows(plane: Plane) -> None:

@@ -43,6 +43,7 @@ from engine.store.migrations import (
     m0038_objects,
     m0039_roots_of_asking_runs,
     m0040_tags,
+    m0041_requested_by,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -86,4 +87,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0038_objects.STATEMENTS,
     m0039_roots_of_asking_runs.STATEMENTS,
     m0040_tags.STATEMENTS,
+    m0041_requested_by.STATEMENTS,
 )

@@ -451,6 +451,8 @@ export interface DeployedPipeline {
   query: string;
   /** Whether its newest version means the same already: then no version is made, and its text stays. */
   unchanged: boolean;
+  /** Parts of the request that have no effect, and why. */
+  remarks?: string[];
 }
 
 /** What a pipeline is to be. What is left out stays as it is, and is the default for a new pipeline. */
@@ -507,6 +509,8 @@ export interface Effects {
   upgrade?: UpgradePlan | null;
   /** What a rollback goes back to. */
   rollback?: Rollback | null;
+  /** Parts of the request that have no effect, and why. */
+  remarks?: string[];
 }
 
 /** Where a savepoint is to be copied to. */
@@ -1445,6 +1449,8 @@ export interface PipelineEvent {
   run_id: number | null;
   /** The name of the token that asked for it, also where the control plane has carried it out; `control plane` for what nobody has asked for. */
   who: string | null;
+  /** On whose behalf, as the header `X-Requested-By` of that request has named it. */
+  requested_by?: string | null;
   /** The pipeline. */
   pipeline_id: string;
   /** Its name. */

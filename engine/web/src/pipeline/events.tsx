@@ -46,7 +46,7 @@ export function Events({ pipeline, pace }: { pipeline: Pipeline; pace: Pace }) {
               )}
             </span>
             <span class="hint">
-              <Sentence text={event.who} />
+              <Sentence text={event.requested_by ? `${event.who}, for ${event.requested_by}` : event.who} />
             </span>
           </li>
         ))}
