@@ -188,8 +188,12 @@ def bring_about(
                 preview_until=preview_until,
             )
         if dry_run:
+            remarks: list[str] = []
             return rehearse(
-                context, lambda connection: _rehearsed(connection, name, intended, context), intended.upgrade
+                context,
+                lambda connection: _rehearsed(connection, name, intended, context, remarks),
+                intended.upgrade,
+                remarks=remarks,
             )
         with stopwatch.step("store"):
             return _store(name, intended, context, stopwatch.id)
@@ -209,7 +213,8 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
                 _note_accepted_loss(connection, context, pipeline, intended)
         shown = show(connection, pipeline.id, context)
         is_unchanged = earlier is not None and earlier.version == pipeline.version
-        content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged)
+        remarks = _without_effect(connection, intended.body, earlier, pipeline)
+        content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged, remarks=remarks)
         status = 201 if earlier is None and not intended.must_be_new else 200
         response = record_answer(connection, context, request, status, content, pipeline)
         if context.tell_span is not None and asks_for_start(earlier, pipeline):
@@ -372,12 +377,28 @@ def _make(
 
 
 def _rehearsed(
-    connection: Connection, name: str, deployment: _Deployment, context: Context
+    connection: Connection, name: str, deployment: _Deployment, context: Context, remarks: list[str]
 ) -> tuple[JobRecord | None, Pipeline]:
-    """All that was there under the name, and what the deployment makes of it."""
+    """Return all that was there under the name, and what the deployment makes of it; add what to remark of it."""
     earlier = pipelines.find(connection, name)
     before = None if earlier is None else read_record(connection, earlier.id)
-    return before, _make(connection, name, deployment, context)[1]
+    made = _make(connection, name, deployment, context)[1]
+    remarks += _without_effect(connection, deployment.body, earlier, made)
+    return before, made
+
+
+def _without_effect(connection: Connection, body: Deployment, earlier: Pipeline | None, made: Pipeline) -> list[str]:
+    """Say which names for an upgrade have no effect, because no state is taken over by another query."""
+    is_new_version = earlier is not None and earlier.version != made.version
+    if is_new_version and versions.get(connection, made.id, made.version).upgrade is not None:
+        return []
+    why = "the state is kept as it is"
+    if earlier is None:
+        why = "the pipeline is new"
+    elif body.force and is_new_version:
+        why = "force gives up the whole state"
+    named = {"keep_state": body.keep_state, "reset": body.reset, "hold_back": body.hold_back}
+    return [f"{field} has no effect on {', '.join(names)}: {why}" for field, names in named.items() if names]
 
 
 def _create(connection: Connection, name: str, deployment: _Deployment, context: Context) -> Pipeline:

@@ -29,9 +29,11 @@ def rehearse(
     change: Callable[[Connection], tuple[JobRecord | None, Pipeline]],
     upgrade: ShownUpgrade | None = None,
     rollback: answers.Rollback | None = None,
+    remarks: Sequence[str] = (),
 ) -> Response:
     """Make a change, say what it comes to, and undo it; refused as the change itself would be. `change` gives what was
-    there before, and what is desired afterwards; `upgrade` is what becomes of the state, where that is known."""
+    there before, and what is desired afterwards; `upgrade` is what becomes of the state, where that is known. `change`
+    may add to the `remarks`."""
     with context.database.rehearsing() as connection:
         before, after = change(connection)
         effects = (
@@ -39,14 +41,17 @@ def rehearse(
             if before is None
             else effects_between(connection, context, before, after)
         )
-    return answer_with(effects, upgrade, rollback)
+    return answer_with(effects, upgrade, rollback, remarks)
 
 
 def answer_with(
-    effects: Effects, upgrade: ShownUpgrade | None = None, rollback: answers.Rollback | None = None
+    effects: Effects,
+    upgrade: ShownUpgrade | None = None,
+    rollback: answers.Rollback | None = None,
+    remarks: Sequence[str] = (),
 ) -> Response:
     """Effects as they are sent."""
-    shown = answers.effects(effects, upgrade).model_copy(update={"rollback": rollback})
+    shown = answers.effects(effects, upgrade).model_copy(update={"rollback": rollback, "remarks": list(remarks)})
     return JSONResponse(shown.model_dump(mode="json"))
 
 

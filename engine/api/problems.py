@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from engine.api import answers
+from engine.api.body_fields import near_field
 from engine.api.invalid_requests import describe_fault
 from engine.changes.accepted import RefusedChange, Wording, why_not
 from engine.errors import EngineError, PipelineIncompatibleError, ScriptRefused, StoreUnavailableError
@@ -219,9 +221,17 @@ def _on_invalid(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         raise error
     sent = request.headers.get("content-type", "").partition(";")[0].strip()
-    complaints = [Complaint(code="request.invalid", message=describe_fault(fault, sent)) for fault in error.errors()]
+    complaints = [
+        Complaint(code="request.invalid", message=describe_fault(fault, sent), hint=_hint(request, fault))
+        for fault in error.errors()
+    ]
     detail = "; ".join(complaint.message for complaint in complaints)
-    return answer(_problem(HTTPStatus.UNPROCESSABLE_ENTITY, "request.invalid", detail, errors=complaints))
+    hint = next((complaint.hint for complaint in complaints if complaint.hint), None)
+    return answer(_problem(HTTPStatus.UNPROCESSABLE_ENTITY, "request.invalid", detail, hint, complaints))
+
+
+def _hint(request: Request, fault: Mapping[str, Any]) -> str | None:
+    return near_field(request.scope.get("route"), fault["loc"]) if fault["type"] == "extra_forbidden" else None
 
 
 def _on_http(_: Request, error: Exception) -> JSONResponse:

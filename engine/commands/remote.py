@@ -164,6 +164,14 @@ def show(args: Namespace, answer: Json, text: Callable[[Mapping[str, Json]], str
         say(json.dumps(answer, indent=2))
     elif isinstance(answer, dict):
         say(text(answer))
+    warn_of_remarks(answer)
+
+
+def warn_of_remarks(answer: Json) -> None:
+    """Print which parts of a request have no effect, where the answer says so."""
+    remarks = answer.get("remarks") if isinstance(answer, dict) else None
+    for remark in remarks if isinstance(remarks, list) else ():
+        warn(str(remark))
 
 
 def describe(pipeline: Mapping[str, Json]) -> str:

@@ -23,7 +23,7 @@ from typing import Literal, TextIO
 from engine.commands.client import Client, Json, field_of, is_away
 from engine.commands.dry_run import send
 from engine.commands.long_poll import PATIENCE
-from engine.commands.remote import FAILED, connect, describe, rows_of, say, seconds, warn
+from engine.commands.remote import FAILED, connect, describe, rows_of, say, seconds, warn, warn_of_remarks
 from engine.errors import EngineError
 
 Goal = Literal["running", "finished", "stopped"]
@@ -53,6 +53,7 @@ def change(
         return 0
     client = connect(args)
     answer = client.send(method, path, body, key=key)
+    warn_of_remarks(answer)
     return wait(args, client, field_of(answer if isinstance(answer, dict) else {}, "id"))
 
 

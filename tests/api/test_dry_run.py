@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from engine.api.answers import Effects
+from engine.commands.remote import warn_of_remarks
+from engine.jobs.spec import ShownUpgrade
 from tests.api.conftest import Plane, report
 from tests.api.test_savepoints import take
 
@@ -154,3 +156,49 @@ def test_what_would_be_refused_is_refused(
     sent = body and {name: savepoint["id"] if value == "?" else value for name, value in body.items()}
 
     assert dry(plane, method, path, sent)["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("body", "remarks"),
+    [
+        ({"reset": ["tumble"]}, ["reset has no effect on tumble: the state is kept as it is"]),
+        (
+            {"settings": {"memory": "1g"}, "keep_state": ["a"], "hold_back": ["b", "c"]},
+            [
+                "keep_state has no effect on a: the state is kept as it is",
+                "hold_back has no effect on b, c: the state is kept as it is",
+            ],
+        ),
+        ({}, []),
+    ],
+)
+def test_names_for_an_upgrade_that_is_none_are_said_to_have_no_effect(
+    plane: Plane, body: dict[str, Any], remarks: list[str]
+) -> None:
+    plane.run()
+    path = "/api/v1/pipelines/by-name/orders"
+
+    told = plane.http.put(f"{path}?dry_run=true", json={"query": "SELECT 1", **body}).json()
+    done = plane.http.put(path, json={"query": "SELECT 1", **body}).json()
+
+    assert (told["remarks"], done["remarks"]) == (remarks, remarks)
+
+
+def test_names_for_an_upgrade_of_a_new_pipeline_are_said_to_have_no_effect(
+    plane: Plane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 1", "reset": ["foo"]}).json()
+
+    assert answer["remarks"] == ["reset has no effect on foo: the pipeline is new"]
+    warn_of_remarks(answer)
+    assert capsys.readouterr().err == "reset has no effect on foo: the pipeline is new\n"
+
+
+def test_names_for_an_upgrade_that_is_done_have_an_effect(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 1)]})
+    plane.upgrade = ShownUpgrade("f0", "SELECT 1", False, True, "all is kept", "", "{}")
+
+    body = {"query": "SELECT 2", "reset": ["tumble"]}
+
+    assert plane.http.put("/api/v1/pipelines/by-name/orders", json=body).json()["remarks"] == []

@@ -50,6 +50,28 @@ def test_every_route_but_those_of_drivers_refuses_unknown_parameters(plane: Plan
     assert asked > 60
 
 
+@pytest.mark.parametrize(
+    ("verb", "path", "body", "hint"),
+    [
+        ("PUT", "by-name/new", {"query": "SELECT 1", "paralelism": 2}, "did you mean 'parallelism'?"),
+        ("PATCH", "orders", {"stopp": "force"}, "did you mean 'stop'?"),
+        ("PUT", "by-name/new", {"query": "x", "udfs": [{"definitoin": "x"}]}, "did you mean 'definition'?"),
+        ("POST", "orders/restore", {"savepointId": "sp_1"}, "did you mean 'savepoint_id'?"),
+        ("POST", "orders/restart", {"zebra": 1}, "known are force, ignore_state"),
+    ],
+)
+def test_an_unknown_field_of_a_body_is_refused_with_the_one_that_is_meant(
+    plane: Plane, verb: str, path: str, body: dict[str, object], hint: str
+) -> None:
+    plane.deploy()
+
+    refused = plane.http.request(verb, f"/api/v1/pipelines/{path}", json=body)
+
+    assert (refused.status_code, refused.json()["code"]) == (422, "request.invalid")
+    assert refused.json()["hint"] == hint
+    assert hint in [complaint["hint"] for complaint in refused.json()["errors"]]
+
+
 @pytest.mark.parametrize("sent", ["text/plain; charset=utf-8", "application/x-www-form-urlencoded", ""])
 def test_a_body_that_is_not_sent_as_json_is_told_which_header_to_send(plane: Plane, sent: str) -> None:
     plane.deploy()
