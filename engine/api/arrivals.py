@@ -140,7 +140,7 @@ def start(pipeline: str, body: StartRequest, request: ChangeRequestDep, context:
             if move.runs:
                 going = pipelines.update(connection, replace(record.pipeline, stop="none", stop_request=None))
                 note_asking_run(connection, context, request, going)
-            note(connection, context, request, record.pipeline.job_id, f"it has come from {move.peer}")
+            note(connection, context, request, record.pipeline.job_id, f"moved here from {move.peer}")
     reach(TransferPoint.AFTER_START)
     context.changed(record.pipeline.id)
     return _shown(context, record.pipeline.id, record.pipeline.name)
@@ -317,7 +317,13 @@ def _write(
             passport.planned,
         ),
     )
-    note(connection, context, request, job_id, f"it comes from {body.origin}, and does not run yet")
+    note(
+        connection,
+        context,
+        request,
+        job_id,
+        f"imported from {body.origin}; it starts once {body.origin} has released it",
+    )
 
 
 def _answer(context: Context, pipeline_id: str, name: str) -> Response:

@@ -114,7 +114,7 @@ def begin(
         stopped = replace(record.pipeline, stop="checkpoint", stop_request=record.pipeline.stop_request or by)
         pipelines.update(connection, stopped)
         moves.put(connection, fresh)
-        note(connection, context, request, record.pipeline.job_id, f"it is to move to {body.to}")
+        note(connection, context, request, record.pipeline.job_id, f"move to {body.to} requested")
     reach(TransferPoint.AFTER_LEAVING)
     context.changed(record.pipeline.id)
     with context.database.reading() as connection:
@@ -181,7 +181,7 @@ def take_back(
         moves.remove(connection, record.pipeline.id)
         if move.runs:
             pipelines.update(connection, replace(record.pipeline, stop="none", stop_request=None))
-        note(connection, context, request, record.pipeline.job_id, f"it does not move to {move.peer}")
+        note(connection, context, request, record.pipeline.job_id, f"move to {move.peer} cancelled")
     context.holds.tasks.pop(record.pipeline.id, None)
     context.changed(record.pipeline.id)
 
@@ -201,7 +201,7 @@ def _advance(
         if move.step in before:
             move = replace(move, step=step)
             moves.put(connection, move)
-            told = {"released": f"it is given to {move.peer}", "over": f"it has moved to {move.peer}"}[step]
+            told = {"released": f"released to {move.peer}", "over": f"moved to {move.peer}"}[step]
             note(connection, context, request, record.pipeline.job_id, told)
     reach(point)
     with context.database.reading() as connection:
@@ -272,7 +272,7 @@ def _export(context: Context, record: JobRecord, move: Move, request: ChangeRequ
         record, current = _departing(connection, record.pipeline.id, "leaving")
         if current.move == move.move:
             moves.put(connection, left)
-            note(connection, context, request, record.pipeline.job_id, f"its state is at {move.place}: {count} files")
+            note(connection, context, request, record.pipeline.job_id, f"state exported to {move.place}: {count} files")
     return count
 
 

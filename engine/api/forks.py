@@ -169,10 +169,10 @@ def fork(
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)
         pipeline = planned.make(connection, context)
-        told = f"it was forked from savepoint {planned.stored.id} of pipeline {planned.origin.name!r}"
+        told = f"forked from savepoint {planned.stored.id} of pipeline {planned.origin.name!r}"
         note(connection, context, request, pipeline.job_id, told)
         note_asking_run(connection, context, request, pipeline)
-        note(connection, context, request, planned.origin.job_id, f"pipeline {pipeline.name!r} was forked from it")
+        note(connection, context, request, planned.origin.job_id, f"forked as pipeline {pipeline.name!r}")
         content = answers.ForkedPipeline(**dict(show(connection, pipeline.id, context)), forked_from=planned.answer())
         response = record_answer(connection, context, request, 201, content, pipeline)
     reach(ControlPoint.AFTER_CHANGE)

@@ -48,7 +48,7 @@ def go_back_if_failed(context: Context, pipeline_id: str) -> None:
             pipelines.update(connection, plan.ask(connection, current))
             events.add(connection, _undone(context, record, saved))
     except EngineError as error:
-        LOG.error("pipeline %s cannot go back to savepoint %s: %s", record.pipeline.name, saved.id, error)
+        LOG.error("pipeline %s cannot be rolled back to savepoint %s: %s", record.pipeline.name, saved.id, error)
         _tell_once(context, _not_undone(context, record, saved, error))
         return
     context.changed(pipeline_id)
@@ -117,9 +117,9 @@ def _undone(context: Context, record: JobRecord, saved: Savepoint) -> JobEvent:
         status.job_id,
         context.clock(),
         "warn",
-        f"version {record.pipeline.version} goes back to savepoint {saved.id}",
+        f"version {record.pipeline.version} failed and is rolled back to savepoint {saved.id}",
         "upgrade.undone",
-        "its failure is said above; mend the query and deploy it again",
+        "see the failure above; fix the query and deploy it again",
         status.generation,
         who=CONTROL_PLANE,
     )
@@ -131,7 +131,7 @@ def _not_undone(context: Context, record: JobRecord, saved: Savepoint, error: En
         status.job_id,
         context.clock(),
         "error",
-        f"version {record.pipeline.version} cannot go back to savepoint {saved.id}: {error.code}: {error.message}",
+        f"version {record.pipeline.version} cannot be rolled back to {saved.id}: {error.code}: {error.message}",
         _NOT_UNDONE,
         "nothing runs, nothing was committed since the upgrade: mend what the reason names or deploy another query",
         status.generation,

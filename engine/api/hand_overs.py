@@ -124,7 +124,7 @@ def stay_apart(pipeline: str, request: ChangeRequestDep, context: ContextDep) ->
             asked = replace(row, step="apart", since=context.clock(), told=None, asked_by=request.who)
             reprocessings.put(connection, asked)
             for record in (origin, copy):
-                told = f"{copy.pipeline.name} does not take over from {origin.pipeline.name}"
+                told = f"hand-over from {origin.pipeline.name} to {copy.pipeline.name} cancelled"
                 note(connection, context, request, record.pipeline.job_id, told)
     context.changed(row.origin_id)
     context.changed(row.copy_id)
@@ -163,7 +163,8 @@ def ask(connection: Connection, context: Context, request: ChangeRequest, plan: 
     )
     reprocessings.put(connection, asked)
     for record in (origin, copy):
-        told = f"{copy.pipeline.name} is to take over from {origin.pipeline.name} once it has caught up"
+        names = f"from {origin.pipeline.name} to {copy.pipeline.name}"
+        told = f"hand-over {names} requested; it begins once {copy.pipeline.name} has caught up"
         note(connection, context, request, record.pipeline.job_id, told)
     if request.asking_run is not None:  # of the copy, from where the runs that follow of the original have it
         note_asking_run(connection, context, request, copy.pipeline)

@@ -196,8 +196,8 @@ def _settled(rehearsal: Rehearsal, at: datetime, result: Mapping[str, Any]) -> R
 def _event(rehearsal: Rehearsal, job_id: str) -> JobEvent:
     at = rehearsal.ended_at or rehearsal.created_at
     if rehearsal.report is None:
-        words = f"rehearsal {rehearsal.id} has failed: {rehearsal.message}"
+        words = f"rehearsal {rehearsal.id} failed: {rehearsal.message}"
         return JobEvent(job_id, at, "warn", words, rehearsal.code, rehearsal.hint, who=CONTROL_PLANE)
     different = [str(sink["sink"]) for sink in rehearsal.report["sinks"] if sink["differs"]]
     told = f"rows of {', '.join(different)} differ" if different else "no row differs"
-    return JobEvent(job_id, at, "info", f"rehearsal {rehearsal.id} is over: {told}", who=CONTROL_PLANE)
+    return JobEvent(job_id, at, "info", f"rehearsal {rehearsal.id} finished: {told}", who=CONTROL_PLANE)

@@ -103,7 +103,7 @@ def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, cont
         )
         rehearsals.add(connection, fresh, context.rehearsals.kept)
         said = "" if free_memory is not None else "; how much memory is free on this machine is not known"
-        note(connection, context, request, record.pipeline.job_id, f"rehearsal {fresh.id} was asked for{said}")
+        note(connection, context, request, record.pipeline.job_id, f"rehearsal {fresh.id} requested{said}")
         response = record_answer(connection, context, request, 202, answers.show(fresh, context))
     context.rehearsals_changed.set()
     return response
@@ -137,7 +137,7 @@ def stop(pipeline: str, rehearsal: str, request: ChangeRequestDep, context: Cont
         error = RehearsalStoppedError(f"it was called off by {request.caller}")
         stopped = replace(stored.given_up(context.clock(), error), state="stopped")
         if rehearsals.move_on(connection, stopped):
-            note(connection, context, request, record.job_id, f"rehearsal {stored.id} is called off")
+            note(connection, context, request, record.job_id, f"rehearsal {stored.id} cancelled")
             stored = stopped
     context.rehearsals_changed.set()
     return answers.show(stored, context)

@@ -191,10 +191,10 @@ def reprocess(
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)
         made = plan.make(connection, context)
-        told = f"it reads the input of pipeline {plan.origin.name!r} again, and writes under {body.into!r}"
+        told = f"reprocessing the input of pipeline {plan.origin.name!r} into {body.into!r}"
         note(connection, context, request, made.job_id, told)
         note_asking_run(connection, context, request, made)
-        note(connection, context, request, plan.origin.job_id, f"pipeline {made.name!r} reads its input again")
+        note(connection, context, request, plan.origin.job_id, f"reprocessing by pipeline {made.name!r} requested")
         content = ReprocessedPipeline(**dict(show(connection, made.id, context)), reprocesses=plan.answer)
         response = record_answer(connection, context, request, 201, content, made)
     reach(ControlPoint.AFTER_CHANGE)

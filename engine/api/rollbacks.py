@@ -253,4 +253,4 @@ def _store(context: Context, request: ChangeRequest, pipeline: str, plan: _Rollb
 def _told(plan: _Rollback, before: Pipeline, after: Pipeline) -> str:
     """Describe the rollback for the owner of the job."""
     ahead = "".join(f"; {sink}" for sink in plan.ahead)
-    return f"it was rolled back to version {plan.way.version}: {desired.describe_change(before, after)}{ahead}"
+    return f"rolled back to version {plan.way.version}: {desired.describe_change(before, after)}{ahead}"

@@ -84,7 +84,7 @@ def get_retention(pipeline: str, context: ContextDep) -> RetentionRules:
 def set_retention(pipeline: str, body: RetentionRules, request: ChangeRequestDep, context: ContextDep) -> Response:
     """Say what of the savepoints is kept. The control plane deletes the others, now and from now on."""
     policy = body.policy()
-    return _set(context, request, pipeline, policy, f"savepoints are kept by another policy: {retention_words(policy)}")
+    return _set(context, request, pipeline, policy, f"savepoint retention set: {retention_words(policy)}")
 
 
 @ROUTER.delete("/savepoint-retention", response_model=RetentionRules, responses=refusals(409, 412))
@@ -153,7 +153,7 @@ def _mark(connection: Connection, context: Context, record: JobRecord, decided: 
     for fate in decided:
         if fate.goes:
             savepoints.mark_deleting(connection, fate.id)
-            told = f"savepoint {fate.id} is deleted: {fate.reason}"
+            told = f"savepoint {fate.id} deleted: {fate.reason}"
             events.add(connection, JobEvent(record.pipeline.job_id, context.clock(), "info", told, who=who))
 
 

@@ -109,10 +109,10 @@ def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, 
         stored = _over(before, schedule, next_after(timetable, context.clock()))
         if stored != before:
             savepoint_rules.set_schedule(connection, record.id, stored)
-            note(connection, context, request, record.job_id, f"savepoints are taken at {words_of(schedule)}")
+            note(connection, context, request, record.job_id, f"savepoint schedule set: {words_of(schedule)}")
         if policy is not None and policy != savepoint_rules.retention(connection, record.id):
             savepoint_rules.set_retention(connection, record.id, policy)
-            told = f"savepoints are kept by another policy: {retention_words(policy)}"
+            told = f"savepoint retention set: {retention_words(policy)}"
             note(connection, context, request, record.job_id, told)
         return record_answer(connection, context, request, 200, _shown(connection, record.id))
 
@@ -145,7 +145,7 @@ def remove_schedule(pipeline: str, request: ChangeRequestDep, context: ContextDe
         request.check(record)
         if savepoint_rules.schedule(connection, record.id) is not None:
             savepoint_rules.set_schedule(connection, record.id, None)
-            note(connection, context, request, record.job_id, "no savepoints are taken by themselves any more")
+            note(connection, context, request, record.job_id, "savepoint schedule removed")
         return record_answer(connection, context, request, 200, _shown(connection, record.id))
 
 

@@ -102,7 +102,7 @@ def take(
             after_stop=details.stop != "none",
         )
         savepoints.add(connection, fresh)
-        note(connection, context, request, record.pipeline.job_id, f"savepoint {fresh.id} was asked for")
+        note(connection, context, request, record.pipeline.job_id, f"savepoint {fresh.id} requested")
         if fresh.after_stop:
             stopped = _stopped(context, request, record, details.stop)
             if stopped != record.pipeline:
@@ -156,7 +156,7 @@ def change(
         stored = savepoints.get(connection, record.id, savepoint)
         if stored.pinned != body.pinned:
             savepoints.pin(connection, stored.id, body.pinned)
-            told = f"savepoint {stored.id} is {'pinned' if body.pinned else 'not pinned any more'}"
+            told = f"savepoint {stored.id} {'pinned' if body.pinned else 'unpinned'}"
             note(connection, context, request, record.job_id, told)
         shown = answers.savepoint(replace(stored, pinned=body.pinned), context.directory)
         return record_answer(connection, context, request, 200, shown)
@@ -173,7 +173,7 @@ def delete(pipeline: str, savepoint: str, request: ChangeRequestDep, context: Co
         stored = savepoints.get(connection, record.pipeline.id, savepoint)
         refuse_needed(context, connection, record, stored)
         savepoints.mark_deleting(connection, stored.id)
-        note(connection, context, request, record.pipeline.job_id, f"savepoint {stored.id} is deleted")
+        note(connection, context, request, record.pipeline.job_id, f"savepoint {stored.id} deleted")
         response = record_answer(connection, context, request, 204, None)
     finish(context, record.pipeline.id, [stored.id])
     return response

@@ -103,16 +103,16 @@ def describe_change(before: Pipeline | None, after: Pipeline) -> str:
     if after.version != before.version:
         changes.append(f"version {after.version} was deployed")
     if after.stop != before.stop:
-        changes.append("it was told to run" if after.stop == "none" else f"it was told to stop ({after.stop})")
+        changes.append("start requested" if after.stop == "none" else f"stop requested ({after.stop})")
     if after.restarts_asked > before.restarts_asked:
-        changes.append("it was told to start again")
+        changes.append("restart requested")
     if after.restore is not None and after.restore != before.restore:
-        changes.append(f"it was told to go back to savepoint {after.restore.savepoint_id}")
+        changes.append(f"restore of savepoint {after.restore.savepoint_id} requested")
     if after.parallelism != before.parallelism:
-        changes.append(f"its parallelism was set to {after.parallelism}")
+        changes.append(f"parallelism set to {after.parallelism}")
     if after.tags != before.tags:
-        changes.append(f"its tags were set to {_tag_list(after.tags)}" if after.tags else "its tags were removed")
-    return ", ".join(changes) or "its secrets were changed"
+        changes.append(f"tags set to {_tag_list(after.tags)}" if after.tags else "tags removed")
+    return ", ".join(changes) or "secrets changed"
 
 
 def _tag_list(tags: Mapping[str, str]) -> str:

@@ -73,8 +73,8 @@ def begin(connection: Connection, before: JobRecord, at: datetime, directory: Da
     if pipeline.restore is not None:
         origin = pipeline.restore.of_pipeline or pipeline.id
         epoch = savepoints.get(connection, origin, pipeline.restore.savepoint_id).epoch
-        words = f"the state, which was at epoch {reached}, is that of savepoint {pipeline.restore.savepoint_id} again"
-        hint = f"the savepoint is of epoch {epoch}; what came after it is computed again"
+        words = f"restored savepoint {pipeline.restore.savepoint_id} (epoch {epoch}; was at {reached})"
+        hint = f"what came after epoch {epoch} is computed again"
         events.add(
             connection, JobEvent(pipeline.job_id, at, "warn", words, "state.taken_back", hint, generation, who=who)
         )
@@ -83,7 +83,7 @@ def begin(connection: Connection, before: JobRecord, at: datetime, directory: Da
         late_batches.forget(connection, pipeline.id, epoch)
         late_batches.forget_others(connection, pipeline.id, history)
     elif _gives_up_plan(connection, before):
-        words = f"the state of version {before.status.version}, up to epoch {reached}, is given up"
+        words = f"state of version {before.status.version} discarded (up to epoch {reached})"
         hint = "a copy of it is kept aside; the input that the sources still have is read again"
         events.add(
             connection, JobEvent(pipeline.job_id, at, "warn", words, "state.given_up", hint, generation, who=who)

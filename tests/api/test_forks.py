@@ -49,7 +49,7 @@ def test_a_fork_begins_with_the_savepoint_and_runs_beside_the_original(plane: Pl
     assert plane.state("orders") == State.RUNNING.value
     assert plane.get("/pipelines/orders")["version"] == 1
     events = [event["message"] for event in plane.get("/pipelines/orders-2/events")["data"]]
-    assert f"it was forked from savepoint {saved['id']} of pipeline 'orders'" in events
+    assert f"forked from savepoint {saved['id']} of pipeline 'orders'" in events
 
 
 def test_a_fork_that_would_write_where_the_original_does_is_refused_by_name(

@@ -139,7 +139,7 @@ def test_it_waits_is_played_and_says_which_rows_differ(stage: Stage) -> None:
     assert done["text"] == "counts differs\n"
     assert not folder.root.exists()
     messages = [event["message"] for event in stage.plane.get("/pipelines/orders/events")["data"]]
-    assert f"rehearsal {asked['id']} is over: rows of counts differ" in messages
+    assert f"rehearsal {asked['id']} finished: rows of counts differ" in messages
     assert stage.plane.get("/pipelines/orders/rehearsals")["data"] == [done]
     assert len(stage.plane.runner.launched) == 1
     assert stage.plane.state() == "Running"

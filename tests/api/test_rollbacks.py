@@ -55,7 +55,7 @@ def test_the_version_before_comes_back_with_its_state_and_the_newer_one_is_saved
     assert (saved["state"], saved["version"], saved["reason"]) == ("completed", 2, "rollback to version 1")
     events = [event["message"] for event in upgraded.get("/pipelines/orders/events")["data"]]
     assert any(
-        f"rolled back to version 1: version 3 was deployed, it was told to go back to savepoint {before}" in event
+        f"rolled back to version 1: version 3 was deployed, restore of savepoint {before} requested" in event
         for event in events
     )
 

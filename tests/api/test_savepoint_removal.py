@@ -79,7 +79,7 @@ def test_a_deleted_savepoint_is_not_there_any_more(plane: Plane) -> None:
     refused = plane.http.post("/api/v1/pipelines/orders/restore", json={"savepoint_id": first, "allow_replay": True})
     assert code_of(refused) == (404, "savepoint.not_found")
     told = [event["message"] for event in plane.get("/pipelines/orders/events")["data"]]
-    assert f"savepoint {first} is deleted" in told
+    assert f"savepoint {first} deleted" in told
 
 
 def test_a_deletion_that_is_sent_twice_is_answered_twice(plane: Plane) -> None:
@@ -229,7 +229,7 @@ def test_a_policy_that_is_set_is_applied_by_the_control_plane(plane: Plane) -> N
     Caretaker(plane.context).look()
     assert ids(plane) == names[2:]
     told = [event["message"] for event in plane.get("/pipelines/orders/events")["data"]]
-    assert f"savepoint {names[0]} is deleted: a later savepoint is kept in its place" in told
+    assert f"savepoint {names[0]} deleted: a later savepoint is kept in its place" in told
     assert plane.http.delete(RETENTION).json()["keep_last"] is None
     assert code_of(plane.http.post(f"{BASE}/prune")) == (400, "setting.savepoint_rule")
 
@@ -288,7 +288,7 @@ def test_the_same_policy_once_more_is_no_news(plane: Plane) -> None:
         assert plane.http.put(RETENTION, json={"keep_last": 1}).json()["keep_last"] == 1
 
     told = [event["message"] for event in plane.get("/pipelines/orders/events")["data"]]
-    assert told.count("savepoints are kept by another policy: last 1") == 1
+    assert told.count("savepoint retention set: last 1") == 1
 
 
 def test_a_deleted_pipeline_takes_its_rules_and_halves_with_it(plane: Plane) -> None:

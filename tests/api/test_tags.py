@@ -26,7 +26,7 @@ def test_a_change_replaces_all_tags_and_restarts_nothing(plane: Plane) -> None:
     assert answer.json()["tags"] == {"stage": "test"}
     assert (answer.json()["version"], len(plane.runner.launched)) == (before["version"], 1)
     newest = plane.get("/pipelines/orders/events")["data"][0]
-    assert newest["message"] == "its tags were set to stage=test"
+    assert newest["message"] == "tags set to stage=test"
     assert plane.http.patch(PATH, json={"tags": {}}).json()["tags"] == {}
 
 

@@ -134,7 +134,7 @@ def test_events_say_who_has_asked(plane: Plane) -> None:
 
     events = [(event["who"], event["message"]) for event in plane.get("/pipelines/orders/events")["data"]]
     assert ("admin", "version 1 was deployed") in events
-    assert ("ana", "it was told to stop (checkpoint)") in events
+    assert ("ana", "stop requested (checkpoint)") in events
     assert [who for who, message in events if message.startswith("savepoint sp_")] == ["ana"]
     assert ("ana", "Running to CheckpointStopping") in events
 
@@ -154,11 +154,11 @@ def test_every_change_has_its_words() -> None:
 
     assert describe_change(None, before) == "version 1 was deployed"
     assert describe_change(before, after) == (
-        "version 2 was deployed, it was told to stop (graceful), it was told to start again, "
-        "it was told to go back to savepoint sp_a, its parallelism was set to 3"
+        "version 2 was deployed, stop requested (graceful), restart requested, "
+        "restore of savepoint sp_a requested, parallelism set to 3"
     )
-    assert describe_change(after, before).endswith("it was told to run, its parallelism was set to 1")
-    assert describe_change(before, before) == "its secrets were changed"
+    assert describe_change(after, before).endswith("start requested, parallelism set to 1")
+    assert describe_change(before, before) == "secrets changed"
 
 
 @pytest.fixture

@@ -20,8 +20,11 @@ FIRST = wanted()
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        (r"^(?:it was rolled back to )?version (\d+)\b", describe_change(None, FIRST)),
-        (r"\bit was told to go back to savepoint ", describe_change(FIRST, replace(FIRST, restore=Restore("sp_1", 1)))),
+        (r"^(?:(?:it was )?rolled back to )?version (\d+)\b", describe_change(None, FIRST)),
+        (
+            r"\b(?:restore of|it was told to go back to) savepoint ",
+            describe_change(FIRST, replace(FIRST, restore=Restore("sp_1", 1))),
+        ),
     ],
 )
 def test_what_was_asked_for_is_told_as_the_page_reads_it(pattern: str, said: str) -> None:

@@ -13,12 +13,12 @@ function saved(at: number, label: string | null): Savepoint {
 test("upgrades, restores, starts, failures and savepoints are told apart, in the order of time", () => {
   const events = [
     event(9, "Scheduling to Running", { run_id: 3 }),
-    event(8, "the state, which was at epoch 9, is that of savepoint sp again", { code: "state.taken_back", level: "warn" }),
-    event(7, "version 2 goes back to savepoint sp", { code: "upgrade.undone", level: "warn" }),
+    event(8, "restored savepoint sp (epoch 7; was at 9)", { code: "state.taken_back", level: "warn" }),
+    event(7, "version 2 failed and is rolled back to savepoint sp", { code: "upgrade.undone", level: "warn" }),
     event(6, "it broke", { code: "sql.broken", level: "error" }),
-    event(4, "it was told to go back to savepoint sp"),
-    event(3, "it was rolled back to version 1: version 3 was deployed"),
-    event(1, "savepoint sp was asked for"),
+    event(4, "restore of savepoint sp requested"),
+    event(3, "rolled back to version 1: version 3 was deployed"),
+    event(1, "savepoint sp requested"),
   ];
   const moments = momentsOf([saved(2, "monday"), saved(5, "before version 2")], events);
 
@@ -47,11 +47,11 @@ test("runs last from when they are up until they are not", () => {
 });
 
 test("a run whose beginning is not known any more is drawn from the first event on", () => {
-  expect(runsOf([event(3, "savepoint sp was asked for"), event(4, "Running to Stopping"), event(5, "Stopping to Stopped")], false)).toEqual([{ from: 3, to: 4 }]);
+  expect(runsOf([event(3, "savepoint sp requested"), event(4, "Running to Stopping"), event(5, "Stopping to Stopped")], false)).toEqual([{ from: 3, to: 4 }]);
 });
 
 test("a run that began before the first event that is known, and goes on, is drawn all along", () => {
-  const events = [event(4, "savepoint sp was asked for"), event(3, "savepoint sp was asked for")];
+  const events = [event(4, "savepoint sp requested"), event(3, "savepoint sp requested")];
 
   expect(runsOf(events, true)).toEqual([{ from: 3, to: null }]);
   expect(runsOf([], true)).toEqual([{ from: 0, to: null }]);

@@ -28,7 +28,7 @@ export const LANES: readonly [Kind, string][] = [
 ];
 
 const BEFORE = /^before version (\d+)$/;
-const VERSION = /^(?:it was rolled back to )?version (\d+)\b/;
+const VERSION = /^(?:(?:it was )?rolled back to )?version (\d+)\b/;
 const RESTORES = new Set(["state.taken_back", "state.given_up"]);
 const UPGRADES = new Set(["state.loss_accepted", "upgrade.undone", "upgrade.not_undone"]);
 
@@ -74,7 +74,7 @@ export function commitsOf(epochs: readonly Checkpoint[]): number[] {
 }
 
 function kindOf({ code, message, level }: PipelineEvent): Kind {
-  if ((code !== null && RESTORES.has(code)) || /\bit was told to go back to savepoint /.test(message)) return "restore";
+  if ((code !== null && RESTORES.has(code)) || /\b(?:restore of|it was told to go back to) savepoint /.test(message)) return "restore";
   if ((code !== null && UPGRADES.has(code)) || VERSION.test(message)) return "upgrade";
   if (/^\w+ to Running$/.test(message)) return "restart";
   return level === "error" ? "failure" : "event";
