@@ -1,4 +1,4 @@
-import{B as e,C as t,G as n,H as r,Q as i,S as a,T as o,W as s,X as c,Z as l,n as u,q as d,t as f,w as p}from"./index-CPWdF7gI.js";import{n as m}from"./sure-button-C5elv2X7.js";var h=400,g=`from engine.udf import udf
+import{B as e,C as t,G as n,H as r,Q as i,S as a,T as o,W as s,X as c,Z as l,n as u,q as d,t as f,w as p}from"./index-BjRRB6dz.js";import{n as m}from"./sure-button-DD4weOkM.js";var h=400,g=`from engine.udf import udf
 
 
 @udf
