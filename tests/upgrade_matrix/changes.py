@@ -71,7 +71,7 @@ CHANGES = (
         script=_parted(lambda form: replace(form, front=True)),
         base_script=_other("another sink"),
     ),
-    ScriptChange("another branch beside it", script=_other("another branch")),
+    ScriptChange("another independent branch", script=_other("another branch")),
     ScriptChange(
         "code of a function behind the state",
         lambda form: replace(form, function_behind=2),

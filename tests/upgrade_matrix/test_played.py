@@ -22,7 +22,7 @@ BUNDLES = (
             "a filter behind the state",
             "another projection behind the state",
             "a new stateless column, in a sink of JSON",
-            "another branch beside it",
+            "another independent branch",
         ),
     ),
     Bundle("more aggregates", ("a new aggregate",)),
