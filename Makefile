@@ -36,9 +36,10 @@ wheel: ## Build the wheel of this clone into dist/, and say how to install it; n
 check: $(READY) ## Everything that is fast: style, types, layers, unit tests; four minutes
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style layers units
 
-style: $(READY) ## Only ruff
+style: $(READY) ## Only ruff, and the lint for words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python .ci/words.py
 
 types: $(READY) ## Only mypy
 	$(BIN)/mypy

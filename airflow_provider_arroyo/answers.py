@@ -88,7 +88,7 @@ class Pipeline:
     @property
     def who_stopped_it(self) -> str:
         """Return who asked for the stop, and when, as far as the control plane knows."""
-        who = self.stopped_by or "somebody"
+        who = self.stopped_by or "an unknown user"
         return who if self.stopped_at is None else f"{who} on {self.stopped_at.isoformat(timespec='seconds')}"
 
     @property

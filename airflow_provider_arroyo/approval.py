@@ -65,7 +65,7 @@ def check_answer(task: BaseOperator, context: Context, event: Any) -> str:
     asked = pushed_before(context, ASKED)
     if not isinstance(event, dict) or "error" in event:
         reason = event.get("error_type", "no answer") if isinstance(event, dict) else "no answer"
-        raise UpgradeRefusedError(f"nobody has approved plan {asked}: {reason}", code="upgrade.not_approved")
+        raise UpgradeRefusedError(f"plan {asked} is not approved: {reason}", code="upgrade.not_approved")
     user = event.get("responded_by_user")
     name = user.get("name") if isinstance(user, dict) else getattr(user, "name", None)
     if event.get("chosen_options") != [APPROVE]:

@@ -120,6 +120,6 @@ def _url(conn_id: str, address: Address) -> str:
         raise BadConnectionError(
             f"host, port and scheme of connection {conn_id!r} are no address of a control plane",
             hint=f"Set the host of connection {conn_id!r} to a URL such as http://127.0.0.1:{DEFAULT_PORT}; or to the "
-            "name alone, with Port and Scheme (http or https) beside it.",
+            "name alone, with Port and Scheme (http or https) in their own fields.",
         )
     return url

@@ -198,7 +198,9 @@ class StoppedMeanwhileError(ArroyoError, AirflowFailException):
     """A person has stopped or deleted what this task has deployed; a retry does not undo that."""
 
     def __init__(self, message: str, *, code: str = "pipeline.stopped") -> None:
-        super().__init__(message, code=code, hint="Start it yourself, or clear the task: it then deploys it anew.")
+        super().__init__(
+            message, code=code, hint="Start it yourself, or clear the task: it then deploys the pipeline again."
+        )
 
 
 class DeadlineError(ArroyoError):

@@ -115,7 +115,7 @@ def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:
             try:
                 known[pipeline] = connection.send(get_lineage(pipeline))
             except ArroyoError as error:
-                hook.log.info("OpenLineage is told nothing of what pipeline %s reads and writes: %s", pipeline, error)
+                hook.log.info("OpenLineage gets no datasets of pipeline %s: %s", pipeline, error)
             if time.monotonic() > end:
                 break
     return known

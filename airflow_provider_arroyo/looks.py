@@ -87,7 +87,7 @@ def describe_state(wait: Wait) -> Conversation[str]:
                 known = yield from ask(calls.get_pipeline(wait.pipeline))
                 return f"pipeline {known.name} is {known.state}"
     except ArroyoError as error:
-        return f"how far it is cannot be told: {error}"
+        return f"its progress is unknown: {error}"
 
 
 def _how_far(name: str, progress: watermarks.Watermark, table: str | None, by: GateTime) -> str:

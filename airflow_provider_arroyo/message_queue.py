@@ -53,5 +53,5 @@ class ArroyoMessageQueue:
             raise ValueError(f"a queue has no {', '.join(unknown)}; it has {', '.join(_OPTIONS)}")
         named = {"arroyo_conn_id": parts.netloc, "pipeline": pipeline, **options}
         if twice := sorted(named.keys() & kwargs.keys()):
-            raise ValueError(f"{', '.join(twice)} is said by the queue and beside it")
+            raise ValueError(f"{', '.join(twice)} is set both in the queue's URI and as an argument")
         return named

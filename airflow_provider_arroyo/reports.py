@@ -1,6 +1,6 @@
 """What there is to tell of a pipeline when something is wrong: what Airflow sees of a task is not what the stream does.
 
-orders is Failed     data.source_refused: the broker refuses the password     a mistake: somebody has to mend it
+orders is Failed     data.source_refused: the broker refuses the password     a mistake: needs a fix
 orders is Running    0:12:30 behind, complete until 05:00                     nothing lost: epoch 41 is kept
 orders is Running    a minute behind                                          state.given_up: version 1, up to epoch 40
 nobody answers       unknown, and so is everything else
@@ -23,7 +23,7 @@ LOSSES = frozenset({"state.given_up", "state.taken_back", "state.loss_accepted",
 """The codes of events that say that a state is not the one any more that it was, or that a run has relied on it."""
 _ABOUT_STATE = ("state.", "delivery.ledger_")
 """How codes of failures begin that are about the state itself."""
-_CAUSES = {"outage": "waited out by itself", "mistake": "somebody has to mend it"}
+_CAUSES = {"outage": "retried until it ends", "mistake": "needs a fix"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ class Folder:
 
     @property
     def data(self) -> Path:
-        """What the pipeline and the batch tasks write."""
+        """Return the folder that the pipeline and the batch tasks write."""
         return self.root / "data"
 
     def of_the_run(self) -> Path:
-        """What the newest run of the DAG has written: each has a folder of its own, called by when it began."""
+        """Return the output folder of the newest DAG run; folders are named by when their run began."""
         return max(self.data.iterdir())
 
     @property
@@ -43,7 +43,7 @@ class Folder:
 
     @property
     def journal(self) -> Path:
-        """What happens to tasks."""
+        """Return the file of events of tasks."""
         return self.root / "journal.jsonl"
 
     @property
@@ -63,7 +63,7 @@ class Folder:
         return names <= {self.data.name} or self.log.name in names
 
     def environment(self) -> dict[str, str]:
-        """What Airflow must know before it is imported."""
+        """Return the environment that Airflow needs before it is imported."""
         connection = {"conn_type": "arroyo", "extra": {"embedded": True, "data_dir": str(self.control_plane)}}
         return {
             "AIRFLOW_HOME": str(self.airflow),

@@ -46,12 +46,12 @@ class Journal:
 
 
 def _purpose(task: Any) -> str:
-    """What the task is there for, in its author's words."""
+    """Return the task's documentation, as its author wrote it."""
     return " ".join((task.doc_md or task.doc or getattr(task, "python_callable", task).__doc__ or "").split())
 
 
 def _outcome(ti: Any) -> str:
-    """What the task has returned that is short: numbers, names and instants, without ids and addresses."""
+    """Return the short values that the task returned: numbers, names and instants, without ids and addresses."""
     returned = ti.xcom_pull(task_ids=ti.task_id)
     if not isinstance(returned, dict):
         return ""

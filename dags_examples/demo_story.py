@@ -44,7 +44,7 @@ class Account:
         self._draw()
 
     def show(self, text: str) -> None:
-        """How it stands now; where lines cannot be written over, every five seconds."""
+        """Print the current status; where lines cannot be written over, every five seconds."""
         if self.out.isatty():
             self._clear()
             self.live = text
@@ -75,7 +75,7 @@ class ControlPlane:
         self._data_dir = data_dir
 
     def progress(self) -> str:
-        """How the pipeline stands, in one line; empty when nobody knows."""
+        """Return the pipeline's status in one line; empty when it is unknown."""
         try:
             with self._connect() as connection:
                 for pipeline in connection.send(calls.list_pipelines()):
@@ -164,7 +164,7 @@ def _keep(folder: Folder, account: Account, plane: ControlPlane) -> int:
 
 
 def _listen() -> threading.Event:
-    """What is set when somebody asks for an end. The interrupt is raised as well, but whatever runs at that moment may
+    """Return the event that a request to end sets. The interrupt is raised as well, but the code running then may
     swallow it, and a shell that starts us in the background has it ignored."""
     interrupted = threading.Event()
 

@@ -25,7 +25,7 @@ VARIABLES: tuple[Variable, ...] = (
         "ARROYO_SECRETS_KEY",
         "the control plane",
         "What the secrets of pipelines are sealed with, instead of the file `secrets.key` of the data directory: a key "
-        "of Fernet's, or several with commas between them, of which the first seals.",
+        "of Fernet's, or several separated by commas; the first one seals.",
     ),
     Variable(
         "ARROYO_SECRET_",
@@ -71,7 +71,7 @@ VARIABLES: tuple[Variable, ...] = (
         "ARROYO_FAULT",
         "control planes and drivers under test",
         "A point at which the process kills itself, as `point[:detail[:stop]]`; or `>` and a file that gets all points "
-        "that are come to; or `@` and a file that says one of both. Needs `ARROYO_FAULTS_ALLOWED`.",
+        "that are reached; or `@` and a file that says one of both. Needs `ARROYO_FAULTS_ALLOWED`.",
     ),
     Variable("ARROYO_FAULTS_ALLOWED", "control planes and drivers under test", "1 arms `ARROYO_FAULT`."),
     Variable(

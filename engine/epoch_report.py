@@ -167,7 +167,7 @@ class EpochReport:
     duration: Annotated[Length, Figure("How long it took.", shown_as=("start_time", "finish_time"))]
     watermark: Annotated[
         Instant | None,
-        Figure("That of committed output: nothing older will be added any more. Null while it is not known."),
+        Figure("That of committed output: nothing older will be added. Null while it is not known."),
     ]
     source_watermarks: Annotated[
         Mapping[str, Instant | None],
@@ -208,7 +208,7 @@ class EpochReport:
         Figure("For sinks that rows came late for, or that take them: the minutes since 1970.", is_sent=False),
     ] = field(default_factory=dict)
     is_last: Annotated[
-        bool, Figure("Whether the input has ended with it; the driver says so with its goodbye.", is_sent=False)
+        bool, Figure("Whether the input has ended with it; the driver reports it when it exits.", is_sent=False)
     ] = False
 
 

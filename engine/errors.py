@@ -348,7 +348,7 @@ class OtherQueryError(StateError):
 
 
 class UpgradeRefusedError(StateError):
-    """The query cannot take over the state that is there, or something would be lost that nobody has accepted."""
+    """The query cannot take over the existing state, or something would be lost and the loss is not accepted."""
 
     code = "state.upgrade_refused"
 

@@ -43,8 +43,8 @@ def refuse_master(master: str | None, *, shared_disk: bool) -> None:
         )
     if not (_ON_THIS_MACHINE.fullmatch(master) or shared_disk):
         raise SettingError(
-            f"the executors of {master} are processes of their own, which must see the directory of the state, and "
-            "nobody has declared that they do",
+            f"the executors of {master} are separate processes, which must see the directory of the state, and "
+            "it is not declared that they do",
             hint="set shared_disk = on if the directory is at the same path on every executor; it is probed at each "
             "start",
         )

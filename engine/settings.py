@@ -99,7 +99,7 @@ class OpenLineageSettings(Section):
         default="arroyo", min_length=1, max_length=500, description="The namespace of the jobs, which pipelines are."
     )
     interval: Duration = Field(
-        default=timedelta(minutes=5), description="How often is told of a run that works how far it is."
+        default=timedelta(minutes=5), description="The interval of progress events of a running run."
     )
 
     @model_validator(mode="after")
@@ -130,23 +130,25 @@ class PipelineSettings(Section):
     healthy_duration: Duration = Field(
         default=timedelta(minutes=2), description="How long a run must last for the failures before it to be forgotten."
     )
-    heartbeat_interval: Duration = Field(default=timedelta(seconds=1), description="How often a driver calls home.")
+    heartbeat_interval: Duration = Field(
+        default=timedelta(seconds=1), description="How often a driver reports to the control plane."
+    )
     heartbeat_limit: Duration = Field(
         default=timedelta(seconds=30), description="How long a driver may be silent before it is killed."
     )
     stuck_limit: Duration = Field(
         default=timedelta(seconds=60),
-        description="How long the work of a driver may show no sign of life before it is killed.",
+        description="How long the work of a driver may make no progress before it is killed.",
     )
     start_limit: Duration = Field(
         default=timedelta(minutes=5),
-        description="How long a driver's start may stay at one step, and how long a restore or a rescale may not "
-        "come on; six times that, and a second for each MiB, it may take in all.",
+        description="How long a driver's start may stay at one step, and how long a restore or a rescale may "
+        "make no progress; in all it may take six times that, and a second for each MiB.",
     )
     stop_grace: Duration = Field(
         default=timedelta(minutes=2),
         description="How long a driver may take to stop before it is killed; with the mode `graceful`, how long its "
-        "work may show no sign of life meanwhile.",
+        "work may make no progress meanwhile.",
     )
     drain_limit: Duration = Field(
         default=timedelta(minutes=30),
@@ -186,7 +188,7 @@ class RehearsalSettings(Section):
         description="So much room on the disk is left to the pipelines: none is begun that would take of it, and one "
         "is ended that has taken half of it.",
     )
-    kept: int = Field(default=50, ge=1, description="How many of a pipeline that are over stay in the list.")
+    kept: int = Field(default=50, ge=1, description="How many ended rehearsals of a pipeline stay in the list.")
 
 
 class PreviewSettings(Section):
@@ -243,7 +245,7 @@ class Settings(Section):
     api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
     traces: TraceSettings = Field(default=TraceSettings(), description="Where traces go.")
     openlineage: OpenLineageSettings = Field(
-        default=OpenLineageSettings(), description="Where OpenLineage is told of the runs of pipelines."
+        default=OpenLineageSettings(), description="The endpoint for OpenLineage events of pipeline runs."
     )
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
     rehearsal: RehearsalSettings = Field(default=RehearsalSettings(), description="How rehearsals are played.")

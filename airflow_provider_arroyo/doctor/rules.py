@@ -151,7 +151,7 @@ def returning_triggers(file: DagFile) -> Iterator[Finding]:
                     file,
                     run,
                     "dag.returning_trigger",
-                    f"run of {node.name} comes to an end, and Airflow begins it again every two seconds",
+                    f"run of {node.name} ends at once, and Airflow restarts it every two seconds",
                     "Let it loop for ever (while True), with a pause after a failure.",
                 )
 

@@ -151,7 +151,7 @@ class PipelineOperator(BaseOperator):
     def _raise_if_killed(self) -> None:
         if self._killed:
             raise DetachedError(
-                f"the task was told to end while it waited; pipeline {self.pipeline} goes on as it was asked to"
+                f"the task was stopped while it waited; the request to pipeline {self.pipeline} stays in force"
             )
 
 

@@ -38,7 +38,7 @@ class DeletePipelineOperator(PipelineOperator):
                 self.send(calls.stop_pipeline(pipeline.id, "checkpoint"))
                 self.wait(UntilState(pipeline.id, "stopped", title=pipeline.name), resume="execute_complete")
         except JobEndedError as error:
-            self.log.warning("It is at rest: %s", error)
+            self.log.warning("It has stopped: %s", error)
         except RefusedError as error:
             return self._missing(error)
         return self._delete(pipeline.id)
@@ -48,7 +48,7 @@ class DeletePipelineOperator(PipelineOperator):
         try:
             reached(event)
         except JobEndedError as error:
-            self.log.warning("It is at rest: %s", error)
+            self.log.warning("It has stopped: %s", error)
         except RefusedError as error:
             return self._missing(error)
         return self._delete(events.from_json(event).pipeline)

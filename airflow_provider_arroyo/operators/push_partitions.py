@@ -127,9 +127,7 @@ class PushPartitionsOperator(PipelineOperator):
     def _push(self) -> PushSpec:
         url = self.url or conf.get("api", "base_url", fallback="")
         if not url:
-            raise ValueError(
-                "nobody knows where the control plane reaches Airflow: name it as url, or in [api] base_url"
-            )
+            raise ValueError("no address under which the control plane reaches Airflow: set url, or [api] base_url")
         return PushSpec(
             url, self.partitions.uri, self.with_keys, self.username, self.password_secret, self.token_secret
         )

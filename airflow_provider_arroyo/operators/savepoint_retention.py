@@ -76,7 +76,7 @@ class SavepointRetentionOperator(PipelineOperator):
         if named is not None and not self.once and not self.is_dry_run:
             self.send(retention.set_retention(pipeline, named))
         answer = self.send(retention.prune_savepoints(pipeline, named, dry_run=self.is_dry_run))
-        self.log.info("What becomes of the savepoints:\n%s", table(answer))
+        self.log.info("Kept and deleted savepoints:\n%s", table(answer))
         return {"pipeline_id": pipeline, **asdict(answer), "fates": [asdict(fate) for fate in answer.fates]}
 
 

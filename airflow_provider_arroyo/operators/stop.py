@@ -75,7 +75,7 @@ class StopStreamingJobOperator(PipelineOperator):
             return None
         end = self.hold(job_ends.end_of(pipeline))
         failure = f"{end.code}: {end.message}"
-        self.log.warning("Pipeline %s is at rest because it has failed: %s", pipeline.id, failure)
+        self.log.warning("Pipeline %s has stopped because it failed: %s", pipeline.id, failure)
         return failure
 
     def _missing(self, error: RefusedError) -> dict[str, Any]:

@@ -304,7 +304,7 @@ class StreamingSqlOperator(PipelineOperator):
                     carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"), connection.send, _no_pause
                 )
         except ArroyoError:
-            self.log.exception("Pipeline %s could not be told to %s", self.pipeline, self.kill_action)
+            self.log.exception("Pipeline %s did not accept the request to %s", self.pipeline, self.kill_action)
 
     def _spec(self) -> PipelineSpec:
         settings, interval = self._settings(), self.checkpoint_interval

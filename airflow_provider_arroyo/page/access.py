@@ -39,7 +39,7 @@ def check(user: BaseUser, right: Right, conn_id: str) -> str | None:
             403,
             "airflow.forbidden",
             f"Airflow does not let {user.get_name()} {what} the connection {conn_id!r}",
-            "whoever may see a connection looks at its pipelines, and whoever may edit it changes them",
+            "users who may see a connection see its pipelines, and users who may edit it can change them",
         )
     return team
 

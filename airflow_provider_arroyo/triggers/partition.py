@@ -159,7 +159,7 @@ class DeliveryProducer(SharedStreamProducer):
                     given, is_there, failures = await self._take(connection), True, 0
                 except ArroyoError as error:
                     failures, is_there = failures + 1, False
-                    LOG.warning("%s is not told of partitions now; trying again: %s", self._name, error)
+                    LOG.warning("%s gets no partitions now; trying again: %s", self._name, error)
                     await asyncio.sleep(BACKOFF.pause(failures).length.total_seconds())
                     continue
                 for delivery in given.data:

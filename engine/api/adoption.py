@@ -31,7 +31,7 @@ def adopt(connection: Connection, run: Run, wire: int, now: datetime) -> None:
         return
     if run.wire is not None and record.pipeline.restarts_asked > record.status.restarts_done:
         return  # it was told so before
-    words = f"{version}, which the control plane does not speak any more); it stops after its epoch and starts anew"
+    words = f"{version}, which the control plane no longer speaks); it stops after its epoch and restarts"
     _tell(connection, run, JobEvent(run.job_id, now, "warn", words, "run.too_old"))
     if record.pipeline.stop == "none":
         again = desired.ask_restart(record.pipeline, record.status, force=False)

@@ -97,7 +97,7 @@ class AirflowEvents:
                     return AssetPlace(int(asset["id"]), int(newest.get("id") or 0))
         raise PushRefusedError(
             f"Airflow at {self.push.url} knows no active asset {self.push.asset!r}",
-            hint="it knows those that a DAG names; see the spelling of the URI, and that the user may see it",
+            hint="Airflow knows the assets that DAGs name; check the spelling of the URI, and that the user may see it",
         )
 
     def find(self, place: AssetPlace, delivery: str, after: int, since: datetime | None = None) -> StoredEvent | None:
@@ -119,7 +119,7 @@ class AirflowEvents:
             if len(events) < _PAGE or all(int(event["id"]) <= after or _is_before(event, since) for event in events):
                 return None
         raise PushRefusedError(
-            f"{self.push.asset!r} has so many new events that nobody can say whether {delivery} is among them",
+            f"{self.push.asset!r} has too many new events to tell whether {delivery} is among them",
             hint="let no one else make events of this asset so often, or give the consumer an asset of its own",
         )
 

@@ -49,14 +49,14 @@ class Page(BaseModel, Generic[T]):
 class Log(Page[str]):
     """Lines that drivers have printed."""
 
-    cursor: str = Field(description="Where these lines end; sent as `after`, it asks for those that follow.")
+    cursor: str = Field(description="Where these lines end; sent as `after`, it asks for the lines that follow.")
     over: bool = Field(description="Whether no more will come: all was read, and the job rests.")
 
 
 class Output(Page[dict[str, Any]]):
     """Rows of a preview sink."""
 
-    cursor: str = Field(description="Where these rows end; sent as `after`, it asks for those that follow.")
+    cursor: str = Field(description="Where these rows end; sent as `after`, it asks for the rows that follow.")
     missed: int = Field(description="How many rows after the cursor were let go before they were asked for.")
     over: bool = Field(description="Whether no more will come: all was read, and the job rests.")
 
@@ -79,12 +79,12 @@ class Certificate(BaseModel):
     voided_at: int | None = Field(description="When a restore, or a version with force, made it void.")
     offsets: dict[str, Any] | None = Field(
         description="The position in each partition of each source table up to which that epoch has read the input; "
-        "null when it was not kept any more."
+        "null when it is no longer stored."
     )
     openlineage: ParentRun | None = Field(
         default=None,
-        description="The run of the pipeline that has made that epoch, as OpenLineage knows it. Null where it is "
-        "not kept any more, and among those that a request voids.",
+        description="The run of the pipeline that has made that epoch, as OpenLineage knows it. Null when it is "
+        "no longer stored, and in the certificates that a request voids.",
     )
 
 
@@ -108,7 +108,7 @@ class PipelineFacts(BaseModel):
     version: int = Field(description="The number of its newest version.")
     udfs: list[Udf] = Field(description="The Python files of functions that the query may use.")
     settings: dict[str, str] = Field(description="The settings of its runs.")
-    parallelism: int = Field(description="How many tasks work side by side.")
+    parallelism: int = Field(description="How many tasks run in parallel.")
     checkpoint_interval_micros: int | None = Field(description="The least time from one epoch to the next.")
     stop: StopMode = Field(description="How its job is to stop; `none` lets it run.")
     stopped_by: str | None = Field(description="Who has asked for that stop; null while it is to run.")
@@ -124,7 +124,7 @@ class PipelineFacts(BaseModel):
         "not known."
     )
     preview: bool = Field(
-        default=False, description="Whether it is a preview, which ends and is deleted when nobody looks at it."
+        default=False, description="Whether it is a preview, which ends and is deleted when no client reads it."
     )
     state_url: None = Field(default=None, description="Always null: a pipeline begins with no state of another one's.")
     tags: dict[str, str] = Field(
@@ -170,7 +170,7 @@ class FailureReason(BaseModel):
     error: str = Field(description="What is wrong.")
     domain: ErrorDomain = Field(
         description="Where that comes from: `user` for a mistake, `external` for an outage of another system, and "
-        "`internal` for all else, and where nobody knows."
+        "`internal` for all else, and if unknown."
     )
 
 
@@ -194,7 +194,7 @@ class Job(BaseModel):
     failure_code: str | None = Field(description="The code of that error.")
     failure_hint: str | None = Field(description="What to do about it.")
     failure_reason: FailureReason | None = Field(description="The same failure, as Arroyo says it.")
-    scheduler_config: dict[str, Any] = Field(default={}, description="Always empty: there is no scheduler to be told.")
+    scheduler_config: dict[str, Any] = Field(default={}, description="Always empty: there is no scheduler.")
     env_vars: dict[str, str] = Field(default={}, description="Always empty: a job has no environment of its own.")
     failure_cause: Literal["outage", "mistake", "unknown"] | None = Field(
         description="What is behind the failure: an outage is waited out, a mistake is never tried again, and what is "
@@ -252,7 +252,7 @@ class SavepointTask(BaseModel):
     kind: TaskKind = Field(description="What.")
     at: int = Field(description="When it was asked for.")
     state: Literal["running", "done", "failed"] = Field(description="What has become of it.")
-    message: str | None = Field(description="What came of it, or why nothing did.")
+    message: str | None = Field(description="The result, or why there is none.")
 
 
 class Savepoint(BaseModel):
@@ -294,7 +294,7 @@ class Effects(BaseModel):
     repeated: list[str] = Field(description="What is computed, and perhaps written, again.")
     voided: list[str] = Field(description="The gate certificates that hold no more.")
     upgrade: UpgradePlan | None = Field(
-        default=None, description="What becomes of the state, where another query takes it over."
+        default=None, description="The effect on the state, if another query takes it over."
     )
     rollback: Rollback | None = Field(default=None, description="What a rollback goes back to.")
     remarks: list[str] = Field(default=[], description="Parts of the request that have no effect, and why.")
@@ -305,8 +305,8 @@ class SinkAhead(BaseModel):
 
     table: str = Field(description="The sink.")
     connector: str = Field(description="What it writes with.")
-    epochs: int | None = Field(description="How many epochs it is ahead; null when nobody knows.")
-    rows: int | None = Field(description="How many rows; null when some of those epochs are not kept any more.")
+    epochs: int | None = Field(description="How many epochs it is ahead; null when unknown.")
+    rows: int | None = Field(description="How many rows; null when some of those epochs are no longer stored.")
 
 
 class Rollback(BaseModel):
@@ -314,8 +314,7 @@ class Rollback(BaseModel):
 
     version: int = Field(description="The earlier version that comes back.")
     savepoint_id: str | None = Field(
-        description="The savepoint whose state it goes on from; null where the state that is there is of its plan, and "
-        "goes on."
+        description="The savepoint that it continues from; null if the present state is of its plan, and stays."
     )
     redone: bool = Field(
         description="Whether the version takes over that state once more, as when it was deployed, since what it had "
@@ -341,7 +340,7 @@ class ForkOrigin(BaseModel):
     savepoint_id: str = Field(description="The savepoint of it that the fork begins with.")
     version: int | None = Field(description="The version of the original that the savepoint is of.")
     epoch: int | None = Field(description="The last epoch that it holds.")
-    plan: UpgradePlan = Field(description="What becomes of its state.")
+    plan: UpgradePlan = Field(description="The effect on its state.")
 
 
 class ForkedPipeline(Pipeline):
@@ -469,7 +468,7 @@ class LogMessage(BaseModel):
     run_id: int | None = Field(description="The run that it happened to.")
     who: str | None = Field(
         description="The name of the token that asked for it, also where the control plane has carried it out; "
-        "`control plane` for what nobody has asked for."
+        "`control plane` for its own actions."
     )
     requested_by: str | None = Field(
         default=None, description="On whose behalf, as the header `X-Requested-By` of that request has named it."

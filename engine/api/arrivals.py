@@ -73,8 +73,7 @@ class Arrival(BaseModel):
     task: answers.SavepointTask | None = Field(description="How the import stands, until the control plane ends.")
     state: State | None = Field(description="Where its job stands.")
     is_up: bool = Field(
-        description="Whether it has started here, and nothing that was asked for is still to come; also when somebody "
-        "has stopped it since."
+        description="Whether it has started here, and no request is pending; also if it was stopped since."
     )
 
 

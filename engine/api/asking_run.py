@@ -38,7 +38,7 @@ async def _asking_run(
             alias=_PARENT,
             max_length=_LONGEST,
             description="The run of OpenLineage that asks for this, as `NAMESPACE/JOB/RUN_ID` with percent-encoding. "
-            "It is told as the parent of the runs that follow, until another request changes what they do.",
+            "It becomes the parent of the runs that follow, until another request changes what they do.",
         ),
     ] = None,
     root: Annotated[

@@ -49,7 +49,7 @@ class ChangesPage(BaseModel):
     data: list[Change]
     cursor: str = Field(description="How far this goes; sent as `after`, it asks for what follows.")
     reset: bool = Field(
-        description="Whether everything that is there follows, since what came after the cursor is not known: forget "
+        description="Whether the full list follows, because the changes after the cursor are unknown: forget "
         "what you know of pipelines that are not in it."
     )
 
@@ -66,7 +66,7 @@ class Cursor:
         """A cursor that was sent back."""
         parts = _CURSOR.fullmatch(text)
         if parts is None:
-            raise RequestError("the cursor is none of this control plane's", hint="leave it out, to begin anew")
+            raise RequestError("the cursor is none of this control plane's", hint="leave it out, to start over")
         return cls(parts[1], int(parts[2]))
 
     def __str__(self) -> str:

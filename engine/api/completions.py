@@ -29,7 +29,7 @@ class CallableName(BaseModel):
 class OptionName(BaseModel):
     """What may stand between the brackets of `WITH`."""
 
-    name: str = Field(description="The name; one with a dot stands in quotes.")
+    name: str = Field(description="The name; one with a dot needs quotes.")
     description: str = Field(description="What it is for.")
     choices: list[str] = Field(description="The values that it may have; empty where these are not few.")
 

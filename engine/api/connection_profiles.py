@@ -38,14 +38,14 @@ class ConnectionProfilePost(Body):
     config: Config = Field(
         default={},
         description="Its options, in the shape of the connector's `connection_config`. Secrets are kept encrypted, and "
-        "shown to nobody; `{{ secret:NAME }}` names one instead.",
+        "never shown; `{{ secret:NAME }}` names one instead.",
     )
 
 
 class ConnectionProfile(BaseModel):
     """A connection that every script may use."""
 
-    id: str = Field(description="Its id; the name, of one that stands in the administrator's file.")
+    id: str = Field(description="Its id; for a profile of the administrator's file, its name.")
     name: str = Field(description="What `connection_profile = '...'` says.")
     connector: str = Field(description="The connector of its tables.")
     config: dict[str, Any] = Field(

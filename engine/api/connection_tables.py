@@ -50,7 +50,7 @@ class ConnectionTablePost(Body):
     config: Config = Field(
         default={},
         description="Its options, in the shape of the connector's `table_config`, and any that a WITH clause may have. "
-        "Secrets are kept encrypted, and shown to nobody.",
+        "Secrets are stored encrypted, and never shown.",
     )
     table_schema: TableSchema | None = Field(default=None, alias="schema", description="Its columns and its format.")
 
@@ -76,7 +76,7 @@ class ConnectionTable(BaseModel):
     consumers: int = Field(description="How many pipelines use it.")
     used_by: list[str] = Field(description="The pipelines that use it.")
     fault: str | None = Field(description="What is wrong with it by now; null when nothing is.")
-    statement: str = Field(description="The CREATE TABLE that stands for it in the text of a pipeline.")
+    statement: str = Field(description="The CREATE TABLE that declares it in the script of a pipeline.")
 
 
 @ROUTER.get("", responses=refusals(404))

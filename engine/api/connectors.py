@@ -29,7 +29,7 @@ class Connector(BaseModel):
     sink: bool = Field(description="Whether its tables can be written.")
     lookup: bool = Field(description="Whether single rows of its tables can be asked for.")
     testing: bool = Field(default=False, description="Whether a table can be tried before there is a pipeline.")
-    hidden: bool = Field(description="Whether it is offered to nobody who does not know of it.")
+    hidden: bool = Field(description="Whether lists of connectors leave it out.")
     custom_schemas: bool = Field(description="Whether a table of it may have columns that its owner declares.")
     connection_config: str | None = Field(
         description="The options that a connection holds, as the text of a JSON Schema; null for none."
@@ -41,7 +41,7 @@ class Connector(BaseModel):
         description="All options of its tables in each of its directions, as a JSON Schema each."
     )
     formats: list[str] = Field(description="The formats of records that its tables may have.")
-    default_format: str | None = Field(description="The one that is meant when none is said.")
+    default_format: str | None = Field(description="The format if none is given.")
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] | None = Field(
         description="What holds of every row that is written; null when it writes none."
     )

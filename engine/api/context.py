@@ -242,7 +242,7 @@ class Context:
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
     readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "savepoint-reader"))
     """Reads savepoints, one at a time: that may take minutes, and those that are to be taken do not wait for it."""
-    probe: Probe = lambda order, secrets: ProbeResult("nobody was asked")
+    probe: Probe = lambda order, secrets: ProbeResult("the other system was not contacted")
     """Tries connections and tables."""
     read_state_rows: ReadRows = lambda order: []
     drill: PlayDrill | None = None

@@ -28,7 +28,7 @@ class PipelinePost(JobSurroundings):
     udfs: tuple[Udf, ...] | None = Field(
         default=None, description="Files of Python functions that the query may use, all of them."
     )
-    parallelism: Parallelism = Field(default=1, description="How many tasks work side by side.")
+    parallelism: Parallelism = Field(default=1, description="How many tasks run in parallel.")
     checkpoint_interval_micros: Interval | None = Field(
         default=None, description="The least time from one epoch to the next; 10 seconds when it is left out."
     )

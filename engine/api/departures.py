@@ -166,7 +166,7 @@ def take_back(
     request: ChangeRequestDep,
     context: ContextDep,
     removed_there: Annotated[
-        bool, Query(description="Whether the other control plane has nothing of it any more, once it was given away.")
+        bool, Query(description="Whether the other control plane no longer has any of it, once it was given away.")
     ] = False,
 ) -> None:
     """Let a pipeline stay; it runs again if it did. Taken back once it was given away, it must not be there."""
@@ -176,7 +176,7 @@ def take_back(
         if move.step == "released" and not removed_there:
             raise PipelineMovingError(
                 f"pipeline {record.pipeline.name!r} may be running at {move.peer}",
-                hint="see that nothing of it is there, and say so: removed_there=true",
+                hint="check that nothing of it is left there, then confirm with removed_there=true",
             )
         moves.remove(connection, record.pipeline.id)
         if move.runs:
@@ -240,7 +240,7 @@ def _departing(connection: Connection, pipeline: str, *steps: MoveStep) -> tuple
     record = read_record(connection, pipeline)
     move = moves.find(connection, record.pipeline.id)
     if move is None or move.step not in steps:
-        state = "does not move" if move is None or not _is_departure(move) else f"has come to the step {move.step!r}"
+        state = "does not move" if move is None or not _is_departure(move) else f"is at the step {move.step!r}"
         raise PipelineMovingError(f"pipeline {record.pipeline.name!r} {state}", hint="`arroyo move` moves it")
     return record, move
 

@@ -87,7 +87,7 @@ class Deployment(Body):
 
     query: str = Field(min_length=1, description="The SQL text.")
     parallelism: Parallelism | None = Field(
-        default=None, description="How many tasks work side by side; 1 when a new pipeline leaves it out."
+        default=None, description="How many tasks run in parallel; 1 when a new pipeline leaves it out."
     )
     checkpoint_interval_micros: Interval | None = Field(
         default=None,
@@ -126,8 +126,8 @@ class Deployment(Body):
     reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
     hold_back: Names = Field(
         default=(),
-        description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
-        "of with NULL.",
+        description="Operators with an added aggregate whose open windows are suppressed, instead "
+        "of emitted with NULL.",
     )
     accept_loss: PlanId | None = Field(default=None, description="The id of a plan: what it says is lost may be lost.")
 

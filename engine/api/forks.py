@@ -73,8 +73,8 @@ class ForkRequest(Body):
     reset: Names = Field(default=(), description="Operators and sources that may lose their state or place.")
     hold_back: Names = Field(
         default=(),
-        description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
-        "of with NULL.",
+        description="Operators with an added aggregate whose open windows are suppressed, instead "
+        "of emitted with NULL.",
     )
     accept_loss: PlanId | None = Field(default=None, description="The id of a plan: what it says is lost may be lost.")
 

@@ -65,7 +65,7 @@ def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
     if changing := context.changing_sinks(copy.query, copy.udfs):
         raise HandOverError(
             f"{', '.join(changing)}: rows change there, and what is taken back from the hand-over on are the values "
-            f"that were computed anew, also where {origin} had written others",
+            f"that were recomputed, also where {origin} had written others",
             hint="let readers go over to what is written under the prefix, or accept it with --accept-other-values "
             "(accept_other_values)",
         )

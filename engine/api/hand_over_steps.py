@@ -76,7 +76,7 @@ class HandOvers:
             try:
                 pair = self._read(reprocessing)
             except PipelineNotFoundError as error:  # one of the two was deleted before anything had begun
-                LOG.warning("a hand-over is over: %s", error)
+                LOG.warning("a hand-over has ended: %s", error)
                 self._forget(reprocessing)
                 continue
             try:
@@ -447,7 +447,7 @@ _EVENTS: dict[HandOverStep, str] = {
     "stopping": "hand-over from {origin} to {copy}: {origin} stops for it",
     "finishing": "hand-over from {origin} to {copy}: {origin} runs what was planned when it stopped, and stays",
     "meeting": "hand-over from {origin} to {copy}: {copy} reads up to where {origin} has stopped",
-    "met": "hand-over from {origin} to {copy}: both stand at one place",
+    "met": "hand-over from {origin} to {copy}: both are at the same position",
     "switching": "hand-over: {origin} goes on with the query and the state of {copy}",
     "over": "hand-over: {origin} runs with the query and the state of {copy}, which stays stopped",
     "given_up": "the hand-over from {origin} to {copy} is given up: {why}",

@@ -39,7 +39,7 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}/hand-over", tags=["pipelines"],
 AcceptOtherValues = Annotated[
     bool,
     Query(
-        description="Whether rows that change may be taken back with the values that were computed anew, also where "
+        description="Whether rows that change may be taken back with the values that were recomputed, also where "
         "the original had written others."
     ),
 ]
@@ -50,14 +50,14 @@ class HandOver(BaseModel):
 
     pipeline: str = Field(description="The one whose name and places are handed over.")
     copy_name: str = Field(description="The one that has read its input again.")
-    step: HandOverStep = Field(description="How far it has come; `apart` where nobody has asked for it.")
+    step: HandOverStep = Field(description="The current step; `apart` if no hand-over was requested.")
     since: int = Field(description="When it came there, or when the two began to stand still for each other.")
     waits_for: str | None = Field(description="What it waits for, or why it was given up.")
     savepoint_id: str | None = Field(description="The savepoint of the copy that the original goes on from.")
     version: int | None = Field(description="The version of the original that goes on from it.")
-    says: list[str] = Field(description="What it comes to, in sentences; only where it is asked for.")
+    says: list[str] = Field(description="Its effects, in sentences; only on request.")
     plan: answers.UpgradePlan | None = Field(
-        description="What becomes of the state of the copy, and of the sinks; only where it is asked for."
+        description="The effect on the state of the copy and on the sinks; only on request."
     )
 
 

@@ -80,7 +80,7 @@ def follow(row: Reprocessing, origin: JobRecord, now: datetime, because: str) ->
     if is_new and status.state is State.RUNNING:
         return EndIt(f"{pipeline.name} is up, and has found nothing to read in {_MINUTES}")
     last = f", and in the end {failing}" if failing else ""
-    return StopIt(f"{pipeline.name} has come to no epoch in {_MINUTES}{last}: it stops, to go back to its own state")
+    return StopIt(f"{pipeline.name} has committed no epoch in {_MINUTES}{last}: it stops, and returns to its own state")
 
 
 def follow_stopped(
@@ -90,7 +90,7 @@ def follow_stopped(
     name, status = origin.pipeline.name, origin.status
     if status.version == row.new_version and status.progress.epoch is not None:
         return EndIt()
-    late = f"{name} has come to no epoch in {_MINUTES}{because}"
+    late = f"{name} has committed no epoch in {_MINUTES}{because}"
     if at is None or not at.is_settled:
         return EndIt(f"{late}; it goes on with the other state, since its sinks may have an epoch of that")
     if saved is None or saved.state != "completed":

@@ -46,7 +46,7 @@ class SubtaskMetrics(BaseModel):
 class MetricGroup(BaseModel):
     """One kind of rate."""
 
-    name: MetricName = Field(description="Rows that a source has read are sent, those that a sink is given received.")
+    name: MetricName = Field(description="Rows that a source reads count as sent, rows that a sink gets as received.")
     subtasks: list[SubtaskMetrics] = Field(description="The rates.")
 
 

@@ -24,8 +24,8 @@ class OtherQuery(Body):
     reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
     hold_back: Names = Field(
         default=(),
-        description="Operators to which an aggregate is added: their windows that are open are not given out, instead "
-        "of with NULL.",
+        description="Operators with an added aggregate whose open windows are suppressed, instead "
+        "of emitted with NULL.",
     )
     settings: dict[str, str] | None = None
     """Which of them count, each request says."""

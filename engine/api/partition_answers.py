@@ -51,11 +51,10 @@ class PartitionConsumer(BaseModel):
     time_zone: str = Field(description="Where days begin at midnight.")
     offset_micros: int = Field(description="How much later each bucket begins.")
     start: int = Field(description="Where the first bucket begins.")
-    until: int | None = Field(description="Buckets that end later are not told of.")
-    late: LateMode = Field(description="Whether buckets are told once more that rows came late for.")
+    until: int | None = Field(description="Buckets that end later are not reported.")
+    late: LateMode = Field(description="Whether buckets are reported again when rows came late for them.")
     late_known: bool | None = Field(
-        description="Whether a table of the pipeline takes late rows, so that there is something to be told; null with "
-        "`ignore`."
+        description="Whether a table of the pipeline takes late rows, and so may report late ones; null with `ignore`."
     )
     created_at: int = Field(description="When the consumer was made.")
     delivered: int = Field(description="The number of the newest delivery; 0 before there is one.")
@@ -70,14 +69,14 @@ class PartitionDelivery(BaseModel):
     id: str = Field(description="Never the same for two deliveries: the key to do things once by.")
     sequence: int = Field(description="Its number; acknowledge up to it.")
     kind: DeliveryKind = Field(
-        description="The bucket is complete; what was told is void; rows came late for it, so read it again."
+        description="The bucket is complete; what was reported is void; rows came late for it, so read it again."
     )
     key: str = Field(description="Where the bucket begins, in UTC, as Airflow's partition mappers read it.")
     start: int = Field(description="Where the bucket begins.")
     end: int = Field(description="Where it ends.")
-    at: int = Field(description="When it was told first.")
+    at: int = Field(description="When it was first reported.")
     certificate: answers.Certificate | None = Field(
-        description="What that stands on, or stood; null once it is not kept any more."
+        description="The certificate behind it; null once that is no longer stored."
     )
 
 

@@ -59,16 +59,16 @@ class ConsumerRequest(Body):
         description="An instant of the first bucket; without it, the oldest one that is not complete, at the latest "
         "that of now.",
     )
-    until: int | str | None = Field(default=None, description="Buckets that end later are not told of.")
+    until: int | str | None = Field(default=None, description="Buckets that end later are not reported.")
     late: LateMode | None = Field(
         default=None,
-        description="Whether buckets that were closed are told once more, as `reopened`, when rows came late for them. "
-        "Without it a new consumer ignores these, and one that is there goes on as it did.",
+        description="Whether closed buckets are reported again, as `reopened`, when rows came late for them. "
+        "Without it a new consumer ignores these, and an existing one is unchanged.",
     )
     push: PushRequest | None = Field(
         default=None,
         description="Where the control plane is to push deliveries, which it acknowledges itself then; null has them "
-        "pulled. Left out, a consumer that is there goes on as it did.",
+        "pulled. Without it, an existing consumer is unchanged.",
     )
 
 
@@ -192,7 +192,7 @@ def acknowledge(name: NameDep, body: Acknowledgement, context: ContextDep) -> Pa
         consumer = partitions.get(connection, name)
         if body.id not in (None, consumer.id):
             raise PartitionConsumerDiffersError(
-                f"{name!r} is another consumer now: {consumer.id}", hint="it was deleted and made anew in between"
+                f"{name!r} is another consumer now: {consumer.id}", hint="it was deleted and created again in between"
             )
         if pushes.find(connection, consumer) is not None:
             raise PushedConsumerError(

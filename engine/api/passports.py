@@ -24,7 +24,7 @@ class Passport(Body):
     pipeline_id: str = Field(description="Its id, which it keeps: by that its targets know their owner.")
     name: Name = Field(description="What it is called, here and there.")
     version: int = Field(ge=1, description="The number of its version.")
-    parallelism: int = Field(ge=1, le=1024, description="How many tasks work side by side.")
+    parallelism: int = Field(ge=1, le=1024, description="How many tasks run in parallel.")
     query: str = Field(min_length=1, description="The SQL text.")
     udfs: tuple[str, ...] = Field(default=(), description="The files of its Python functions.")
     settings: dict[str, str] = Field(default={}, description="The settings of its runs.")

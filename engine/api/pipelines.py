@@ -49,9 +49,7 @@ class JobSurroundings(Body):
     """What Arroyo lets a job have around it, and there is not here; empty values are taken."""
 
     env_vars: dict[str, str] | None = Field(default=None, description="Must be empty: a job has no environment.")
-    scheduler_config: dict[str, Any] | None = Field(
-        default=None, description="Must be empty: there is no scheduler to be told."
-    )
+    scheduler_config: dict[str, Any] | None = Field(default=None, description="Must be empty: there is no scheduler.")
 
     def refuse_unsupported(self) -> None:
         """Refuse what there is not."""
@@ -70,7 +68,7 @@ class Change(JobSurroundings):
     """What is to change; what is left out stays as it is."""
 
     stop: StopMode | None = Field(default=None, description="How to stop, or `none` to run.")
-    parallelism: Parallelism | None = Field(default=None, description="How many tasks are to work side by side.")
+    parallelism: Parallelism | None = Field(default=None, description="How many tasks are to run in parallel.")
     checkpoint_interval_micros: Interval | None = Field(
         default=None,
         description="The least time from one epoch to the next; with null, epochs follow each other at once. Another "

@@ -138,9 +138,11 @@ def plan_hand_over(
     )
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     if missing := {*before.scans} ^ {*after.scans}:
-        raise HandOverError(f"only one of the two reads {', '.join(sorted(missing))}, so they never stand at one place")
+        raise HandOverError(
+            f"only one of the two reads {', '.join(sorted(missing))}, so they never reach the same position"
+        )
     if strange := unmet(after):
-        raise HandOverError(f"nobody can tell which of two places in {', '.join(strange)} comes first")
+        raise HandOverError(f"positions in {', '.join(strange)} have no order, so they cannot be compared")
     plan = hand_over.plan_hand_over(before, apart, after).with_figures(operator_figures(copy, apart))
     return _shown(plan, apart), tuple(hand_over.told_of_changes(after))
 

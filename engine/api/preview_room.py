@@ -27,7 +27,7 @@ def refuse_further_preview(connection: Connection, context: Context) -> None:
     if running >= context.previews_at_once:
         raise PreviewsBusyError(
             f"{running} previews run already, and {context.previews_at_once} may at once",
-            hint="stop one, or wait: one ends when nobody looks at it; the setting preview.at_once is the limit",
+            hint="stop one, or wait: a preview ends when no client reads it; the setting preview.at_once is the limit",
         )
 
 

@@ -150,10 +150,10 @@ class Pusher:
         stored = airflow.find(place, delivery_id(consumer, delivery.sequence), after, since)
         if stored is not None and (told := _meant(stored.extra)) != _meant(_extra(todo)):
             raise PushBehindError(
-                f"Airflow has an event of delivery {delivery.sequence} of {consumer.name!r} that tells of {told[1]} as "
+                f"Airflow has an event of delivery {delivery.sequence} of {consumer.name!r} that reports {told[1]} as "
                 f"{told[0]}: the control plane was restored from a backup, and tells something else now",
-                hint=f"look at the newest events of {todo.pushed.push.asset!r}, delete the consumer, and make it anew "
-                "with --start where it is to go on",
+                hint=f"look at the newest events of {todo.pushed.push.asset!r}, delete the consumer, and create it "
+                "again, with --start where it is to continue",
             )
         self._is_sure = self._is_sure or stored is None
         return stored

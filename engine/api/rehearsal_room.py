@@ -25,7 +25,7 @@ def refuse_without_room(free: int, state_bytes: int, left_free: int) -> None:
     if free < needed:
         raise RehearsalRoomError(
             f"{_mebibytes(free)} MiB are free on the disk of the control plane, and a rehearsal needs "
-            f"{_mebibytes(needed)}, of which {_mebibytes(left_free)} are left to the pipelines",
+            f"{_mebibytes(needed)}; {_mebibytes(left_free)} of that are left to the pipelines",
             hint="free space on the disk, or set rehearsal.free_bytes lower",
         )
 

@@ -165,7 +165,7 @@ def _place(connection: Connection, context: Context, pipeline_id: str, savepoint
 def _refuse_another(connection: Connection, pipeline_id: str) -> None:
     for other in rehearsals.not_over(connection, pipeline_id):
         raise RehearsalBusyError(
-            f"rehearsal {other.id} of the pipeline is {other.state}", hint="wait until it is over, or call it off"
+            f"rehearsal {other.id} of the pipeline is {other.state}", hint="wait until it has ended, or cancel it"
         )
 
 

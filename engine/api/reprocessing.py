@@ -83,8 +83,8 @@ class ReprocessRequest(Body):
     )
     accept_other_values: bool = Field(
         default=False,
-        description="Whether, with `hand_over`, rows that change may be taken back with the values that were computed "
-        "anew, also where the original had written others.",
+        description="Whether, with `hand_over`, rows that change may be taken back with the "
+        "recomputed values, also where the original had written others.",
     )
 
 
@@ -205,9 +205,7 @@ def reprocess(
 def _plan(context: Context, request: ChangeRequest, pipeline: str, body: ReprocessRequest) -> _Plan:
     """Check all of it; refused with the reason why it cannot be done."""
     if body.since is None and body.start_from is None:
-        raise BackfillError(
-            "nobody has said from where on to read again", hint="name an instant, or where tables begin"
-        )
+        raise BackfillError("no start for reading again is given", hint="name an instant, or where tables begin")
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
         request.check(record.pipeline)
@@ -234,8 +232,8 @@ def _refuse_the_future(settings: Mapping[str, str], now: datetime) -> None:
     backfill = read_run_settings(settings).backfill
     if backfill is not None and backfill.since is not None and backfill.since > now:
         raise BackfillError(
-            f"{backfill.since:%Y-%m-%dT%H:%M:%SZ} lies in the future: every row before it would be left out",
-            hint="name an instant that is over, or where tables begin: --start-from TABLE=earliest",
+            f"{backfill.since:%Y-%m-%dT%H:%M:%SZ} is in the future: every row would be left out",
+            hint="name an instant in the past, or where tables begin: --start-from TABLE=earliest",
         )
 
 

@@ -68,7 +68,7 @@ class Heartbeat(Message):
     state: Literal["starting", "running", "stopping"]
     reports: tuple[EpochReport, ...] = ()
     late: tuple[Late, ...] = Field(default=(), description="What came late in epochs that are committed.")
-    signs: int | None = Field(default=None, description="Grows with every sign of life that the work shows.")
+    signs: int | None = Field(default=None, description="Grows whenever the work shows that it makes progress.")
     step: str | None = Field(default=None, max_length=100, description="What the start is at.")
     wire: int = Field(default=1, description="The version of what it says, as in the hello.")
     usage: dict[str, ProcessUsage] | None = Field(

@@ -55,7 +55,7 @@ class ExportRequest(PlaceRequest):
         default=None,
         min_length=1,
         max_length=2048,
-        description="The place of an earlier export; what is there already is not sent again: on a disk it gets a "
+        description="The place of an earlier export; existing files are not sent again: on a disk it gets a "
         "second name, in a bucket the server copies it. Either copy can be deleted without the other.",
     )
 

@@ -67,9 +67,9 @@ class SavepointFate(BaseModel):
 class PruneAnswer(BaseModel):
     """What a policy makes, or has made, of the savepoints of a pipeline."""
 
-    dry_run: bool = Field(description="Whether everything is there still.")
+    dry_run: bool = Field(description="Whether nothing was deleted.")
     fates: list[SavepointFate] = Field(description="Every savepoint, oldest first.")
-    bytes: int = Field(description="The size of those that go; what is also the size of another is counted, too.")
+    bytes: int = Field(description="The size of the deleted savepoints, including files that other savepoints share.")
 
 
 @ROUTER.get("/savepoint-retention")

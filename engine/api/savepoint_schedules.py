@@ -74,7 +74,7 @@ class SavepointSchedule(BaseModel):
     drill: bool = Field(default=False, description="Whether each is restored and read afterwards.")
     paused: bool = Field(default=False, description="Whether none is taken for now.")
     next_at: int | None = Field(default=None, description="The instant that is due next; null while it is paused.")
-    last: ScheduleOutcome | None = Field(default=None, description="What came of the last one that was due.")
+    last: ScheduleOutcome | None = Field(default=None, description="The result of the last savepoint that was due.")
     retention: RetentionRules = Field(description="What of the pipeline's savepoints is kept.")
 
 

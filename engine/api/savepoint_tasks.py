@@ -84,7 +84,7 @@ def start(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> Fu
     if running is None:
         return context.readers.submit(_run, context, stored, kind, work)
     if running.kind != kind:
-        raise PipelineBusyError(f"savepoint {stored.id} is busy: {running.kind}", hint="wait until that is over")
+        raise PipelineBusyError(f"savepoint {stored.id} is busy: {running.kind}", hint="wait until that has ended")
     return None
 
 

@@ -30,17 +30,15 @@ class Session(BaseModel):
     who: str = Field(description="The name of the token; `admin` for the first one.")
     version: str = Field(description="The version of the control plane.")
     through: str | None = Field(
-        default=None, description="Who else has let in and passes everything on, such as Airflow; null for nobody."
+        default=None, description="The proxy that authenticated the user, such as Airflow; null if there is none."
     )
-    may_change: bool = Field(
-        default=True, description="Whether whoever is let in may change something, and not only look."
-    )
+    may_change: bool = Field(default=True, description="Whether the user may change something, and not only read.")
 
 
 class Visitor(BaseModel):
     """Who asks, as far as somebody is let in."""
 
-    session: Session | None = Field(description="Null when nobody is.")
+    session: Session | None = Field(description="Null when no user is logged in.")
 
 
 class Link(BaseModel):
@@ -96,7 +94,7 @@ def _let_in(body: SessionRequest, request: Request, context: Context) -> Caller:
     rules: Rules = request.app.state.rules
     if body.code is None:
         who = context.admission.caller(body.token or "", rules.token_hashes, context.clock)
-        wrong = "this is no token of this control plane, or not any more"
+        wrong = "invalid or revoked token"
         hint = "the file `token` of its data directory holds one, `arroyo token create` makes others"
     else:
         token_hash = context.sessions.redeem(body.code, context.clock())

@@ -39,8 +39,8 @@ class Storage(BaseModel):
     data_dir: str = Field(description="The directory in which everything is.")
     free_bytes: int = Field(description="The room that is left where it is.")
     pipelines: list[PipelineStorage] = Field(description="What each pipeline takes, the largest first.")
-    others: list[OtherStorage] = Field(description="What is there beside the pipelines, the largest first.")
-    leaks: list[Leak] = Field(description="What the next sweep removes, since nobody needs it.")
+    others: list[OtherStorage] = Field(description="What is stored besides the pipelines, the largest first.")
+    leaks: list[Leak] = Field(description="What the next sweep removes, since it is no longer needed.")
 
 
 @ROUTER.get("")

@@ -38,7 +38,7 @@ class StoredUdf(BaseModel):
     name: str = Field(description="The first function of the file.")
     names: list[str] = Field(description="All functions of the file.")
     created_at: int = Field(description="When it was made.")
-    updated_at: int = Field(description="The same: one is deleted and made anew.")
+    updated_at: int = Field(description="The same as `created_at`: a function is deleted and created again.")
     definition: str = Field(description="The source text of the file.")
     description: str = Field(description="What it is for.")
     language: Literal["python"] = "python"

@@ -57,7 +57,8 @@ def split_secrets(owner: str, connector: Connector, options: Values) -> SplitSec
         text = str(value)
         if text == HIDDEN:
             raise SecretValueError(
-                f"option '{name}' is what stands in answers for a secret", hint="send the secret itself, or its name"
+                f"option '{name}' is the placeholder that responses show for a secret",
+                hint="send the secret itself, or its name",
             )
         if not text or refers_to_secret(value):
             continue

@@ -38,7 +38,7 @@ class Leak(BaseModel):
 class SweepAnswer(BaseModel):
     """What may go, or has gone."""
 
-    dry_run: bool = Field(description="Whether everything is there still.")
+    dry_run: bool = Field(description="Whether nothing was deleted.")
     leaks: list[Leak] = Field(description="What is left behind.")
     bytes: int = Field(description="The size of all files among it.")
 

@@ -193,9 +193,7 @@ def _member(name: str, kind: types.Type) -> dict[str, Any]:
 
 def _column(field: SourceField, *, is_key: bool) -> str:
     if field.generated:
-        raise TableColumnError(
-            f"column {field.name!r} is computed, and nobody has said how", hint="list it in `columns`"
-        )
+        raise TableColumnError(f"column {field.name!r} is computed, but has no expression", hint="list it in `columns`")
     written = [spell_name(field.name), _type(field)]
     written += ["PRIMARY KEY"] if is_key else ["NOT NULL"] if field.required else []
     if field.metadata_key is not None:

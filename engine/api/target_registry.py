@@ -31,5 +31,5 @@ def _targets_of(context: Context, pipeline_id: str, number: int) -> tuple[str, .
     except PipelineNotFoundError:
         return ()
     except EngineError as error:
-        LOG.warning("pipeline %s: nobody knows where version %s writes, since %s", pipeline_id, number, error)
+        LOG.warning("pipeline %s: the targets of version %s are unknown, since %s", pipeline_id, number, error)
         return ()

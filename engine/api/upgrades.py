@@ -25,7 +25,7 @@ class PlanRequest(OtherQuery):
 
     settings: dict[str, str] | None = Field(
         default=None,
-        description="The settings of its runs, of which `start_from` says where tables begin; those of the pipeline "
+        description="The settings of its runs; `start_from` sets where tables begin. The settings of the pipeline "
         "by default.",
     )
 

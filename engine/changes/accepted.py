@@ -52,9 +52,9 @@ def why_not(plan: PlannedChange, accepted: str | None, shown: str, wording: Word
     """Why a change may not be done of which the plan `accepted` was accepted; None where it may. `shown` is the plan as
     people read it."""
     if plan.is_refused:
-        message = f"the query cannot take over the state that is there\n{shown}"
+        message = f"the query cannot take over the existing state\n{shown}"
         return RefusedChange(message, f"name with {wording.reset} what may be given up; or {wording.otherwise}")
     if plan.loses_nothing or accepted == plan.id:
         return None
-    message = f"something would be lost that nobody has accepted\n{shown}"
+    message = f"something would be lost, and the loss is not accepted\n{shown}"
     return RefusedChange(message, f"{wording.accept_loss} {plan.id} accepts all that this plan says is lost")

@@ -31,5 +31,5 @@ def told_of_changes(after: Program) -> Iterator[str]:
         if is_updating(write.input):
             yield (
                 f"{write.table} has rows that change: what is taken back there from the hand-over on are the values "
-                "that were computed anew, also where the original had written others"
+                "that were recomputed, also where the original had written others"
             )

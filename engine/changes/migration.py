@@ -186,7 +186,7 @@ def _widened(old: Operator, new: Operator, groups: Sequence[int | None]) -> tupl
                 return f"its rows are known by hashes, which are others for {show(expr)} as {expr.type} than as {kind}"
         widened.append(tuple("" if one == other else to_text(one) for one, other in zip(former, kinds, strict=True)))
     if any(any(group) for group in widened) and any(map(_adds_hashes, walk(new.node))):
-        return "rows that are only added, and stand beside rows that change, are known by hashes of their own"
+        return "rows that are only added, and are joined with rows that change, are identified by their own hashes"
     return tuple(widened)
 
 

@@ -1,7 +1,7 @@
 """What becomes of operators that keep state.
 
     before   tumble-3f0c of page = '/'    keeps user, count(*)
-    after    tumble-3f0c of page = '/a'   keeps user, count(*)     REFUSED: which rows come to it has changed
+    after    tumble-3f0c of page = '/a'   keeps user, count(*)     REFUSED: its input rows have changed
              session-77aa of page = '/'   keeps user, count(*)     STATE_NEW
 
 Where one of several sinks that have the rows of an operator gets another query, that has an operator of its own, which
@@ -232,7 +232,7 @@ def _of_both(
 ) -> Verdict:
     if pair.names & consent.reset:
         shown = _shown_of_new(new, frozenset())
-        return Verdict("operator", pair.name, Change.STATE_DROPPED, "it is to begin anew", shown, loses=True)
+        return Verdict("operator", pair.name, Change.STATE_DROPPED, "it is reset", shown, loses=True)
     move = moves.get(new.number)
     if new.number in kept and isinstance(move, Migration | Reform):
         return _migrated(pair.name, old, new, move)
@@ -249,7 +249,7 @@ def _of_both(
         reasons.append(_difference_of_rows(old, new))
     anew = sorted(consent.reset.intersection(old.sources))
     if anew:
-        reasons.append(f"its source {', '.join(anew)} begins anew, and rows may come again")
+        reasons.append(f"its source {', '.join(anew)} starts over, and rows may come again")
     if old.rows != new.rows and _would_take_back(old, new):
         reasons.append("rows that change would be taken back from it which it has never had")
     elif (old.rows != new.rows or anew) and not isinstance(move, str):
@@ -266,7 +266,7 @@ def _migrated(name: str, old: Operator, new: Operator, move: Migration | Reform)
     came, _ = _came_and_went(old.columns, new.columns)
     reasons = [_difference_of_columns(old.columns, new.columns), _difference_of_rows(old, new)]
     if isinstance(move, Migration) and move.leave_panes:
-        reasons.append("its windows are not kept by pane any more")
+        reasons.append("its windows are no longer kept by pane")
     kept = ", ".join(part.name for part in new.columns if part.name not in came)
     is_window = isinstance(move, Migration)
     places = "in windows that are open" if is_window else "as before"
@@ -274,14 +274,14 @@ def _migrated(name: str, old: Operator, new: Operator, move: Migration | Reform)
     held_back = isinstance(move, Migration) and move.held_back
     if held_back:
         shown = [
-            "windows that are open are held back: none of their rows is given out any more, not even what is known",
+            "open windows are suppressed: none of their rows is emitted, not even known values",
             f"from the next window on all of them come, with {', '.join(came)}",
         ]
     elif None in move.aggregates and is_window:
         shown.append(f"windows that are open show NULL for {', '.join(came)}, which is right from the next window on")
     elif None in move.aggregates:
         shown.append(
-            f"keys that are there show NULL for {', '.join(came)}, but where an earlier version has still kept it for "
+            f"existing keys show NULL for {', '.join(came)}, but where an earlier version has still kept it for "
             "them; what is not NULL is right, and so are all keys that come later"
         )
     shown += ["rows that it has kept from before stay in its results"] if old.rows != new.rows else []
@@ -318,7 +318,7 @@ def _gone(pair: Pair, old: Operator, consent: Consent, pairs: Sequence[Pair]) ->
         reason = f"it is {grouping(old.node)}, and the new script has {instead} instead"
     if pair.names & consent.reset:
         return Verdict(
-            "operator", old.id, Change.STATE_DROPPED, reason, "what it has not given out yet is lost", loses=True
+            "operator", old.id, Change.STATE_DROPPED, reason, "what it has not emitted yet is lost", loses=True
         )
     return Verdict("operator", old.id, Change.REFUSED, f"{reason}: --reset {old.id} gives up its state")
 
@@ -354,7 +354,7 @@ def _difference_of_rows(old: Operator, new: Operator) -> str:
         return ""
     came, went = _came_and_went(old.conditions, new.conditions)
     if came or went:
-        return f"which rows come to it has changed ({_listed(came, went)})"
+        return f"its input rows have changed ({_listed(came, went)})"
     changed = sorted({text.split()[0] for text in {*old.functions} ^ {*new.functions}})
     if changed:
         return f"the code of {', '.join(changed)} has changed, which makes its rows"

@@ -125,7 +125,7 @@ def _lines(sink: SinkDifference) -> list[str]:
     ]
     for words, columns in (
         ("new, not compared", sink.added_columns),
-        ("not written any more", sink.removed_columns),
+        ("no longer written", sink.removed_columns),
         ("of another type, not compared", sink.incomparable_columns),
     ):
         if columns:

@@ -47,7 +47,7 @@ def summary(plan: UpgradePlan) -> str:
     wrong = ", ".join(verdict.name for verdict in lost if verdict.change == "RESTART")
     given_up = ", ".join(verdict.name for verdict in lost if verdict.change not in ("STATE_MIGRATED", "RESTART"))
     losses = [f"what {given_up} has kept is given up"] * bool(given_up)
-    losses += [f"open windows of {held_back} are held back"] * bool(held_back)
+    losses += [f"open windows of {held_back} are suppressed"] * bool(held_back)
     losses += [f"rows may stay in {wrong} that should not be there"] * bool(wrong)
     return "; ".join(losses) or "nothing is lost"
 

@@ -94,9 +94,9 @@ def _of_both(
     name = new.name
     if name in reset:
         shown = "what it has written stays where it is; rows in its open files are never published"
-        return Verdict("sink", name, Change.STATE_DROPPED, "it is to begin anew", shown, loses=True)
+        return Verdict("sink", name, Change.STATE_DROPPED, "it is reset", shown, loses=True)
     if (place := _other_place(old, new)) is not None:
-        return Verdict("sink", name, Change.REFUSED, f"{place}: --reset {name} begins anew there")
+        return Verdict("sink", name, Change.REFUSED, f"{place}: --reset {name} starts over there")
     shapes = list(_other_shape(old, new))
     evolved = None
     if shapes and not (_stands_alone(old) and _stands_alone(new)):

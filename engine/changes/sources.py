@@ -52,9 +52,9 @@ def _of_both(name: str, before: Program, after: Program, reset: frozenset[str]) 
     differences = list(_differences(before, after, name))
     if name in reset and not after.parts.closes_windows:
         shown = f"it is read from {FROM_OPTIONS}: rows may come again, or be left out"
-        return Verdict("source", name, Change.STATE_DROPPED, "it is to begin anew", shown, loses=True)
+        return Verdict("source", name, Change.STATE_DROPPED, "it is reset", shown, loses=True)
     if name in reset:
-        return Verdict("source", name, Change.REFUSED, f"it is to begin anew, but {_TOO_LATE}")
+        return Verdict("source", name, Change.REFUSED, f"it is to be reset, but {_TOO_LATE}")
     if differences:
         reason = f"{' and '.join(differences)}: what was read would be something else"
         way = f": --reset {name} reads it from {FROM_OPTIONS}" * (not after.parts.closes_windows)

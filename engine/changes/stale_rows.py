@@ -74,15 +74,15 @@ class ChangedPlace:
         """Yield which rows are stale, and for how long."""
         stay, missing = " AND ".join(self.came), " AND ".join(self.went)
         if self.is_told and stay:
-            yield f"rows in it{self._of_it} of which {stay} is not true are taken back in the first epoch"
+            yield f"rows in it{self._of_it} for which {stay} is not true are taken back in the first epoch"
         if self.is_told and missing:
             yield f"rows{self._of_it} that {missing} has kept out come in the first epoch"
         if self.is_told:
             return
         if stay:
             yield (
-                f"rows in it{self._of_it} of which {stay} is not true stay until a row of their key passes again, also "
-                "when their key changes or goes"
+                f"rows in it{self._of_it} for which {stay} is not true stay until a row of their key passes again, "
+                "also when their key changes or goes"
             )
         if missing:
             yield f"rows{self._of_it} that {missing} has kept out are missing until their key changes"

@@ -151,7 +151,7 @@ def _read_skeleton(folder: Path) -> _Skeleton:
     first = tuple(json.dumps(content["first"]) for content in planned.contents)
     committed, numbers = spark_log.read_committed(folder, 0), tuple(operator_numbers(folder))
     if set(committed.state_ids_of) != set(numbers):
-        raise _not_as_expected(f"{folder} has state of which its commit does not speak")
+        raise _not_as_expected(f"{folder} has state that its commit does not name")
     return _Skeleton(folder, planned, committed, tables, notes, first, numbers)
 
 

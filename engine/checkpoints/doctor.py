@@ -34,7 +34,7 @@ def examine(paths: StatePaths) -> list[DamagedFile]:
     if epoch is None and not plans:
         return findings
     if not paths.pipeline.exists():
-        findings.append(DamagedFile(paths.pipeline, "is missing, so nobody knows which query the state belongs to"))
+        findings.append(DamagedFile(paths.pipeline, "is missing, so the query of the state is unknown"))
     if not paths.lineage.exists():
         findings.append(DamagedFile(paths.lineage, "is missing, so sinks cannot tell whether they have taken an epoch"))
     return findings + list(_spark_faults(paths.checkpoint, epoch, plans))

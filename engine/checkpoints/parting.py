@@ -69,13 +69,13 @@ def _gap(manifest: SavepointManifest, parting: int | None, sinks: Sequence[str])
     named = f"{', '.join(sinks)} {'takes' if len(sinks) == 1 else 'take'} back what a restore leaves"
     if parting is None:
         return SavepointGapError(
-            f"nothing is known of where savepoint {manifest.id} and the state that is there part: {named}, and may not "
-            "have the rows any more that the savepoint counts as written",
-            hint="fork the savepoint into other sinks, or restore one of the history that is there",
+            f"savepoint {manifest.id} and the present state have no known common epoch: {named}, and may no longer "
+            "have the rows that the savepoint counts as written",
+            hint="fork the savepoint into other sinks, or restore a savepoint of the present history",
         )
     return SavepointGapError(
         f"savepoint {manifest.id} is of a history that was left after epoch {parting}: {named}, and so the rows of "
         f"epochs {parting + 1} to {manifest.epoch}, which the savepoint counts as written, would be in no output",
-        hint=f"restore a savepoint of epoch {parting} or before, or one of the history that is there; or fork this one "
+        hint=f"restore a savepoint of epoch {parting} or before, or one of the present history; or fork this one "
         "into other sinks",
     )

@@ -55,7 +55,7 @@ def query_of_savepoint(savepoint: Path) -> RunningQuery:
     manifest = read_manifest(savepoint)
     if manifest.sql is None:
         raise NoStateError(
-            f"the savepoint {savepoint.name} does not say of which script it is",
+            f"the savepoint {savepoint.name} does not say which script it belongs to",
             hint="it was taken before that was written down: restore it, and name the state directory",
         )
     path = savepoint / StatePaths(savepoint).pipeline.name

@@ -122,7 +122,7 @@ def _late(consumer: Mapping[str, Json]) -> str | None:
     """Return what happens with late rows, if the consumer wants to know of them."""
     if consumer.get("late") != "reopen":
         return None
-    return "reopen" if consumer.get("late_known") is not False else "reopen, but no table takes late rows any more"
+    return "reopen" if consumer.get("late_known") is not False else "reopen, but no table takes late rows now"
 
 
 def _pushed(consumer: Json) -> str:

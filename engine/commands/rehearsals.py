@@ -134,7 +134,7 @@ def run(args: Namespace) -> int:
     client = connect(args)
     if args.rehearsal is None:
         if args.stop:
-            raise RequestError("nobody has said which rehearsal is to stop", hint="name it, as the list does")
+            raise RequestError("no rehearsal to stop is named", hint="name it, as the list does")
         return _list(args, client)
     path = path_of(args, "rehearsals", args.rehearsal)
     answer = client.send("DELETE", path, None) if args.stop else client.get(path)

@@ -92,7 +92,7 @@ def verdict(goal: Goal, job: Mapping[str, Json], tasks: int | None = None) -> st
         case "Stopped":
             return f"pipeline.stopped: the job was stopped before it was {goal}"
         case _ if goal == "stopped" and job.get("settled") is True:
-            return f"pipeline.not_stopped: the job is {state}, and nobody has asked it to stop; it goes on"
+            return f"pipeline.not_stopped: the job is {state}, and no stop was requested; it keeps running"
     return False
 
 

@@ -75,8 +75,8 @@ class TableOptions(Options):
     bad_data_check: BadDataCheck = Field(
         "all_columns",
         alias="bad_data.check",
-        description="Which columns a record must fit: all that the table declares, or `used_columns`, those that the "
-        "script reads, which is faster and makes what is bad data depend on the queries.",
+        description="Which columns a record must fit: all that the table declares, or `used_columns`, the ones "
+        "that the script reads, which is faster and makes what is bad data depend on the queries.",
     )
     dead_letter_path: Path | None = Field(
         None,

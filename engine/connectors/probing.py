@@ -12,7 +12,7 @@ from engine.connectors.base import Connector, HasProbe, SinkContext, Table
 from engine.connectors.options import WithOption, known_names, parse_options
 from engine.connectors.secret_values import fill_in
 
-_NOTHING_ASKED = "its options are right; nobody was asked whether it is there"
+_NOTHING_ASKED = "its options are valid; the other system was not contacted"
 
 
 def probe_connection(connector: Connector, options: Sequence[WithOption]) -> str:

@@ -76,7 +76,7 @@ def complaint_about(info: FieldInfo, value: object) -> str | None:
             return "must not contain a secret, since it is shown in plans and logs"
         if not reference.is_secret and not name.startswith(VARIABLE_PREFIX):
             return (
-                f"names the variable {name!r}, and only those that begin with {VARIABLE_PREFIX} can be read; "
+                f"names the variable {name!r}, and only variables that begin with {VARIABLE_PREFIX} can be read; "
                 f"for a secret write {{{{ secret:NAME }}}} and set {SECRET_PREFIX}NAME where the job is started"
             )
     return None

@@ -52,7 +52,7 @@ KINDS: Mapping[str, Sequence[str]] = {
     "Operators": ("operators",),
     "Sensors": ("sensors",),
     "Triggers": ("triggers",),
-    "Beside them": ("decorators", "notifications", "temporary_pipeline", "streaming_dag", "retries"),
+    "Other helpers": ("decorators", "notifications", "temporary_pipeline", "streaming_dag", "retries"),
 }
 """Where what belongs together is: packages, and modules."""
 _PARAMETER = re.compile(r"^:param (\w+): (.*?)(?=^:param |\Z)", re.DOTALL | re.MULTILINE)
@@ -116,8 +116,7 @@ def airflow_page() -> str:
         if ungrouped:
             sections.append(section(title, _index(sorted(ungrouped, key=_name))))
     introduction = (
-        "What the provider gives to authors of DAGs. How it is used, and what comes of it: "
-        "[the Airflow provider](../how-to/airflow.md)."
+        "What the provider gives to authors of DAGs. How to use it: [the Airflow provider](../how-to/airflow.md)."
     )
     return page("Operators, sensors and triggers", introduction, sections)
 

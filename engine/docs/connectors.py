@@ -12,12 +12,12 @@ from engine.docs.markdown import code, page, section, table
 from engine.docs.models import options_table
 
 _PROMISES = """\
-- **exactly-once**: every row is there once, whatever is killed when, for readers that honour it: published files, table
-  snapshots, `read_committed`. What a sink has taken stands in a ledger of its own, beside or within the target.
-- **at-least-once**: no row is lost; after a crash some may be there twice, with a key by which they can be told.
-- **best effort**: for looking at.
+- **exactly-once**: every row exists once, whatever is killed when, for readers that honour it: published files, table
+  snapshots, `read_committed`. Each sink records what it has taken in its own ledger, next to or within the target.
+- **at-least-once**: no row is lost; after a crash some may exist twice, with a key that identifies duplicates.
+- **best effort**: for inspection.
 
-What nobody can promise:
+No sink can promise:
 
 - Restoring an older savepoint writes again what was written since, except where the sink takes it back (files do).
 - Deleting ledgers (files of the state directory, consumer groups, topics) or checkpoints ends the guarantee. The

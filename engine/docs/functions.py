@@ -23,7 +23,7 @@ def functions_page() -> str:
         section(_HEADINGS.get(family, family.capitalize()), _listing(list(functions))) for family, functions in families
     ]
     aggregates = section("Aggregates", "Of all rows of a group.", _listing(list(AGGREGATES.values())))
-    doc = "Of a row among the rows of its window. Aggregates may stand before OVER as well."
+    doc = "Of a row among the rows of its window. Aggregates may be used with OVER as well."
     over = section("Before OVER", doc, _over_listing(list(OVER.values())))
     return page(
         "Functions",

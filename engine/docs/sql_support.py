@@ -37,7 +37,7 @@ def sql_support_page() -> str:
     """A line for each feature: accepted, or refused with which error."""
     events, features = read_features(_SAMPLES.read_text())
     introduction = (
-        "Every line was found out by compiling its sample, with the table below declared beforehand. The functions "
+        "Every line was tested by compiling its sample, with the table below declared beforehand. The functions "
         f"have [their own page](functions.md), and so have the [errors](errors.md).\n\n```sql\n{events}\n```"
     )
     groups = groupby(features, key=lambda feature: feature.group)

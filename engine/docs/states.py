@@ -14,6 +14,6 @@ def states_page() -> str:
     ]
     return page(
         "States of a job",
-        "A job stays in its state or goes on to one of those that may follow.",
+        "A job stays in its state or changes to one of the states that may follow.",
         [table(["state", "meaning", "may be followed by"], rows)],
     )

@@ -126,7 +126,7 @@ class Home:
         try:
             return late_batches.untold(StatePaths(self.assignment.state_dir))
         except (EngineError, OSError) as error:
-            LOG.error("what came late in earlier epochs cannot be told: %s", error)
+            LOG.error("late rows of earlier epochs cannot be reported: %s", error)
             return ()
 
     def started(self) -> None:
@@ -249,7 +249,7 @@ class Home:
         stillness = time.monotonic() - self._signed_at
         if is_working and not self._has_dumped and stillness > self.assignment.stuck_seconds * _DUMP_BEFORE:
             self._has_dumped = True
-            LOG.error("the work shows no sign of life for %.0f s; these are the stacks of this process", stillness)
+            LOG.error("the work has made no progress for %.0f s; these are the stacks of this process", stillness)
             self.dump_stacks()
 
     def _call(self, word: str, body: Mapping[str, Any]) -> bool:
@@ -263,7 +263,7 @@ class Home:
             answer = _post(url, path, assignment.key, body)
         except (OSError, HTTPException, ValueError) as error:
             if not self._is_lost:
-                LOG.warning("call home: the control plane does not take the %s: %s; the run goes on", word, error)
+                LOG.warning("report: the control plane does not accept the %s: %s; the run continues", word, error)
             self._is_lost = True
             self._is_ill = isinstance(error, RefusedCall) and error.status >= _ILL
             if isinstance(error, RefusedCall) and error.status == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -271,7 +271,7 @@ class Home:
             return False
         self._is_ill = False
         if self._is_lost:
-            LOG.info("call home: the control plane answers again")
+            LOG.info("report: the control plane responds again")
         self._is_lost = False
         self._answered_at = time.monotonic()
         if isinstance(answer, dict):

@@ -39,7 +39,7 @@ def infer(order: ProbeOrder, known: Connections) -> ProbeResult:
     options = dict(order.options)
     if options.get("type", "source") != "source":
         raise SchemaUnknownError(
-            "columns are found out for tables that are read", hint="a sink without columns takes those of its rows"
+            "columns are inferred for tables that are read", hint="a sink without columns takes those of its rows"
         )
     connector = find_connector(order.connector)
     if connector is None or connector.open_source is None or not connector.carries:
@@ -56,7 +56,7 @@ def infer(order: ProbeOrder, known: Connections) -> ProbeResult:
             return _from_avro(order, known)
     raise SchemaUnknownError(
         f"the format {form!r} does not say which columns there are",
-        hint="columns are found out of json, debezium_json, parquet and avro",
+        hint="columns are inferred from json, debezium_json, parquet and avro",
     )
 
 
@@ -66,7 +66,7 @@ def _from_records(order: ProbeOrder, known: Connections, *, is_change: bool) -> 
     found = infer_columns(_records(order, known, is_change=is_change))
     if not found.columns:
         looked = f"none of the first {found.strangers} records is a JSON object" if found.strangers else "it is empty"
-        raise SchemaUnknownError(f"no columns can be found out: {looked}", hint="list them by hand")
+        raise SchemaUnknownError(f"no columns can be inferred: {looked}", hint="list them by hand")
     columns: Columns = [(name, kind, True) for name, kind in found.columns]
     words = [f"{_counted(len(columns), 'column')}, from {_counted(found.records, 'record')}"]
     if found.guessed:

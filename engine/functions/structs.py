@@ -27,13 +27,13 @@ STRUCT_FUNCTIONS = (
     _struct(
         "struct",
         "struct(value [AS name], ...)",
-        "The values side by side, called `c0`, `c1` and so on where they have no name; never NULL.",
+        "The values as one struct, called `c0`, `c1` and so on where they have no name; never NULL.",
         _numbered_struct,
     ),
     _struct(
         "named_struct",
         "named_struct('name', value, ...)",
-        "The values side by side under constant names: `{name: value, ...}`; never NULL.",
+        "The values as one struct under constant names: `{name: value, ...}`; never NULL.",
         _named_struct,
     ),
 )

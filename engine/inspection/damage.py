@@ -29,7 +29,7 @@ class Kind(Enum):
     IDENTITY = About(
         "damage.identity", "Spark does not know which query the checkpoint is of, and no run starts", _RESTORE
     )
-    PLAN = About("damage.plan", "where an epoch ends is not known any more, and no run starts", _RESTORE)
+    PLAN = About("damage.plan", "where an epoch ends is lost, and no run starts", _RESTORE)
     PLAN_LOST = About(
         "damage.plan_lost",
         "the newest committed epoch has no plan: Spark would run it again, with input that may differ",
@@ -40,13 +40,13 @@ class Kind(Enum):
     )
     COMMITS_LOST = About(
         "damage.commits_lost",
-        "several epochs are planned and not committed, of which only the last one would be run again",
+        "several epochs are planned and not committed, and only the last one would be run again",
         _RESTORE,
     )
     SOURCE_LOG = About("damage.source_log", "what a source has written down is lost, and no run starts", _RESTORE)
     STATE_FILE = About("damage.state_file", "a part of the state cannot be read, and every run fails", _RESTORE)
-    STATE_LOST = About("damage.state_lost", "a part of the state is not there any more, and every run fails", _RESTORE)
-    OPERATOR = About("damage.operator", "what an operator keeps is not known any more, and no run starts", _RESTORE)
+    STATE_LOST = About("damage.state_lost", "a part of the state is missing, and every run fails", _RESTORE)
+    OPERATOR = About("damage.operator", "the description of an operator's state is lost, and no run starts", _RESTORE)
     LAYOUT = About(
         "damage.layout",
         "a state was being laid out for another number of tasks where it lies, and was left in the middle",
@@ -59,33 +59,31 @@ class Kind(Enum):
     )
     FORMS = About(
         "damage.forms",
-        "of which aggregates the keys of a changed query may be kept is not known, and no run starts",
+        "the aggregates whose keys a changed query may keep are unknown, and no run starts",
         _RESTORE,
     )
     PANES = About(
         "damage.panes",
-        "of which operators windows are kept by pane is not known, and no run starts",
+        "the operators whose windows are kept by pane are unknown, and no run starts",
         _RESTORE,
     )
     SUM = About(
         "damage.sum",
-        "the file beside it with its sums is no such file: whether the file is as it was written cannot be told",
+        "its file of checksums is not valid: the file cannot be verified",
         "if the file itself is whole, the one with its sums can be deleted",
     )
     SWAP = About(
         "damage.swap", "a state was being replaced by another one", "start the pipeline: the next run finishes that"
     )
-    QUERY = About("damage.query", "nobody knows which query the state belongs to, and no run starts", _RESTORE)
+    QUERY = About("damage.query", "the query of the state is unknown, and no run starts", _RESTORE)
     LINEAGE = About("damage.lineage", "sinks cannot tell which of their output belongs to the state", _RESTORE)
-    GENERATION = About(
-        "damage.generation", "a run that was replaced could not be told from the one that has replaced it", _RESTORE
-    )
+    GENERATION = About("damage.generation", "a replaced run could not be distinguished from its successor", _RESTORE)
     OWNER = About(
         "damage.owner",
-        "nobody knows whose targets the sinks write, and no run starts",
+        "the owner of the sinks' targets is unknown, and no run starts",
         "put the file back from a copy, or delete it and take the targets over with sink.existing = 'take_over'",
     )
-    WIDTH = About("damage.width", "the state is cut into another number of parts than it is said to be", _RESTORE)
+    WIDTH = About("damage.width", "the state has another number of parts than it records", _RESTORE)
     NOTE = About("damage.note", "what a reader has seen is lost, and with it a watermark", _RESTORE)
     LEDGER = About("damage.ledger", "which epochs the sink has taken is not known, and every run stops", _SINKS)
     LEDGER_AHEAD = About(

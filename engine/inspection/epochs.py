@@ -104,7 +104,7 @@ def why_not_restorable(checkpoint: Path, epoch: int) -> str | None:
     try:
         spark_log.read_planned(checkpoint, epoch)
         for partition, version, _ in missing_versions(checkpoint, epoch):
-            return f"{partition.folder} has no version {version} any more"
+            return f"{partition.folder} no longer has version {version}"
         missing = next(
             (path for path in contents.files_of(checkpoint, epoch) if not (checkpoint / path).exists()), None
         )

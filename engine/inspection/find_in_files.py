@@ -54,7 +54,7 @@ def _generation(path: Path) -> None:
 def _owner(path: Path) -> None:
     content = read_json(path)
     if content is None or not isinstance(content.get("owner"), str):
-        raise NotAsWrittenError("names nobody")
+        raise NotAsWrittenError("names no owner")
 
 
 def _note(path: Path) -> None:

@@ -40,7 +40,7 @@ class LeftSink:
         return {**asdict(self), "directory": str(self.directory)}
 
     def __str__(self) -> str:
-        told = [f"{self.name} is not written any more, and what it has published stays as it is"]
+        told = [f"{self.name} is no longer written, and what it has published stays"]
         if self.epoch is not None:
             told[0] += f"; its newest epoch is {self.epoch}"
         if self.unknown is not None:

@@ -36,7 +36,7 @@ def has_sums(path: Path) -> bool:
         return False
     size = int.from_bytes(sums[4:8], "big")
     if sums[:4] != _MARK or len(sums) % 4 or not 0 < size <= _LARGEST:
-        raise SumsUnreadableError("has sums beside it that cannot be read")
+        raise SumsUnreadableError("has a file of checksums that cannot be read")
     with path.open("rb") as content:
         for at in range(8, len(sums), 4):
             block = content.read(size)

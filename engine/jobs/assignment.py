@@ -18,7 +18,7 @@ class Assignment(BaseModel):
     job_id: str
     pipeline_id: str
     generation: int
-    key: str = Field(repr=False, description="The secret this run shows when it calls home.")
+    key: str = Field(repr=False, description="The secret that this run shows in its reports.")
     server_file: Path = Field(description="Names the control plane's address; read again when it does not answer.")
     lock: Path
     state_dir: Path
@@ -33,7 +33,7 @@ class Assignment(BaseModel):
     parallelism: int = 1
     force: bool = False
     upgrade: Upgrade | None = None
-    predecessors: tuple[str, ...] = Field(default=(), description="Pipelines that do not write its targets any more.")
+    predecessors: tuple[str, ...] = Field(default=(), description="Pipelines that no longer write its targets.")
     checkpoint_interval_seconds: float | None = None
     heartbeat_seconds: float = 1.0
     lease_seconds: float = 600.0

@@ -59,7 +59,7 @@ DIED = failure_of(DriverDiedError("the driver ended without saying why", hint=_L
 SILENT = failure_of(DriverSilentError("the driver has not called for too long and was killed", hint=_LAST_WORDS))
 STUCK = failure_of(
     DriverStuckError(
-        "the driver calls, but its work has shown no sign of life for too long, and it was killed",
+        "the driver reports, but its work has made no progress for too long, and it was killed",
         hint="its log shows where its threads were, and spark.log.stderr those of Java where it still answered",
     )
 )
@@ -74,13 +74,15 @@ def slow_start(step: str | None) -> Failure:
     """The failure of a run whose start has stayed at a step."""
     place = f" at the step {step!r}" if step else ""
     return failure_of(
-        SlowStartError(f"the driver's start has not come on for too long{place} and it was killed", hint=_LAST_WORDS)
+        SlowStartError(
+            f"the driver's start has made no progress for too long{place} and it was killed", hint=_LAST_WORDS
+        )
     )
 
 
 def hanging(task: MaintenanceTask) -> Failure:
     """The failure of work on a state that does not come on."""
-    return _stuck(task, "has not come on for too long")
+    return _stuck(task, "has made no progress for too long")
 
 
 def endless(task: MaintenanceTask) -> Failure:

@@ -114,7 +114,7 @@ def _savepoints(facts: Facts) -> tuple[str, ...]:
 def _lost(before: JobRecord, current: Version, *, gives_up_state: bool) -> tuple[str, ...]:
     if not gives_up_state or before.status.progress.epoch is None:
         return ()
-    return (f"{_state(before)} of version {current.number}, of which a copy is kept aside",)
+    return (f"{_state(before)} of version {current.number}; a copy of it is kept aside",)
 
 
 def _repeated(

@@ -139,7 +139,7 @@ class ForkedDrivers:
                 self._server = self._start()
             return self._server.fork(assignment, log, environment)
         except (OSError, ValueError) as error:
-            LOG.warning("drivers cannot be forked now, and are started anew: %r; see %s", error, self.log)
+            LOG.warning("drivers cannot be forked now, and are started as new processes: %r; see %s", error, self.log)
             self._failed_at = self.clock()
             if self._server is not None:
                 self._server.end()

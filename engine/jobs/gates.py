@@ -81,7 +81,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def _instant_of(sink: SinkProgress, by: GateTime) -> datetime | None:
-    """How far a sink is complete; by output where it will never be known of its input."""
+    """Return how far a sink is complete; by output where it will never be known of its input."""
     return sink.output_until if by == "output" or sink.unknown is not None else sink.complete_until
 
 

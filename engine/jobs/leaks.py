@@ -80,7 +80,7 @@ def leaked_paths(
             yield LeakedPath(folder, "files of no pipeline", "its pipeline is not there", size_of(folder))
     for folder in _entries(directory.hosts):
         if _is_older(folder, now - limits.files_for) and not processes.marked(f"host/{folder.name}"):
-            yield LeakedPath(folder, "scratch", "no process is there that pipelines share", size_of(folder))
+            yield LeakedPath(folder, "scratch", "its shared JVM has ended", size_of(folder))
 
 
 def folders_of_pipelines(parent: Path, among: Mapping[str, object] | None = None) -> Iterator[Path]:

@@ -28,15 +28,15 @@ RUN_SETTINGS: Mapping[str, str] = {
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
     "fuse": "`on` has the tasks of the sources leave out what no query wants, and merge rows; `on` by default.",
     "count_state": "`on` counts the rows that windows keep, at the price of a look-up for each; `off` by default.",
-    "isolation": "`shared` has the pipeline share a JVM with others on the machine that say so; `own` by default.",
+    "isolation": "`shared` has the pipeline share a JVM with others on the machine that set it too; `own` by default.",
     "by_pane": "`on` keeps windows by pane, where they can be and begin with nothing, `off` does not; by default those "
     "over files that are all there.",
-    "start_from": "Where tables begin of which nothing was read yet: `clicks=earliest; orders=latest`.",
+    "start_from": "Where tables begin that were not read yet: `clicks=earliest; orders=latest`.",
     "history_from": "The instant from which on history is read, by event time; then the job ends.",
     "history_to": "The instant before which history is read.",
     "history_stop_at": 'The offsets before which the history of tables ends: `clicks=offsets:{"0": 12}`.',
     "then_continue": "`on` goes on behind the history with what comes; `off` by default.",
-    "partial_windows": "`on` accepts windows of which history has only a part; `off` by default.",
+    "partial_windows": "`on` accepts windows that history covers only in part; `off` by default.",
 }
 """What may be set of a pipeline's runs."""
 _MEMORY = "2g"

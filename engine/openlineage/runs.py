@@ -193,7 +193,7 @@ class RunEvent(Shape):
     )
     event_type: EventType = Field(alias="eventType", description="What has happened.")
     run: Run = Field(description="To which run.")
-    job: Job = Field(description="Of which job.")
+    job: Job = Field(description="The job of the run.")
     inputs: Sequence[Dataset] = Field(default=(), description="What it reads.")
     outputs: Sequence[Dataset] = Field(default=(), description="What it writes.")
 

@@ -116,7 +116,7 @@ class HostJava:
             return answer_within(_DOOR_PATIENCE, open_door, too_late=Door.close)
         except TimeoutError as error:
             raise SharedJavaDiedError(
-                f"Java, which this pipeline would share with others, lets nobody in: {message_of(error)}",
+                f"the JVM that this pipeline would share accepts no pipeline: {message_of(error)}",
                 hint=f"process {self.pid} may be stopped, or have too little memory: its log says more",
             ) from error
 

@@ -171,7 +171,7 @@ def _check_same_input(old: Mapping[str, int], new: Mapping[str, int], ends: Mapp
             raise RehearsalError(
                 f"{table} has changed meanwhile: the old query has read {old[table]} rows of it, and the new one "
                 f"{new[table]}",
-                hint="rehearse when nobody changes what was read already",
+                hint="rehearse while the input that was already read does not change",
             )
 
 

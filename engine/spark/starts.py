@@ -71,8 +71,8 @@ def _counts(program: Program, name: str, start: StartPosition, begun: BegunTable
     if begun is not None:
         raise StartPositionError(
             f"{name} goes on from where its state has it, and cannot begin at {start}",
-            hint=f"leave the start position out; to read it anew, let an upgrade reset {name}, or give the run a new "
-            "state directory",
+            hint=f"leave the start position out; to read it again from there, let an upgrade reset {name}, or give "
+            "the run a new state directory",
         )
     table = program.tables[name]
     words = connector_of(table).starts(table.options)
@@ -94,7 +94,7 @@ def refuse_moved_starts(program: Program, starts: Mapping[str, StartPosition], b
             raise StartPositionError(
                 f"{name} would begin at {word} once more, which is another place by now: its rows since it began first "
                 "would be missing",
-                hint="deploy that query anew, with a start position for the table: --start-from "
+                hint="deploy that query again, with a start position for the table: --start-from "
                 f"{name}=timestamp:..., or offsets:...",
             )
 

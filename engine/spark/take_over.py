@@ -139,14 +139,14 @@ def retellings_of(
             if number in plan.reformed or not can_tell(program, program.operators[number]):
                 raise StateNotKeptError(
                     "the query before has changed a condition, and has not committed an epoch since, in which its "
-                    "sinks would have been told what that lets out",
+                    "sinks would have received the rows that this lets through",
                     hint="go back to the query before that, or let this one commit an epoch first",
                 )
             if not tells_the_same(before, before.operators[old], program, program.operators[number], reset):
                 tables = ", ".join(sorted(before.operators[old].sinks))
                 raise StateNotKeptError(
                     f"the query before has changed a condition, and has not committed an epoch since, in which {tables}"
-                    " would have been told what that lets out; this one writes its rows elsewhere",
+                    " would have received the rows that this lets through; this one writes its rows elsewhere",
                     hint="go back to the query before that, or let one that writes there commit an epoch first",
                 )
             retellings[number] = pending[old]

@@ -170,9 +170,7 @@ class _ScriptReader:
     def _add_size(self, rows: Node) -> None:
         self.size += count_relations(rows)
         if self.size > MAX_RELATIONS:
-            raise TooLargeError(
-                f"the script comes to more than {MAX_RELATIONS} relations", hint="write several pipelines"
-            )
+            raise TooLargeError(f"the script has more than {MAX_RELATIONS} relations", hint="write several pipelines")
 
     def _create(self, node: exp.Create) -> None:
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this

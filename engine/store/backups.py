@@ -52,7 +52,7 @@ def take(directory: DataDirectory, file: Path, at: datetime) -> Manifest:
     if not directory.database.exists():
         raise BackupError(f"{directory.root} has no control plane's database", hint="choose another --data-dir")
     if file.exists():
-        raise BackupError(f"{file} is there already", hint="choose another name, or move it away")
+        raise BackupError(f"{file} already exists", hint="choose another name, or move it away")
     with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
         copy, packed = Path(folder) / _DATABASE, Path(folder) / "packed"
         store_version(directory.database)  # refuses what is no database
@@ -146,7 +146,7 @@ def damaged(database: Path, reason: str) -> StoreDamagedError:
     return StoreDamagedError(
         f"the database {database} is damaged: {reason}",
         hint=f"put back a backup, which moves the file aside: arroyo restore-backup FILE --data-dir {database.parent} "
-        f"--replace; {database.parent / 'backups'} holds those that were made before upgrades",
+        f"--replace; {database.parent / 'backups'} holds the backups made before upgrades",
     )
 
 

@@ -129,7 +129,7 @@ def get(connection: Connection, pipeline_id: str, rehearsal_id: str) -> Rehearsa
     """A rehearsal of that pipeline."""
     if (rehearsal := find(connection, pipeline_id, rehearsal_id)) is None:
         raise NoSuchRehearsalError(
-            f"the pipeline has no rehearsal {rehearsal_id!r}", hint="`arroyo rehearsals` lists those that it has"
+            f"the pipeline has no rehearsal {rehearsal_id!r}", hint="list them with `arroyo rehearsals`"
         )
     return rehearsal
 

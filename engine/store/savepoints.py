@@ -133,7 +133,7 @@ def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoin
     """A savepoint of that pipeline."""
     if (savepoint := find(connection, pipeline_id, savepoint_id)) is None:
         raise SavepointNotFoundError(
-            f"the pipeline has no savepoint {savepoint_id!r}", hint="`arroyo savepoints` lists those that it has"
+            f"the pipeline has no savepoint {savepoint_id!r}", hint="list them with `arroyo savepoints`"
         )
     return savepoint
 

@@ -117,7 +117,7 @@ def test_a_deployment_with_force_gives_up_the_state(plane: Plane) -> None:
 
     assert (told["stops"], told["starts"]) == (True, True)
     assert told["kept"] == ["1 savepoint"]
-    assert told["lost"] == ["the state up to epoch 9 of version 1, of which a copy is kept aside"]
+    assert told["lost"] == ["the state up to epoch 9 of version 1; a copy of it is kept aside"]
     assert told["repeated"] == ["all input that the sources still have, and its output"]
 
 

@@ -505,7 +505,7 @@ def test_an_original_that_comes_to_no_epoch_with_the_other_state_stops_and_goes_
     before = two.plane.runner.restored[-1].save_as
 
     assert two.look() == "switching"
-    assert "it stops, to go back to its own state" in shown(two)
+    assert "it stops, and returns to its own state" in shown(two)
     assert two.plane.state("orders") == "Stopped"
     assert two.look() == "given_up"
 
@@ -517,7 +517,7 @@ def test_an_original_that_comes_to_no_epoch_with_the_other_state_stops_and_goes_
     assert two.plane.runner.launched[-1].upgrade is None
     assert (two.plane.state("orders"), two.plane.state("orders-again")) == ("Running", "Stopped")
     events = [event["message"] for event in two.plane.get("/pipelines/orders/events")["data"]]
-    assert any("is given up: orders has come to no epoch in 15 minutes" in message for message in events)
+    assert any("is given up: orders has committed no epoch in 15 minutes" in message for message in events)
 
 
 @pytest.mark.parametrize("is_saved", [True, False])

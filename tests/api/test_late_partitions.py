@@ -235,7 +235,7 @@ def test_the_verb_says_that_no_table_takes_late_rows(server: StandInServer, caps
 
     assert main(["partitions", "show", "hours", "--url", server.url, "--token", "t"]) == 0
 
-    assert "reopen, but no table takes late rows any more" in capsys.readouterr().out
+    assert "reopen, but no table takes late rows now" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_whoever_waits_for_a_stop_is_content_with_any_rest() -> None:
 
 def test_whoever_waits_for_the_stop_of_a_job_that_goes_on_is_told_so() -> None:
     assert verdict("stopped", RUNNING) == (
-        "pipeline.not_stopped: the job is Running, and nobody has asked it to stop; it goes on"
+        "pipeline.not_stopped: the job is Running, and no stop was requested; it keeps running"
     )
     assert verdict("stopped", BEFORE) is False
     assert verdict("stopped", {"state": "Running"}) is False

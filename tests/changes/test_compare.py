@@ -279,7 +279,7 @@ def test_an_operator_whose_source_begins_anew_would_count_twice() -> None:
     anew = plan(GROUP, GROUP, reset=["clicks"])
 
     assert changes(anew) == [Change.REFUSED]
-    assert "its source clicks begins anew" in reason(anew)
+    assert "its source clicks starts over" in reason(anew)
     assert changes(plan(GROUP, GROUP, reset=["clicks", name])) == [Change.STATE_DROPPED]
     assert changes(plan(GROUP, GROUP, reset=["clicks"], keep_state=[name])) == [Change.SAME]
 

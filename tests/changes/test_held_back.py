@@ -33,8 +33,8 @@ def test_open_windows_are_held_back_by_choice_and_their_rows_are_a_loss(script: 
     assert held_back.id != as_null.id
     assert held_back.kept == as_null.kept
     assert [move.held_back for move in held_back.migrated.values()] == [True]
-    assert "none of their rows is given out any more" in show(held_back)
-    assert f"open windows of {name} are held back" in show(held_back)
+    assert "none of their rows is emitted" in show(held_back)
+    assert f"open windows of {name} are suppressed" in show(held_back)
     assert why_not(held_back, as_null.id, "", WORDING) is not None
     assert why_not(held_back, held_back.id, "", WORDING) is None
 

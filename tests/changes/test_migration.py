@@ -182,7 +182,7 @@ def test_an_updating_aggregate_gets_its_form_key_by_key(
     assert operator(changed).change is Change.STATE_MIGRATED
     (reform,) = changed.reformed.values()
     assert (reform.operator, reform.aggregates, len(reform.form)) == (0, aggregates, 2)
-    assert ("keys that are there show NULL" in operator(changed).shown) == (None in aggregates)
+    assert ("existing keys show NULL" in operator(changed).shown) == (None in aggregates)
     assert (changed.kept, changed.migrated) == ({0: 0}, {})
     assert changed.loses_nothing
 

@@ -71,7 +71,7 @@ def test_its_state_can_be_given_up_by_its_name() -> None:
 
 def test_a_filter_in_front_and_another_aggregate_are_judged_as_without_a_name() -> None:
     filtered = hinted(TUMBLE.replace("FROM clicks", "FROM clicks WHERE n > 3"))
-    assert "which rows come to it has changed" in reason(plan(hinted(TUMBLE), filtered))
+    assert "its input rows have changed" in reason(plan(hinted(TUMBLE), filtered))
     assert changes(plan(hinted(TUMBLE), filtered, keep_state=["visits"])) == [Change.STATE_KEPT]
 
     further = hinted(TUMBLE.replace("sum(n)", "sum(n), max(n)"))

@@ -227,14 +227,14 @@ GROUPS = "INSERT INTO out SELECT user, count(*) AS c, sum(n) AS n FROM clicks GR
             "",
             " HAVING count(*) > 3",
             "(+ (count(*) > 3))",
-            "rows in it of which (count(*) > 3) is not true are taken back",
+            "rows in it for which (count(*) > 3) is not true are taken back",
         ),
         (" HAVING count(*) > 3", "", "(- (count(*) > 3))", "rows that (count(*) > 3) has kept out come in the first"),
         (
             " HAVING count(*) > 3",
             " HAVING sum(n) < 9 AND count(*) > 4",
             "(+ (count(*) > 4), + (sum(n) < 9), - (count(*) > 3))",
-            "of which (count(*) > 4) AND (sum(n) < 9) is not true are taken back",
+            "for which (count(*) > 4) AND (sum(n) < 9) is not true are taken back",
         ),
     ],
 )
@@ -346,7 +346,9 @@ def test_each_of_several_places_that_a_table_has_rows_of_has_its_own_conditions(
     (operator,) = (operator.id for operator in program(after).operators if operator.sources == ("clicks",))
     name = f"GROUP by user of clicks ({operator})"
     assert sink.reason.endswith(f"which of its rows come out has changed (+ (count(*) > 3)) from {name}")
-    assert f"rows in it from {name} of which (count(*) > 3) is not true are taken back in the first epoch" in sink.shown
+    assert (
+        f"rows in it from {name} for which (count(*) > 3) is not true are taken back in the first epoch" in sink.shown
+    )
     assert not sink.loses
 
 

@@ -130,7 +130,7 @@ def test_a_loss_is_accepted_by_the_plan_that_says_it(pipeline: Pipeline) -> None
     plan = compare(*programs, reset=[operator.id])
     assert not plan.loses_nothing
 
-    with pytest.raises(UpgradeRefusedError, match="nobody has accepted"):
+    with pytest.raises(UpgradeRefusedError, match="the loss is not accepted"):
         upgrade(pipeline, SUMS + PLAIN, StateUpgrade(reset=(operator.id,)))
     upgrade(pipeline, SUMS + PLAIN, StateUpgrade(reset=(operator.id,), accept_loss=plan.id))
 

@@ -169,11 +169,11 @@ INSERT INTO rows SELECT hop(INTERVAL '1 minute', INTERVAL '5 minutes') AS w, key
         ({}, Change.SAME, ""),
         ({"calls": "max(key), sum(number)"}, Change.STATE_MIGRATED, "+ max(key)"),
         ({"calls": "sum(number)"}, Change.STATE_MIGRATED, "- count(*)"),
-        ({"calls": "sum(number), avg(number)"}, Change.STATE_MIGRATED, "not kept by pane any more"),
+        ({"calls": "sum(number), avg(number)"}, Change.STATE_MIGRATED, "no longer kept by pane"),
         ({"calls": "sum(number), median(number)"}, Change.REFUSED, "median(number) cannot be moved yet: --reset"),
         ({"key": "BIGINT"}, Change.STATE_MIGRATED, "key INT becomes key BIGINT"),
         ({"number": "BIGINT"}, Change.STATE_MIGRATED, "sum(CAST(number AS BIGINT)) becomes sum(number)"),
-        ({"key": "BIGINT", "calls": "count(*), stddev(number)"}, Change.STATE_MIGRATED, "not kept by pane any more"),
+        ({"key": "BIGINT", "calls": "count(*), stddev(number)"}, Change.STATE_MIGRATED, "no longer kept by pane"),
     ],
 )
 def test_a_plan_says_what_becomes_of_panes_before_anything_stops(

@@ -93,7 +93,7 @@ def test_what_a_script_may_not_read_is_not_read_even_past_the_check() -> None:
         ("password", "{{ secret:A }} {{ ARROYO_VAR_B }}", None),
         ("address", "{{ ARROYO_VAR_B }}", None),
         ("address", "{{ secret:A }}", "must not contain a secret"),
-        ("address", "{{ AWS_SECRET_ACCESS_KEY }}", "only those that begin with ARROYO_VAR_"),
+        ("address", "{{ AWS_SECRET_ACCESS_KEY }}", "only variables that begin with ARROYO_VAR_"),
         ("password", "{{ secret:../../etc/passwd }}", "not a valid secret"),
         ("password", "${secret:A} ${ARROYO_VAR_B}", None),
         ("address", "${secret:A}", "must not contain a secret"),

@@ -46,7 +46,7 @@ def test_epochs_and_savepoints_are_listed(kept: Kept, capsys: pytest.CaptureFixt
 
     lines = capsys.readouterr().out.splitlines()
     assert next(line for line in lines if line.startswith("2 ")).endswith("yes")
-    assert next(line for line in lines if line.startswith("3 ")).endswith("no: state/1/0 has no version 4 any more")
+    assert next(line for line in lines if line.startswith("3 ")).endswith("no: state/1/0 no longer has version 4")
     assert next(line for line in lines if line.startswith("4 ")).endswith("no: it is not committed")
     assert any(line.startswith("kept  ") for line in lines)
 

@@ -531,7 +531,7 @@ def test_a_host_that_lets_nobody_in_is_not_waited_for_without_end(
         first = call_host(directory, WISH, {})
         monkeypatch.setattr(lodging, "_START_PATIENCE", 0.1)
 
-        with pytest.raises(SharedJavaDiedError, match="lets nobody in"):
+        with pytest.raises(SharedJavaDiedError, match="accepts no pipeline"):
             call_host(directory, WISH, {})
         first.close()
 

@@ -390,7 +390,7 @@ def test_a_topic_that_was_made_again_is_noticed_even_when_it_has_as_many_records
     last = kafka_source(kafka_table(broker, topic)).advance(first, None)
     broker.delete_topic(topic)
     strict = kafka_source(kafka_table(broker, topic))
-    with pytest.raises(MissingTopicError, match="read up to offset 2, does not exist any more"):
+    with pytest.raises(MissingTopicError, match="read up to offset 2, no longer exists"):
         strict.advance(last, None)
 
     broker.create_topic(topic)

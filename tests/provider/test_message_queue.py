@@ -80,7 +80,7 @@ def test_a_queue_that_cannot_be_is_refused_without_its_secrets(queue: str, words
 
 
 def test_what_is_said_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="consumer is said by the queue and beside it"):
+    with pytest.raises(ValueError, match="consumer is set both in the queue's URI and as an argument"):
         trigger("arroyo+http://arroyo_default/orders?every=1 hour&consumer=c", consumer="d")
 
 

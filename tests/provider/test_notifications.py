@@ -76,7 +76,7 @@ def test_a_task_that_fails_tells_what_its_pipeline_has_failed_at(plane: FakeCont
 
     assert told.text == (
         "pipeline orders is Failed (data.source_refused)\n"
-        "  cause: data.source_refused: the broker says no (mistake: somebody has to mend it)\n"
+        "  cause: data.source_refused: the broker says no (mistake: needs a fix)\n"
         "  what to do: look there\n"
         "  progress: its lag is not known; up to where its output is complete is not known\n"
         "  state: kept up to epoch 7\n"

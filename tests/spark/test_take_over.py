@@ -98,7 +98,7 @@ def test_a_query_that_writes_elsewhere_is_refused_until_the_one_before_has_told_
     inserts: str, reset: set[str], least: int, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        StateNotKeptError, match="in which out would have been told what that lets out; this one writes"
+        StateNotKeptError, match="in which out would have received the rows that this lets through; this one writes"
     ):
         retold(tmp_path / "pending", inserts, least, 3, frozenset(reset))
 

@@ -305,7 +305,7 @@ def test_the_command_line_makes_a_backup_and_puts_it_back(tmp_path: Path, capsys
     assert _call(BACKUP, copy, "--data-dir", home) == 0
     assert "it holds secrets" in capsys.readouterr().out
     assert _call(BACKUP, copy, "--data-dir", home) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     _write(directory, "b")
     assert _call(RESTORE_BACKUP, copy, "--data-dir", home) == 2
     assert "--replace" in capsys.readouterr().err

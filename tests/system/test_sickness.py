@@ -78,7 +78,7 @@ def test_a_java_that_is_stopped_or_killed_is_named_and_the_job_goes_on(served: S
     os.kill(java_of(served), signal.SIGSTOP)
     job = served.until("sick", run_id=3, state="Running", within=240)
     assert (job["restarts_total"], job["restart_code"]) == (2, "run.stuck")
-    assert "no sign of life" in log_of(served, 2)
+    assert "has made no progress" in log_of(served, 2)
     assert "in _watch" in log_of(served, 2)
 
 

@@ -58,7 +58,7 @@ class LineageWatch:
             try:
                 self.look()
             except Exception:
-                LOG.exception("an error ends this look at what OpenLineage is told; the next one tries again")
+                LOG.exception("an error ended this check of OpenLineage events; the next one tries again")
             self._is_over.wait(self.look_every.total_seconds())
         self.sender.close()
 
@@ -82,7 +82,7 @@ class LineageWatch:
                     self._fail(error)
                     return
                 except Exception:
-                    LOG.exception("an error ends what OpenLineage is told of %s; it is tried again", pipeline_id)
+                    LOG.exception("an error stops the OpenLineage events of %s; they are tried again", pipeline_id)
                     self._due[pipeline_id] = now + _REST
                     break
 
@@ -137,7 +137,7 @@ class LineageWatch:
         except LineageEventRefusedError as error:
             LOG.error("%s: %s of %s: %s", error.code, telling.kind, told.name, error.message)
         if self._failures > 0:
-            LOG.info("OpenLineage is told of runs again")
+            LOG.info("OpenLineage gets events of runs again")
         self._failures, self._again = 0, None
 
     def _write(self, told: ToldRun | None, before: ToldRun | None = None) -> None:
@@ -151,7 +151,7 @@ class LineageWatch:
         self._failures += 1
         self._again = self.context.clock() + pause(self._failures, self.chance)
         if self._failures == 1:
-            LOG.warning("%s: OpenLineage is told nothing now: %s; %s", error.code, error.message, error.hint)
+            LOG.warning("%s: OpenLineage gets no events now: %s; %s", error.code, error.message, error.hint)
 
 
 def _first(connection: Connection, pipeline_id: str) -> ToldRun | None:

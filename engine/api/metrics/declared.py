@@ -52,7 +52,7 @@ ROWS_IN = _counter("arroyo_rows_in_total", "Rows read from a source.", _TABLE)
 ROWS_OUT = _counter("arroyo_rows_out_total", "Rows given to a sink.", _TABLE)
 LATE_ROWS = _counter(
     "arroyo_late_rows_total",
-    "Rows left out because they came after their watermark; without `table` those that come of several tables.",
+    "Rows left out because they came after their watermark; without `table`, rows derived from several tables.",
     _TABLE,
 )
 DROPPED_ROWS = _counter(
@@ -71,12 +71,12 @@ PHASE_SECONDS = _counter(
 EPOCH_COMMITTED = _gauge("arroyo_epoch_committed_timestamp_seconds", "When the newest epoch was committed.", _JOB)
 WATERMARK_LAG = _gauge(
     "arroyo_watermark_lag_seconds",
-    "How far the watermark of committed output is behind the clock; negative: ahead of it. Not of jobs at rest.",
+    "How far the watermark of committed output is behind the clock; negative: ahead of it. Not of stopped jobs.",
     _JOB,
 )
 SOURCE_LAG = _gauge(
     "arroyo_source_lag_seconds",
-    "How far the watermark of a source is behind the clock; negative: ahead of it. Not of jobs at rest.",
+    "How far the watermark of a source is behind the clock; negative: ahead of it. Not of stopped jobs.",
     _TABLE,
 )
 SOURCE_WAITING = _gauge(
@@ -86,12 +86,12 @@ SOURCE_WAITING = _gauge(
 )
 COMPLETE_LAG = _gauge(
     "arroyo_complete_until_lag_seconds",
-    "How far `complete_until` of a sink is behind the clock; negative: ahead of it. Not of jobs at rest.",
+    "How far `complete_until` of a sink is behind the clock; negative: ahead of it. Not of stopped jobs.",
     _TABLE,
 )
 SINK_LAG = _gauge(
     "arroyo_sink_lag_seconds",
-    "How far `complete_until` of a sink is behind the watermark: windows and files that are open. Not of jobs at rest.",
+    "How far `complete_until` of a sink is behind the watermark: windows and files that are open. Not of stopped jobs.",
     _TABLE,
 )
 STATE_BYTES = _gauge("arroyo_state_bytes", "Memory that the state takes, while a run is up.", _JOB)

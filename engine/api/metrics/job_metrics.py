@@ -169,5 +169,5 @@ def _add_newest(families: Families, figures: JobFigures) -> None:
 
 
 def _lag(instant: datetime | None, now: datetime) -> float | None:
-    """How far an instant is behind; None when it is not known, or when the input has ended and nothing will come."""
+    """Return how far an instant is behind, or None if it is not known or the input has ended."""
     return None if instant is None or instant >= FAR_FUTURE else (now - instant).total_seconds()

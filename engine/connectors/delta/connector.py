@@ -79,9 +79,9 @@ DELTA = Connector(
     new_columns=_new_columns,
     guarantee="exactly-once",
     limits=(
-        "Restoring an older savepoint removes the rows that were added after it from the table. "
-        "Older versions of the table, and whoever has read them, still have these rows.",
-        "The guarantee ends if somebody deletes the table's log, or the pipeline's own segments and "
+        "Restoring an older savepoint removes the rows added after it from the table. "
+        "Older versions of the table, and their readers, still have these rows.",
+        "The guarantee ends if the table's log is deleted, or the pipeline's own segments and "
         "manifests. The pipeline then fails instead of guessing.",
         "Many small epochs make many versions and small files; set a `rolling_policy` to avoid that.",
     ),

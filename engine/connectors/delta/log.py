@@ -171,7 +171,7 @@ class DeltaLog:
             yield
         except TableNotFoundError as wrong:
             raise UnwritableTargetError(
-                f"there is no Delta table at {self.uri} any more",
+                f"the Delta table at {self.uri} no longer exists",
                 hint="put it back, or start with a new state directory to write everything again",
             ) from wrong
         except CommitFailedError:

@@ -76,7 +76,7 @@ class DeltaTarget:
         """Make the table, or see that it is still the same; let the history that was left commit no more."""
         if any(entry.rows for entry in permit.ledger) and not self.log.exists():
             raise LedgerLostError(
-                f"there is no Delta table at {self.log.uri} any more",
+                f"the Delta table at {self.log.uri} no longer exists",
                 hint="put it back, or start with a new state directory to write everything again",
             )
         self.files.begin(permit)

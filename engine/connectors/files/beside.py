@@ -26,5 +26,5 @@ def text_beside(text: str, prefix: str) -> str:
         return str(beside(location, prefix))
     folder, _, name = location.prefix.rpartition("/")
     if not name:
-        raise ValueError(f"{location} is a whole bucket, and there is no place beside it")
+        raise ValueError(f"{location} is a whole bucket, and has no sibling location")
     return str(Prefix(location.bucket, "/".join(part for part in (folder, prefix, name) if part), location.endpoint))

@@ -21,7 +21,7 @@ class FileSinkOptions(Options):
 
     changeable: ClassVar[frozenset[str]] = frozenset({"existing"})
 
-    existing: Existing = existing_option("keeps the files that are there, and adds to them")
+    existing: Existing = existing_option("keeps existing files, and adds to them")
     fields: tuple[str, ...] = Option(
         (),
         alias="partitioning.fields",

@@ -139,7 +139,7 @@ FILESYSTEM = Connector(
         "If a store does not support conditional writes, the sink first asks whether an object "
         "exists. Two runs that ask at the same moment can then overwrite each other's files; random "
         "names (`filename.strategy`) prevent that.",
-        "The guarantee ends if the store is set to delete unfinished uploads, or if somebody deletes "
+        "The guarantee ends if the store is set to delete unfinished uploads, or if a person or tool deletes "
         "the pipeline's own segments and manifests. The pipeline then fails instead of guessing.",
     ),
 )

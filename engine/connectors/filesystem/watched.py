@@ -171,7 +171,7 @@ class WatchedFilesystemSource(FilesystemSource):
         return ReadFile(end, digest, file.key.time, version=first.version), count
 
     def _read_rows(self, file: ListedFile, first: ReadFile, rows: int | None) -> tuple[ReadFile, int]:
-        """The same for a file that cannot be read by bytes."""
+        """Return the slice of a file that cannot be read by bytes."""
         if first.at is None:
             return first, 0
         path = self._path(file.key.name)

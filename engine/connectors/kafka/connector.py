@@ -127,7 +127,7 @@ KAFKA = Connector(
         "wait, at most for `sink.transaction_timeout` if a job has died and is not started again.",
         "If `sink.parallelism` is greater than 1, readers may see a part of an epoch before the rest.",
         "Restoring an older savepoint writes again what was written after it.",
-        "The guarantee ends if somebody deletes the topic or the groups whose names begin with "
+        "The guarantee ends if the topic is deleted, or the groups whose names begin with "
         "`sink.transactional_id_prefix`, or if a job is stopped for longer than the broker's "
         "`offsets.retention.minutes`. The pipeline then fails instead of guessing; restoring a "
         "savepoint lets it go on.",

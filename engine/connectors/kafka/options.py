@@ -43,7 +43,7 @@ class KafkaOptions(RegistryOptions):
     ssl_ca: str | None = Option(
         None,
         alias="ssl.ca",
-        description="Certificates to trust, as PEM text. The default is those that the machine trusts.",
+        description="Certificates to trust, as PEM text. The default are the machine's own.",
     )
     ssl_certificate: str | None = Option(
         None, alias="ssl.certificate", description="Certificate that the client shows, as PEM text."

@@ -142,7 +142,7 @@ class Host:
             if select.select([self.listener], [], [], _LOOK)[0]:
                 self._accept()
             elif self._is_needless() and self._hang_up():
-                LOG.info("nobody is here any more: the host ends")
+                LOG.info("no pipeline uses the shared JVM: the host ends")
                 self.java.close()
                 return 0
         LOG.error("Java has ended: %s", self._verdict or self.java.death())

@@ -190,7 +190,7 @@ def call_host(directory: Path, wish: JavaWish, environment: Mapping[str, str]) -
     while (start := processes.try_lock(directory / START)) is None:
         if time.monotonic() > end:
             raise SharedJavaDiedError(
-                "another pipeline starts the Java that both would share, and does not come to an end",
+                "another pipeline starts the Java that both would share, and does not finish",
                 hint=f"see which process holds {directory / START}",
             )
         time.sleep(_LOOK)
@@ -244,7 +244,7 @@ def _call(directory: Path) -> Line | None:
             connection.close()
             if time.monotonic() > end:
                 raise SharedJavaDiedError(
-                    "the process that has the Java of several pipelines lets nobody in",
+                    "the host of the shared JVM accepts no pipeline",
                     hint=f"it may be stopped; see the processes with {processes.MARK}={host_mark(directory)}",
                 ) from None
             time.sleep(_LOOK)

@@ -25,7 +25,7 @@ class AvroOptions(FormatOptions):
     avro_schema: str | None = Field(
         None,
         alias="avro.schema",
-        description="The schema, as JSON; by default it is made of the table's columns, each of which may be null.",
+        description="The schema, as JSON; by default it is made of the table's columns, all nullable.",
     )
     into_unstructured_json: bool = Field(
         False,

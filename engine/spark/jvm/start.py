@@ -42,7 +42,7 @@ _leaving: list[subprocess.Popen[bytes]] = []
 _LOOK_AGAIN = 0.02
 _TAIL_BYTES = 4_000
 _KILLED = (
-    "somebody has killed it, or the kernel, which does this when memory runs out: give the machine or container more "
+    "it was killed by a user, or by the kernel because memory ran out: give the machine or container more "
     "memory, or the pipeline less; the whole log is in {log}"
 )
 _FIRST_ERROR = re.compile(r"^\S+ (ERROR|FATAL) .*", re.MULTILINE | re.DOTALL)

@@ -64,7 +64,9 @@ class JoinClause:
         tables = left.scope.tables
         for visible in right.scope.columns:
             if visible.table and visible.table.lower() in tables:
-                raise JoinError(f"{visible.table!r} stands in FROM twice", hint="give one of them an alias", at=self.at)
+                raise JoinError(
+                    f"{visible.table!r} appears twice in FROM", hint="give one of them an alias", at=self.at
+                )
 
     def condition(self, left: ScopedRows, right: ScopedRows) -> JoinCondition:
         """Return the condition of ON, USING or NATURAL, or else the one of WHERE over both sides."""

@@ -146,7 +146,7 @@ class _LateralQuery:
         if self.join.args.get("using") or (self.is_left_join and self.join.args.get("on") is None):
             raise JoinError(_JOINS)
         if self.table and self.table.lower() in self.left.scope.tables:
-            raise JoinError(f"{self.table!r} stands in FROM twice", hint="give one of them an alias")
+            raise JoinError(f"{self.table!r} appears twice in FROM", hint="give one of them an alias")
 
     def join_computed(self) -> ScopedRows:
         """The rows with more columns, of a query that reads nothing else."""

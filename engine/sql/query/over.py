@@ -110,7 +110,7 @@ class OverCalls:
         written = _read_call(node.this)
         over_function, aggregate = find_over(written.name), find_aggregate(written.name)
         if over_function is None and aggregate is None:
-            raise UnknownFunctionError(f"there is no function {written.name!r} to stand before OVER")
+            raise UnknownFunctionError(f"there is no window function {written.name!r}")
         frame = read_frame(node.args.get("spec"))
         shape = NamedOver(f"__over{len(self.functions)}", "", (), partition, order, frame, types.BIGINT)
         if over_function is not None:
@@ -168,7 +168,7 @@ class OverCalls:
         if written.ignores_nulls:
             raise OverError(f"{name} takes no IGNORE NULLS", hint="it looks at values only as it is")
         if any(isinstance(node, exp.Distinct) for node in nodes):
-            raise OverError(f"{name}(DISTINCT ...) cannot stand before OVER", hint="aggregate in a query below")
+            raise OverError(f"{name}(DISTINCT ...) cannot be used with OVER", hint="aggregate in a query below")
         is_star = len(nodes) == 1 and isinstance(nodes[0], exp.Star)
         arguments = [] if is_star else [self.translate(node) for node in nodes]
         aggregate = resolve_aggregate(function, arguments, is_star=is_star)
@@ -213,7 +213,7 @@ def _read_call(node: exp.Expr) -> _WrittenCall:
             case exp.RespectNulls():
                 node = node.this
             case _:
-                raise OverError("only a function can stand before OVER", hint="write name(...) OVER (...)")
+                raise OverError("OVER can only follow a function", hint="write name(...) OVER (...)")
     return _WrittenCall(node, condition, ignores_nulls)
 
 

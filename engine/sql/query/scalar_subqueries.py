@@ -62,7 +62,7 @@ class ScalarSubqueries:
         select = query.this
         is_single = isinstance(select, exp.Select) and len(select.expressions) == 1 and is_plain(select)
         if not is_single or not has_aggregate(select.expressions):
-            raise UnsupportedClauseError("a sub-query that stands for a value must give one row", hint=_HINT)
+            raise UnsupportedClauseError("a sub-query used as a value must return one row", hint=_HINT)
         subquery = AggregateSubquery(self.queries, f"__value{len(self._subqueries)}", outer, select)
         [self.values[id(query)]] = subquery.translate()
         self._subqueries.append(subquery)
@@ -156,7 +156,7 @@ class AggregateSubquery:
         """The groups of rows that have a window, by that window and the keys."""
         if window_column is None:
             raise UnsupportedClauseError(
-                "a sub-query over sessions cannot stand for a value", hint="write a join that names the window of both"
+                "a sub-query over sessions cannot be used as a value", hint="write a join that names the window of both"
             )
         name = f"{self.prefix}_window"
         return WindowAggregate(with_window(source), Carried(window_column), name, keys, tuple(self.aggregates))

@@ -156,7 +156,7 @@ class _Select:
         for item in self.select.expressions:
             with self.complaints.collect(self.script.position(item)):
                 if isinstance(item, exp.Star):
-                    raise UnsupportedClauseError("* cannot stand beside GROUP BY", hint="name the columns")
+                    raise UnsupportedClauseError("* cannot be used with GROUP BY", hint="name the columns")
                 columns.append(Named(name_of_item(item), grouping.value(item.unalias())))
         condition: Expr | None = None
         if self.having is not None:

@@ -64,7 +64,7 @@ def join_elements(script: Script, join: exp.Join, left: ScopedRows, elements: Ar
     """The rows once for every element of their array; with a left join, once with NULL when it has none."""
     _check_kind(join)
     if elements.table and elements.table.lower() in left.scope.tables:
-        raise JoinError(f"{elements.table!r} stands in FROM twice", hint="give one of them an alias")
+        raise JoinError(f"{elements.table!r} appears twice in FROM", hint="give one of them an alias")
     unnesting = ArrayUnnesting()
     element = unnesting.element_of(elements.call, Expressions(script, left.scope).translate)
     assert element is not None

@@ -183,7 +183,7 @@ class _SubqueryFilter:
         if count != expected:
             raise ColumnCountError(
                 f"IN takes a query of {count_columns(expected)}, not of {count_columns(count)}",
-                hint="select one" if expected == 1 else "select as many as stand before IN",
+                hint="select one" if expected == 1 else "select as many columns as precede IN",
                 at=self.at,
             )
 

@@ -130,7 +130,7 @@ class RecordReader:
         if self.options.on_data_loss == "fail":
             raise RecordsLostError(
                 f"partition {partition} of topic {topic!r} begins at offset {first}, and is read from {at} to {end}",
-                hint="set on_data_loss = 'continue' to go on with the records that are there",
+                hint="set on_data_loss = 'continue' to continue with the records that exist",
             )
         return min(first, end) if first > at else end
 

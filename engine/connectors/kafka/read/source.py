@@ -33,7 +33,7 @@ _CHANGE_OF_LEADER = 10.0
 """For how many seconds a partition may have no leader, or one that still catches up and so ends before where it was
 read."""
 _SMALLEST_SLICE = 50_000
-_GO_ON = "set on_data_loss = 'continue' to go on with the records that are there"
+_GO_ON = "set on_data_loss = 'continue' to continue with the records that exist"
 
 
 class KafkaSource:
@@ -199,7 +199,7 @@ class KafkaSource:
             if goes_on or (name in self._topics.get(topic, {}) and self._may_mend(name)):
                 return position
             raise MissingTopicError(
-                f"partition {number} of topic {topic!r}, read up to offset {position.offset}, does not exist any more",
+                f"partition {number} of topic {topic!r}, read up to offset {position.offset}, no longer exists",
                 hint=f"if the topic was deleted, create it again, or {_GO_ON}",
             )
         if not self._check_topic(name, position):
@@ -223,7 +223,7 @@ class KafkaSource:
             topic, number = split_name(name)
             raise RecordsLostError(
                 f"partition {number} of topic {topic!r} ends at offset {end}, and was read up to {position.offset}",
-                hint=f"find out whether a broker has lost records; then {_GO_ON}",
+                hint=f"check whether a broker has lost records; then {_GO_ON}",
             )
         return ReadPosition(end, position.topic_id)
 

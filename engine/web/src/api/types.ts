@@ -20,7 +20,7 @@ export interface Arrival {
   task: SavepointTask | null;
   /** Where its job stands. */
   state: State | null;
-  /** Whether it has started here, and nothing that was asked for is still to come; also when somebody has stopped it since. */
+  /** Whether it has started here, and no request is pending; also if it was stopped since. */
   is_up: boolean;
 }
 
@@ -73,9 +73,9 @@ export interface Certificate {
   at: number;
   /** When a restore, or a version with force, made it void. */
   voided_at: number | null;
-  /** The position in each partition of each source table up to which that epoch has read the input; null when it was not kept any more. */
+  /** The position in each partition of each source table up to which that epoch has read the input; null when it is no longer stored. */
   offsets: Record<string, unknown> | null;
-  /** The run of the pipeline that has made that epoch, as OpenLineage knows it. Null where it is not kept any more, and among those that a request voids. */
+  /** The run of the pipeline that has made that epoch, as OpenLineage knows it. Null when it is no longer stored, and in the certificates that a request voids. */
   openlineage?: ParentRun | null;
 }
 
@@ -83,11 +83,11 @@ export interface Certificate {
 export interface ChangeInput {
   /** Must be empty: a job has no environment. */
   env_vars?: Record<string, string> | null;
-  /** Must be empty: there is no scheduler to be told. */
+  /** Must be empty: there is no scheduler. */
   scheduler_config?: Record<string, unknown> | null;
   /** How to stop, or `none` to run. */
   stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force" | null;
-  /** How many tasks are to work side by side. */
+  /** How many tasks are to run in parallel. */
   parallelism?: number | null;
   /** The least time from one epoch to the next; with null, epochs follow each other at once. Another one makes a version. */
   checkpoint_interval_micros?: number | null;
@@ -112,7 +112,7 @@ export interface ChangesPage {
   data: ChangeOutput[];
   /** How far this goes; sent as `after`, it asks for what follows. */
   cursor: string;
-  /** Whether everything that is there follows, since what came after the cursor is not known: forget what you know of pipelines that are not in it. */
+  /** Whether the full list follows, because the changes after the cursor are unknown: forget what you know of pipelines that are not in it. */
   reset: boolean;
 }
 
@@ -135,7 +135,7 @@ export interface Checkpoint {
   rows_in: number;
   /** Rows given to the sinks. */
   rows_out: number;
-  /** That of committed output: nothing older will be added any more. Null while it is not known. */
+  /** That of committed output: nothing older will be added. Null while it is not known. */
   watermark: number | null;
   /** Rows left out because they came after their watermark. */
   late_rows: number;
@@ -199,7 +199,7 @@ export interface Completions {
 
 /** A connection that every script may use. */
 export interface ConnectionProfile {
-  /** Its id; the name, of one that stands in the administrator's file. */
+  /** Its id; for a profile of the administrator's file, its name. */
   id: string;
   /** What `connection_profile = '...'` says. */
   name: string;
@@ -225,7 +225,7 @@ export interface ConnectionProfilePost {
   name: string;
   /** The connector of its tables. */
   connector: string;
-  /** Its options, in the shape of the connector's `connection_config`. Secrets are kept encrypted, and shown to nobody; `{{ secret:NAME }}` names one instead. */
+  /** Its options, in the shape of the connector's `connection_config`. Secrets are kept encrypted, and never shown; `{{ secret:NAME }}` names one instead. */
   config?: Record<string, unknown>;
 }
 
@@ -254,7 +254,7 @@ export interface ConnectionTable {
   used_by: string[];
   /** What is wrong with it by now; null when nothing is. */
   fault: string | null;
-  /** The CREATE TABLE that stands for it in the text of a pipeline. */
+  /** The CREATE TABLE that declares it in the script of a pipeline. */
   statement: string;
 }
 
@@ -266,7 +266,7 @@ export interface ConnectionTablePost {
   connector: string;
   /** The connection that it uses, by id or name; null for none. */
   connection_profile_id?: string | null;
-  /** Its options, in the shape of the connector's `table_config`, and any that a WITH clause may have. Secrets are kept encrypted, and shown to nobody. */
+  /** Its options, in the shape of the connector's `table_config`, and any that a WITH clause may have. Secrets are stored encrypted, and never shown. */
   config?: Record<string, unknown>;
   /** Its columns and its format. */
   schema?: TableSchema | null;
@@ -291,7 +291,7 @@ export interface Connector {
   lookup: boolean;
   /** Whether a table can be tried before there is a pipeline. */
   testing?: boolean;
-  /** Whether it is offered to nobody who does not know of it. */
+  /** Whether lists of connectors leave it out. */
   hidden: boolean;
   /** Whether a table of it may have columns that its owner declares. */
   custom_schemas: boolean;
@@ -303,7 +303,7 @@ export interface Connector {
   options: Record<string, Record<string, unknown>>;
   /** The formats of records that its tables may have. */
   formats: string[];
-  /** The one that is meant when none is said. */
+  /** The format if none is given. */
   default_format: string | null;
   /** What holds of every row that is written; null when it writes none. */
   guarantee: "exactly-once" | "at-least-once" | "best effort" | null;
@@ -325,11 +325,11 @@ export interface ConsumerRequest {
   offset?: string;
   /** An instant of the first bucket; without it, the oldest one that is not complete, at the latest that of now. */
   start?: number | string | null;
-  /** Buckets that end later are not told of. */
+  /** Buckets that end later are not reported. */
   until?: number | string | null;
-  /** Whether buckets that were closed are told once more, as `reopened`, when rows came late for them. Without it a new consumer ignores these, and one that is there goes on as it did. */
+  /** Whether closed buckets are reported again, as `reopened`, when rows came late for them. Without it a new consumer ignores these, and an existing one is unchanged. */
   late?: "ignore" | "reopen" | null;
-  /** Where the control plane is to push deliveries, which it acknowledges itself then; null has them pulled. Left out, a consumer that is there goes on as it did. */
+  /** Where the control plane is to push deliveries, which it acknowledges itself then; null has them pulled. Without it, an existing consumer is unchanged. */
   push?: PushRequest | null;
 }
 
@@ -401,7 +401,7 @@ export interface DeployedPipeline {
   udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
-  /** How many tasks work side by side. */
+  /** How many tasks run in parallel. */
   parallelism: number;
   /** The least time from one epoch to the next. */
   checkpoint_interval_micros: number | null;
@@ -425,7 +425,7 @@ export interface DeployedPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
+  /** Whether it is a preview, which ends and is deleted when no client reads it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -459,7 +459,7 @@ export interface DeployedPipeline {
 export interface Deployment {
   /** The SQL text. */
   query: string;
-  /** How many tasks work side by side; 1 when a new pipeline leaves it out. */
+  /** How many tasks run in parallel; 1 when a new pipeline leaves it out. */
   parallelism?: number | null;
   /** The least time from one epoch to the next; with null, epochs follow each other at once. */
   checkpoint_interval_micros?: number | null;
@@ -483,7 +483,7 @@ export interface Deployment {
   keep_state?: string[];
   /** Operators, sources and sinks that may lose their state or place. */
   reset?: string[];
-  /** Operators to which an aggregate is added: their windows that are open are not given out, instead of with NULL. */
+  /** Operators with an added aggregate whose open windows are suppressed, instead of emitted with NULL. */
   hold_back?: string[];
   /** The id of a plan: what it says is lost may be lost. */
   accept_loss?: string | null;
@@ -505,7 +505,7 @@ export interface Effects {
   repeated: string[];
   /** The gate certificates that hold no more. */
   voided: string[];
-  /** What becomes of the state, where another query takes it over. */
+  /** The effect on the state, if another query takes it over. */
   upgrade?: UpgradePlan | null;
   /** What a rollback goes back to. */
   rollback?: Rollback | null;
@@ -517,7 +517,7 @@ export interface Effects {
 export interface ExportRequest {
   /** `file:///folder` of the control plane's machine, `s3://bucket/prefix`, or `s3::https://endpoint/bucket/prefix`; a bucket is asked with the control plane's own credentials. */
   place: string;
-  /** The place of an earlier export; what is there already is not sent again: on a disk it gets a second name, in a bucket the server copies it. Either copy can be deleted without the other. */
+  /** The place of an earlier export; existing files are not sent again: on a disk it gets a second name, in a bucket the server copies it. Either copy can be deleted without the other. */
   base?: string | null;
 }
 
@@ -525,7 +525,7 @@ export interface ExportRequest {
 export interface FailureReason {
   /** What is wrong. */
   error: string;
-  /** Where that comes from: `user` for a mistake, `external` for an outage of another system, and `internal` for all else, and where nobody knows. */
+  /** Where that comes from: `user` for a mistake, `external` for an outage of another system, and `internal` for all else, and if unknown. */
   domain: "user" | "external" | "internal";
 }
 
@@ -541,7 +541,7 @@ export interface ForkOrigin {
   version: number | null;
   /** The last epoch that it holds. */
   epoch: number | null;
-  /** What becomes of its state. */
+  /** The effect on its state. */
   plan: UpgradePlan;
 }
 
@@ -561,7 +561,7 @@ export interface ForkRequest {
   keep_state?: string[];
   /** Operators and sources that may lose their state or place. */
   reset?: string[];
-  /** Operators to which an aggregate is added: their windows that are open are not given out, instead of with NULL. */
+  /** Operators with an added aggregate whose open windows are suppressed, instead of emitted with NULL. */
   hold_back?: string[];
   /** The id of a plan: what it says is lost may be lost. */
   accept_loss?: string | null;
@@ -579,7 +579,7 @@ export interface ForkedPipeline {
   udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
-  /** How many tasks work side by side. */
+  /** How many tasks run in parallel. */
   parallelism: number;
   /** The least time from one epoch to the next. */
   checkpoint_interval_micros: number | null;
@@ -603,7 +603,7 @@ export interface ForkedPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
+  /** Whether it is a preview, which ends and is deleted when no client reads it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -666,7 +666,7 @@ export interface HandOver {
   pipeline: string;
   /** The one that has read its input again. */
   copy_name: string;
-  /** How far it has come; `apart` where nobody has asked for it. */
+  /** The current step; `apart` if no hand-over was requested. */
   step: "apart" | "waiting" | "holding" | "passing" | "stopping" | "finishing" | "meeting" | "met" | "switching" | "over" | "given_up";
   /** When it came there, or when the two began to stand still for each other. */
   since: number;
@@ -676,9 +676,9 @@ export interface HandOver {
   savepoint_id: string | null;
   /** The version of the original that goes on from it. */
   version: number | null;
-  /** What it comes to, in sentences; only where it is asked for. */
+  /** Its effects, in sentences; only on request. */
   says: string[];
-  /** What becomes of the state of the copy, and of the sinks; only where it is asked for. */
+  /** The effect on the state of the copy and on the sinks; only on request. */
   plan: UpgradePlan | null;
 }
 
@@ -773,7 +773,7 @@ export interface Job {
   failure_hint: string | null;
   /** The same failure, as Arroyo says it. */
   failure_reason: FailureReason | null;
-  /** Always empty: there is no scheduler to be told. */
+  /** Always empty: there is no scheduler. */
   scheduler_config?: Record<string, unknown>;
   /** Always empty: a job has no environment of its own. */
   env_vars?: Record<string, string>;
@@ -872,7 +872,7 @@ export interface ListedPipeline {
   udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
-  /** How many tasks work side by side. */
+  /** How many tasks run in parallel. */
   parallelism: number;
   /** The least time from one epoch to the next. */
   checkpoint_interval_micros: number | null;
@@ -896,7 +896,7 @@ export interface ListedPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
+  /** Whether it is a preview, which ends and is deleted when no client reads it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -954,7 +954,7 @@ export interface ListedSchedule {
   paused?: boolean;
   /** The instant that is due next; null while it is paused. */
   next_at?: number | null;
-  /** What came of the last one that was due. */
+  /** The result of the last savepoint that was due. */
   last?: ScheduleOutcome | null;
   /** What of the pipeline's savepoints is kept. */
   retention: RetentionRules;
@@ -969,7 +969,7 @@ export interface Log {
   data: string[];
   /** Whether the list goes on. */
   has_more?: boolean;
-  /** Where these lines end; sent as `after`, it asks for those that follow. */
+  /** Where these lines end; sent as `after`, it asks for the lines that follow. */
   cursor: string;
   /** Whether no more will come: all was read, and the job rests. */
   over: boolean;
@@ -987,7 +987,7 @@ export interface Metric {
 
 /** One kind of rate. */
 export interface MetricGroup {
-  /** Rows that a source has read are sent, those that a sink is given received. */
+  /** Rows that a source reads count as sent, rows that a sink gets as received. */
   name: "messages_recv" | "messages_sent";
   /** The rates. */
   subtasks: SubtaskMetrics[];
@@ -1017,7 +1017,7 @@ export interface OperatorMetricGroup {
 
 /** What may stand between the brackets of `WITH`. */
 export interface OptionName {
-  /** The name; one with a dot stands in quotes. */
+  /** The name; one with a dot needs quotes. */
   name: string;
   /** What it is for. */
   description: string;
@@ -1038,7 +1038,7 @@ export interface Output {
   data: Record<string, unknown>[];
   /** Whether the list goes on. */
   has_more?: boolean;
-  /** Where these rows end; sent as `after`, it asks for those that follow. */
+  /** Where these rows end; sent as `after`, it asks for the rows that follow. */
   cursor: string;
   /** How many rows after the cursor were let go before they were asked for. */
   missed: number;
@@ -1255,11 +1255,11 @@ export interface PartitionConsumer {
   offset_micros: number;
   /** Where the first bucket begins. */
   start: number;
-  /** Buckets that end later are not told of. */
+  /** Buckets that end later are not reported. */
   until: number | null;
-  /** Whether buckets are told once more that rows came late for. */
+  /** Whether buckets are reported again when rows came late for them. */
   late: "ignore" | "reopen";
-  /** Whether a table of the pipeline takes late rows, so that there is something to be told; null with `ignore`. */
+  /** Whether a table of the pipeline takes late rows, and so may report late ones; null with `ignore`. */
   late_known: boolean | null;
   /** When the consumer was made. */
   created_at: number;
@@ -1279,7 +1279,7 @@ export interface PartitionDelivery {
   id: string;
   /** Its number; acknowledge up to it. */
   sequence: number;
-  /** The bucket is complete; what was told is void; rows came late for it, so read it again. */
+  /** The bucket is complete; what was reported is void; rows came late for it, so read it again. */
   kind: "closed" | "voided" | "reopened";
   /** Where the bucket begins, in UTC, as Airflow's partition mappers read it. */
   key: string;
@@ -1287,9 +1287,9 @@ export interface PartitionDelivery {
   start: number;
   /** Where it ends. */
   end: number;
-  /** When it was told first. */
+  /** When it was first reported. */
   at: number;
-  /** What that stands on, or stood; null once it is not kept any more. */
+  /** The certificate behind it; null once that is no longer stored. */
   certificate: Certificate | null;
 }
 
@@ -1333,7 +1333,7 @@ export interface Passport {
   name: string;
   /** The number of its version. */
   version: number;
-  /** How many tasks work side by side. */
+  /** How many tasks run in parallel. */
   parallelism: number;
   /** The SQL text. */
   query: string;
@@ -1382,7 +1382,7 @@ export interface Pipeline {
   udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
-  /** How many tasks work side by side. */
+  /** How many tasks run in parallel. */
   parallelism: number;
   /** The least time from one epoch to the next. */
   checkpoint_interval_micros: number | null;
@@ -1406,7 +1406,7 @@ export interface Pipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
+  /** Whether it is a preview, which ends and is deleted when no client reads it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -1447,7 +1447,7 @@ export interface PipelineEvent {
   details: string | null;
   /** The run that it happened to. */
   run_id: number | null;
-  /** The name of the token that asked for it, also where the control plane has carried it out; `control plane` for what nobody has asked for. */
+  /** The name of the token that asked for it, also where the control plane has carried it out; `control plane` for its own actions. */
   who: string | null;
   /** On whose behalf, as the header `X-Requested-By` of that request has named it. */
   requested_by?: string | null;
@@ -1461,7 +1461,7 @@ export interface PipelineEvent {
 export interface PipelinePost {
   /** Must be empty: a job has no environment. */
   env_vars?: Record<string, string> | null;
-  /** Must be empty: there is no scheduler to be told. */
+  /** Must be empty: there is no scheduler. */
   scheduler_config?: Record<string, unknown> | null;
   /** What it is called; no other one may have this name. */
   name: string;
@@ -1469,7 +1469,7 @@ export interface PipelinePost {
   query: string;
   /** Files of Python functions that the query may use, all of them. */
   udfs?: Udf[] | null;
-  /** How many tasks work side by side. */
+  /** How many tasks run in parallel. */
   parallelism?: number;
   /** The least time from one epoch to the next; 10 seconds when it is left out. */
   checkpoint_interval_micros?: number | null;
@@ -1507,9 +1507,9 @@ export interface PlanRequest {
   keep_state?: string[];
   /** Operators, sources and sinks that may lose their state or place. */
   reset?: string[];
-  /** Operators to which an aggregate is added: their windows that are open are not given out, instead of with NULL. */
+  /** Operators with an added aggregate whose open windows are suppressed, instead of emitted with NULL. */
   hold_back?: string[];
-  /** The settings of its runs, of which `start_from` says where tables begin; those of the pipeline by default. */
+  /** The settings of its runs; `start_from` sets where tables begin. The settings of the pipeline by default. */
   settings?: Record<string, string> | null;
 }
 
@@ -1555,11 +1555,11 @@ export interface Problem {
 
 /** What a policy makes, or has made, of the savepoints of a pipeline. */
 export interface PruneAnswer {
-  /** Whether everything is there still. */
+  /** Whether nothing was deleted. */
   dry_run: boolean;
   /** Every savepoint, oldest first. */
   fates: SavepointFate[];
-  /** The size of those that go; what is also the size of another is counted, too. */
+  /** The size of the deleted savepoints, including files that other savepoints share. */
   bytes: number;
 }
 
@@ -1642,7 +1642,7 @@ export interface RehearsalRequest {
   keep_state?: string[];
   /** Operators, sources and sinks that may lose their state or place. */
   reset?: string[];
-  /** Operators to which an aggregate is added: their windows that are open are not given out, instead of with NULL. */
+  /** Operators with an added aggregate whose open windows are suppressed, instead of emitted with NULL. */
   hold_back?: string[];
   /** Of these `memory` and `start_from` count; those of the pipeline by default. */
   settings?: Record<string, string> | null;
@@ -1670,7 +1670,7 @@ export interface ReprocessRequest {
   secrets?: Record<string, unknown> | null;
   /** Whether it is to take the place of the original once it has caught up, as `POST .../hand-over` has it. */
   hand_over?: boolean;
-  /** Whether, with `hand_over`, rows that change may be taken back with the values that were computed anew, also where the original had written others. */
+  /** Whether, with `hand_over`, rows that change may be taken back with the recomputed values, also where the original had written others. */
   accept_other_values?: boolean;
 }
 
@@ -1686,7 +1686,7 @@ export interface ReprocessedPipeline {
   udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
-  /** How many tasks work side by side. */
+  /** How many tasks run in parallel. */
   parallelism: number;
   /** The least time from one epoch to the next. */
   checkpoint_interval_micros: number | null;
@@ -1710,7 +1710,7 @@ export interface ReprocessedPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
+  /** Whether it is a preview, which ends and is deleted when no client reads it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -1788,7 +1788,7 @@ export interface RetentionRules {
 export interface Rollback {
   /** The earlier version that comes back. */
   version: number;
-  /** The savepoint whose state it goes on from; null where the state that is there is of its plan, and goes on. */
+  /** The savepoint that it continues from; null if the present state is of its plan, and stays. */
   savepoint_id: string | null;
   /** Whether the version takes over that state once more, as when it was deployed, since what it had written was taken back. */
   redone: boolean;
@@ -1816,7 +1816,7 @@ export interface RolledBackPipeline {
   udfs: Udf[];
   /** The settings of its runs. */
   settings: Record<string, string>;
-  /** How many tasks work side by side. */
+  /** How many tasks run in parallel. */
   parallelism: number;
   /** The least time from one epoch to the next. */
   checkpoint_interval_micros: number | null;
@@ -1840,7 +1840,7 @@ export interface RolledBackPipeline {
   action_in_progress: boolean;
   /** The plan, as nodes and edges; `key_type` and `value_type` of an edge are empty: they are not known. */
   graph: Record<string, unknown>;
-  /** Whether it is a preview, which ends and is deleted when nobody looks at it. */
+  /** Whether it is a preview, which ends and is deleted when no client reads it. */
   preview?: boolean;
   /** Always null: a pipeline begins with no state of another one's. */
   state_url?: null;
@@ -1951,7 +1951,7 @@ export interface SavepointSchedule {
   paused?: boolean;
   /** The instant that is due next; null while it is paused. */
   next_at?: number | null;
-  /** What came of the last one that was due. */
+  /** The result of the last savepoint that was due. */
   last?: ScheduleOutcome | null;
   /** What of the pipeline's savepoints is kept. */
   retention: RetentionRules;
@@ -1965,7 +1965,7 @@ export interface SavepointTask {
   at: number;
   /** What has become of it. */
   state: "running" | "done" | "failed";
-  /** What came of it, or why nothing did. */
+  /** The result, or why there is none. */
   message: string | null;
 }
 
@@ -2029,9 +2029,9 @@ export interface Session {
   who: string;
   /** The version of the control plane. */
   version: string;
-  /** Who else has let in and passes everything on, such as Airflow; null for nobody. */
+  /** The proxy that authenticated the user, such as Airflow; null if there is none. */
   through?: string | null;
-  /** Whether whoever is let in may change something, and not only look. */
+  /** Whether the user may change something, and not only read. */
   may_change?: boolean;
 }
 
@@ -2077,9 +2077,9 @@ export interface SinkAhead {
   table: string;
   /** What it writes with. */
   connector: string;
-  /** How many epochs it is ahead; null when nobody knows. */
+  /** How many epochs it is ahead; null when unknown. */
   epochs: number | null;
-  /** How many rows; null when some of those epochs are not kept any more. */
+  /** How many rows; null when some of those epochs are no longer stored. */
   rows: number | null;
 }
 
@@ -2251,9 +2251,9 @@ export interface Storage {
   free_bytes: number;
   /** What each pipeline takes, the largest first. */
   pipelines: PipelineStorage[];
-  /** What is there beside the pipelines, the largest first. */
+  /** What is stored besides the pipelines, the largest first. */
   others: OtherStorage[];
-  /** What the next sweep removes, since nobody needs it. */
+  /** What the next sweep removes, since it is no longer needed. */
   leaks: Leak[];
 }
 
@@ -2268,7 +2268,7 @@ export interface StoredUdf {
   names: string[];
   /** When it was made. */
   created_at: number;
-  /** The same: one is deleted and made anew. */
+  /** The same as `created_at`: a function is deleted and created again. */
   updated_at: number;
   /** The source text of the file. */
   definition: string;
@@ -2303,7 +2303,7 @@ export interface SubtaskMetrics {
 
 /** What may go, or has gone. */
 export interface SweepAnswer {
-  /** Whether everything is there still. */
+  /** Whether nothing was deleted. */
   dry_run: boolean;
   /** What is left behind. */
   leaks: Leak[];
@@ -2468,7 +2468,7 @@ export interface Verdict {
 
 /** Who asks, as far as somebody is let in. */
 export interface Visitor {
-  /** Null when nobody is. */
+  /** Null when no user is logged in. */
   session: Session | null;
 }
 

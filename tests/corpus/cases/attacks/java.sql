@@ -19,7 +19,7 @@
 --: error sql.unknown_function 38:12 there is no function 'reflect'
 --: error sql.unknown_function 39:23 there is no function 'reflect'
 --: error sql.unknown_function 40:34 there is no function 'reflect'
---: error sql.unsupported 41:8 a sub-query that stands for a value must give one row
+--: error sql.unsupported 41:8 a sub-query used as a value must return one row
 --: error sql.unknown_function 42:41 there is no function 'reflect'
 --: error sql.unknown_function 43:26 there is no function 'reflect'
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)

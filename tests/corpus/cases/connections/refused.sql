@@ -2,7 +2,7 @@
 --: error option.missing 13:19 option 'connector' is required
 --: error option.bad_value 14:33 there is no connector 'carrier_pigeon'
 --: error option.unknown 15:76 'target' is not an option of all redis tables
---: error option.bad_value 16:52 option 'address' names the variable 'HOME', and only those that begin with ARROYO_VAR_ can be read; for a secret write {{ secret:NAME }} and set ARROYO_SECRET_NAME where the job is started
+--: error option.bad_value 16:52 option 'address' names the variable 'HOME', and only variables that begin with ARROYO_VAR_ can be read; for a secret write {{ secret:NAME }} and set ARROYO_SECRET_NAME where the job is started
 --: error option.bad_value 16:84 option 'password' names 'A B', which is not a valid secret or variable; use letters, digits and underscores
 --: error sql.duplicate_name 17:19 connection 'Cache' is declared twice
 --: error option.bad_value 18:51 option 'address' must not contain a secret, since it is shown in plans and logs

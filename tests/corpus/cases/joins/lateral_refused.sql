@@ -12,7 +12,7 @@
 --: error sql.unsupported 41:105 a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone
 --: error sql.unknown_column 42:48 there is no column 'nothing' here
 --: error sql.unknown_column 43:84 there is no column 'nothing' here
---: error sql.join 44:40 'e' stands in FROM twice
+--: error sql.join 44:40 'e' appears twice in FROM
 --: error sql.column_count 45:94 the relation has 1 column, and names are given for 2
 --: error sql.column_count 46:99 the relation has 1 column, and names are given for 2
 --: error sql.join 47:50 a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true

@@ -8,7 +8,7 @@
 --: error sql.join 32:41 LEFT JOIN needs a condition
 --: error sql.join 33:41 SEMI JOIN is not supported
 --: error sql.join 34:41 ASOF JOIN is not supported
---: error sql.join 35:36 'events' stands in FROM twice
+--: error sql.join 35:36 'events' appears twice in FROM
 --: error sql.ambiguous_column 36:8 column 'key' is in more than one of the tables: clicks, events
 --: error sql.unknown_column 37:36 there is no column 'value' here
 --: error sql.unknown_column 38:59 there is no column 'nothing' here

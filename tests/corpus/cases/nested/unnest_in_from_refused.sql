@@ -5,7 +5,7 @@
 --: error sql.unsupported 21:40 WITH ORDINALITY is not supported
 --: error sql.function_arguments 22:30 argument 'id' of unnest is not an array
 --: error sql.unknown_column 23:30 there is no column 'nothing' here
---: error sql.join 24:30 'nested' stands in FROM twice
+--: error sql.join 24:30 'nested' appears twice in FROM
 --: error sql.unsupported 25:30 an element is one column
 --: error sql.join 26:42 the elements of an array are joined with CROSS JOIN, or LEFT JOIN ... ON true
 --: error sql.unsupported 27:53 a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone

@@ -7,8 +7,8 @@
 --: error sql.unknown_column 54:40 there is no column 'window' here
 --: error sql.over 55:8 OVER takes its words in parentheses
 --: error sql.over 56:8 row_number needs OVER
---: error sql.unknown_function 57:8 there is no function 'nothing' to stand before OVER
---: error sql.unknown_function 58:8 there is no function 'upper' to stand before OVER
+--: error sql.unknown_function 57:8 there is no window function 'nothing'
+--: error sql.unknown_function 58:8 there is no window function 'upper'
 --: error sql.function_arguments 59:8 row_number does not take (BIGINT)
 --: error sql.function_arguments 59:50 argument 1 of ntile cannot be 0
 --: error sql.function_arguments 59:87 argument 2 of lag must be a whole number
@@ -16,7 +16,7 @@
 --: error sql.over 60:64 rank takes no IGNORE NULLS
 --: error sql.over 60:112 sum takes no IGNORE NULLS
 --: error sql.function_arguments 61:8 argument 2 of approx_percentile_cont must be a constant that it accepts
---: error sql.over 62:8 count(DISTINCT ...) cannot stand before OVER
+--: error sql.over 62:8 count(DISTINCT ...) cannot be used with OVER
 --: error sql.function_arguments 62:54 sum does not take (TEXT)
 --: error sql.over 63:8 the frame ends before it starts
 --: error sql.over 64:8 RANGE goes from or to the current row, or without an end

@@ -3,7 +3,7 @@
 --: error sql.column_count 19:58 GROUP BY 3 is not the number of a column
 --: error sql.type_mismatch 20:64 a condition must be BOOLEAN, not BIGINT
 --: error sql.not_grouped 21:64 column 'key' is neither in GROUP BY nor inside an aggregate
---: error sql.unsupported 22:8 * cannot stand beside GROUP BY
+--: error sql.unsupported 22:8 * cannot be used with GROUP BY
 --: error sql.function_arguments 23:8 sum does not take (TEXT)
 --: error sql.function_arguments 24:8 sum does not take (*)
 --: error sql.unsupported 25:12 an aggregate cannot stand inside another one
