@@ -25,8 +25,8 @@ KEPT = {"keep_last": 3, "daily": 7, "weekly": 8, "max_age": timedelta(days=90), 
 
 with DAG(
     dag_id="nightly_savepoint",
-    schedule=None,
-    max_active_runs=1,  # "30 2 * * *"
+    schedule=None,  # "30 2 * * *"
+    max_active_runs=1,
     catchup=False,
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
     doc_md=__doc__,
