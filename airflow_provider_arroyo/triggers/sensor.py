@@ -31,7 +31,8 @@ class SensorTrigger(BaseTrigger):
     """Waits for what a sensor waits for, from its start on, and ends the task when it is there.
 
     Whatever else comes of it is for a worker, which raises it as if it had waited itself: so retries, callbacks and
-    `soft_fail` are the same. How long it waits, Airflow keeps with the task.
+    `soft_fail` are the same. A task that is tried again, or was cleared, ends on a worker, too. How long it waits,
+    Airflow keeps with the task.
 
     :param sensor: which sensor: `watermark`, `checkpoint`, `state`, `lag` or `fresh`.
     :param poll_seconds: how long to wait between two looks.
@@ -90,7 +91,9 @@ class SensorTrigger(BaseTrigger):
             has_links = await links
         finally:
             links.cancel()
-        if isinstance(event, Reached) and self.ends_here and await self._can_end(event, has_links):
+        # Airflow keeps the end of the try before where a triggerer ends a task: its duration would be negative
+        can_end = self.ends_here and task.try_number <= 1
+        if isinstance(event, Reached) and can_end and await self._can_end(event, has_links):
             yield TaskSuccessEvent(xcoms=None if self.pushes else {LINK_KEY: self._view})
         else:
             yield TriggerEvent(events.to_json(event))  # type: ignore[no-untyped-call]  # Airflow leaves it untyped

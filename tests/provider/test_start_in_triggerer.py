@@ -10,15 +10,18 @@ from collections import deque
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 from uuid import uuid4
 
 import pytest
 from airflow.executors.workloads.task import TaskInstanceDTO
 from airflow.jobs.triggerer_job_runner import TriggerRunner
+from airflow.models.taskinstance import TaskInstance
 from airflow.sdk import DAG, Asset, BaseOperator
 from airflow.serialization.decoders import smart_decode_trigger_kwargs
 from airflow.serialization.serialized_objects import DagSerialization
 from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
+from airflow.utils.state import TaskInstanceState
 
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import JobEndedError, NoDataIntervalError
@@ -60,6 +63,7 @@ class Triggerer:
         self.context: dict[str, Any] = {"run_id": "a_run"}
         self.listens = False
         self.can_push = True
+        self.try_number = 1
         self.pushed: dict[str, Any] = {}
         monkeypatch.setattr(sensor_trigger, "_somebody_listens", lambda: self.listens)
         monkeypatch.setattr(sensor_trigger, "_push", self._push)
@@ -77,7 +81,8 @@ class Triggerer:
         assert stored.start_from_trigger
         trigger = SensorTrigger(**decoded(stored))
         trigger.task_instance = cast(
-            "Any", SimpleNamespace(dag_id="a_dag", run_id="a_run", task_id="gate", task=stored)
+            "Any",
+            SimpleNamespace(dag_id="a_dag", run_id="a_run", task_id="gate", task=stored, try_number=self.try_number),
         )
         trigger.render_template_fields(context=cast("Any", dict(self.context)))
         assert SensorTrigger(**json.loads(json.dumps(trigger.serialize()[1]))).serialize() == trigger.serialize()
@@ -258,6 +263,27 @@ def test_an_end_that_others_are_to_hear_of_is_a_workers(
 
     assert not isinstance(event, TaskSuccessEvent)
     assert sensor.execute_complete(airflow_run.context(sensor), event.payload)["watermark"] == FIVE.isoformat()
+
+
+def test_a_gate_that_is_tried_again_ends_on_a_worker_so_that_its_duration_is_not_negative(
+    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer
+) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]))
+    triggerer.try_number = 2
+
+    event = triggerer.run(watermark())
+
+    assert not isinstance(event, TaskSuccessEvent)
+    assert watermark().execute_complete(airflow_run.context(watermark()), event.payload)["state"] == "Running"
+
+
+def test_airflow_keeps_the_end_of_the_try_before_where_a_triggerer_ends_a_task() -> None:
+    """The reason for the test above; if it fails, a gate may end in the triggerer on each try."""
+    ends = MagicMock(state="deferred", start_date=FIVE + HOUR, end_date=FIVE)
+
+    TaskInstance.set_state(ends, TaskInstanceState.SUCCESS, session=MagicMock())
+
+    assert ends.duration == -HOUR.total_seconds()
 
 
 def test_where_nobody_wants_a_result_nothing_is_stored_until_the_end_and_the_link_then(
