@@ -165,6 +165,11 @@ def rescale_pipeline(pipeline: str, parallelism: int) -> ApiCall[Pipeline]:
     return ApiCall("PATCH", path_of(pipeline), partial(read, Pipeline), body=body, key=fresh_key())
 
 
+def start_pipeline(pipeline: str, *, key: str) -> ApiCall[Pipeline]:
+    """Ask a stopped or failed pipeline to run again from its last checkpoint; one that runs is left alone."""
+    return ApiCall("PATCH", path_of(pipeline), partial(read, Pipeline), body={"stop": "none"}, key=key)
+
+
 def restart_pipeline(pipeline: str, *, key: str) -> ApiCall[object]:
     """Start a failed or stopped pipeline again from its last checkpoint."""
     return ApiCall("POST", f"{path_of(pipeline)}/restart", lambda answer: answer, body={"force": False}, key=key)

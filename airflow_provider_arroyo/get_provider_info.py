@@ -36,6 +36,7 @@ def get_provider_info() -> dict[str, Any]:
             "operators.rollback",
             "operators.savepoint",
             "operators.savepoint_retention",
+            "operators.start",
             "operators.stop",
             "operators.stream_backfill",
             "operators.streaming_sql",

@@ -563,7 +563,12 @@ def _patch(pipeline: FakePipeline, body: dict[str, Any]) -> None:
         pipeline.parallelism = body["parallelism"]
         pipeline.run_id += 1
         pipeline.become("Rescaling", "Scheduling", "Running")
-    if body.get("stop", "none") != "none":
+    if body.get("stop") == "none":
+        pipeline.stop = "none"
+        if pipeline.states[0] in ("Stopped", "Failed"):
+            pipeline.run_id += 1
+            pipeline.become("Scheduling", "Running")
+    elif "stop" in body:
         pipeline.stop = body["stop"]
         pipeline.become("CheckpointStopping", "Stopped")
 

@@ -30,6 +30,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "FreshnessSensor",
         "LagSensor",
         "StreamingJobSensor",
+        "StartStreamingJobOperator",
         "SavepointRetentionOperator",
         "RestoreOperator",
         "RollbackOperator",

@@ -20,6 +20,7 @@ from airflow_provider_arroyo.operators.rehearse import RehearseOperator
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.savepoint_retention import SavepointRetentionOperator
+from airflow_provider_arroyo.operators.start import StartStreamingJobOperator
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
@@ -39,6 +40,7 @@ TASKS = [
     RehearseOperator,
     RescaleOperator,
     MoveOperator,
+    StartStreamingJobOperator,
     StopStreamingJobOperator,
     DeletePipelineOperator,
     NextPartitionOperator,

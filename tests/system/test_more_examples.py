@@ -37,11 +37,14 @@ def test_a_backfill_whose_input_ends_is_whole(tmp_path: Path) -> None:
 
 
 def test_checkpoints_come_that_were_waited_for_and_an_upgrade_keeps_what_a_query_knows(tmp_path: Path) -> None:
-    runs = play_all(["checkpoint_gate", "upgrade_with_state"], tmp_path)
+    runs = play_all(["checkpoint_gate", "upgrade_with_state", "maintenance_window"], tmp_path)
 
     assert {state for run in runs.values() for state in run.states.values()} == {"success"}
     gates = runs["checkpoint_gate"].returned
     assert gates["two_more"]["epoch"] >= gates["first"]["epoch"] + 2
+    maintenance = runs["maintenance_window"].returned
+    assert (maintenance["pause"]["state"], maintenance["resume"]["state"]) == ("Stopped", "Running")
+    assert maintenance["goes_on"]["epoch"] > maintenance["pause"]["epoch"]
     upgrade = runs["upgrade_with_state"].returned
     assert upgrade["plan"]["loses_nothing"]
     assert (upgrade["deploy"]["version"], upgrade["upgrade"]["version"]) == (1, 2)
