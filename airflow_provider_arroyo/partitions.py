@@ -7,13 +7,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from airflow_provider_arroyo.consumers import PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.durations import to_duration
 from airflow_provider_arroyo.gate_instants import to_instant
 
 
-def to_length(value: timedelta | str) -> str:
-    """A length of time as the control plane reads it."""
+def to_length(value: timedelta | float | str) -> str:
+    """Return a length of time as the control plane reads it; a text may be a template, and is left as it is."""
     if isinstance(value, str):
         return value
+    value = to_duration(value, "a length of time")
     if value % timedelta(seconds=1):
         raise ValueError(f"a length of whole seconds is needed, such as '1 hour', and not {value}")
     return f"{value // timedelta(seconds=1)} seconds"

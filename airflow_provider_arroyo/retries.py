@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo.airflow_versions import AirflowNotFoundException, RetryDecision, RetryPolicy
+from airflow_provider_arroyo.durations import to_duration
 from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, DetachedError
 
 if TYPE_CHECKING:
@@ -36,13 +37,15 @@ class ArroyoRetryPolicy(RetryPolicy):
     :param most_delay: the longest of these.
     """
 
-    def __init__(self, first_delay: timedelta = FIRST_DELAY, most_delay: timedelta = MOST_DELAY) -> None:
+    def __init__(
+        self, first_delay: timedelta | float = FIRST_DELAY, most_delay: timedelta | float = MOST_DELAY
+    ) -> None:
         if RetryPolicy is object:
             raise NotImplementedError("retry policies are there from Airflow 3.3 on: leave `retry_policy` out")
-        if not timedelta(0) < first_delay <= most_delay:
+        self.first_delay = to_duration(first_delay, "first_delay")
+        self.most_delay = to_duration(most_delay, "most_delay")
+        if not timedelta(0) < self.first_delay <= self.most_delay:
             raise ValueError(f"first_delay is above zero and at most most_delay, not {first_delay} and {most_delay}")
-        self.first_delay = first_delay
-        self.most_delay = most_delay
 
     def evaluate(
         self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None

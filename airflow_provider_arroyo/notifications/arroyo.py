@@ -13,6 +13,7 @@ from airflow.sdk.bases.notifier import BaseNotifier
 
 from airflow_provider_arroyo.airflow_versions import AirflowException
 from airflow_provider_arroyo.conversations import utc_now
+from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import page_of
 from airflow_provider_arroyo.notifications.messages import template_of
@@ -63,7 +64,7 @@ class ArroyoNotifier(BaseNotifier):
         deliver: Delivery | Sequence[Delivery] = (),
         message: str = "text",
         when: Sequence[Condition] = (),
-        lag: timedelta | None = None,
+        lag: timedelta | float | None = None,
         since: datetime | None = None,
         context: Context | None = None,
     ) -> None:
@@ -79,7 +80,7 @@ class ArroyoNotifier(BaseNotifier):
         self.deliver = deliver
         self.message = message
         self.when = conditions
-        self.lag = lag
+        self.lag = to_optional_duration(lag, "lag")
         self.since = since
 
     def __call__(self, *args: Any) -> None:

@@ -15,6 +15,7 @@ from airflow_provider_arroyo import events, lineage, waits
 from airflow_provider_arroyo.airflow_versions import conf
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.conversations import Conversation, ask_until_answered
+from airflow_provider_arroyo.durations import to_duration, to_optional_duration
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import DetachedError
 from airflow_provider_arroyo.events import Reached, settle
@@ -44,9 +45,10 @@ class PipelineOperator(BaseOperator):
     :param pipeline: name or id of the pipeline (templated).
     :param arroyo_conn_id: the connection, of type `arroyo` (templated).
     :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says.
-    :param wait_timeout: how long to wait at most, 30 minutes by default; None waits for ever. A wait is never longer
-        than the task's `execution_timeout`, which Airflow by itself forgets while a task is deferred.
-    :param poll_interval: how long to wait between two looks, in seconds.
+    :param wait_timeout: how long to wait at most, as a timedelta or in seconds, 30 minutes by default; None waits for
+        ever. A wait is never longer than the task's `execution_timeout`, which Airflow by itself forgets while a task
+        is deferred.
+    :param poll_interval: how long to wait between two looks, in seconds or as a timedelta.
     """
 
     template_fields: Sequence[str] = ("pipeline", "arroyo_conn_id")
@@ -60,8 +62,8 @@ class PipelineOperator(BaseOperator):
         pipeline: str,
         arroyo_conn_id: str = ArroyoHook.default_conn_name,
         deferrable: bool | None = None,
-        wait_timeout: timedelta | None = timedelta(minutes=30),
-        poll_interval: float = 5.0,
+        wait_timeout: timedelta | float | None = timedelta(minutes=30),
+        poll_interval: timedelta | float = 5.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -70,8 +72,8 @@ class PipelineOperator(BaseOperator):
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
         )
-        self.wait_timeout = wait_timeout
-        self.poll_interval = poll_interval
+        self.wait_timeout = to_optional_duration(wait_timeout, "wait_timeout")
+        self.poll_interval = to_duration(poll_interval, "poll_interval").total_seconds()
         self._killed = False
         self._endpoint: Endpoint | None = None
 

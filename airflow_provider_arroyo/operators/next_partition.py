@@ -44,7 +44,7 @@ class NextPartitionOperator(PipelineOperator):
 
     :param pipeline: name or id of the pipeline (templated).
     :param partitions: the asset; it becomes an outlet of the task.
-    :param every: how long a bucket is: `1 hour`, `15 minutes`, or a timedelta of whole seconds.
+    :param every: how long a bucket is: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
     :param consumer: the name under which the control plane keeps how far this is; one for each asset (templated).
     :param table: the sink that has to be complete; without it, all of them.
     :param by: `input` or `output` time, as at a `WatermarkSensor`.
@@ -64,12 +64,12 @@ class NextPartitionOperator(PipelineOperator):
         *,
         pipeline: str,
         partitions: Asset,
-        every: timedelta | str,
+        every: timedelta | float | str,
         consumer: str,
         table: str | None = None,
         by: GateTime = "input",
         time_zone: str = "UTC",
-        offset: timedelta | str | None = None,
+        offset: timedelta | float | str | None = None,
         start: datetime | str | None = None,
         until: datetime | str | None = None,
         late: LateMode | None = None,

@@ -32,7 +32,7 @@ class PushPartitionsOperator(PipelineOperator):
 
     :param pipeline: name or id of the pipeline (templated).
     :param partitions: the asset that gets the events, which some DAG has to name.
-    :param every: how long a bucket is: `1 hour`, `15 minutes`, or a timedelta of whole seconds.
+    :param every: how long a bucket is: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
     :param consumer: the name under which the control plane keeps how far this is (templated).
     :param url: Airflow's API server as the control plane reaches it; by default `[api] base_url` (templated).
     :param username: who logs in there, with `password_secret`; without one of them Airflow has to let everybody in
@@ -68,7 +68,7 @@ class PushPartitionsOperator(PipelineOperator):
         *,
         pipeline: str,
         partitions: Asset,
-        every: timedelta | str,
+        every: timedelta | float | str,
         consumer: str,
         url: str | None = None,
         username: str | None = None,
@@ -79,7 +79,7 @@ class PushPartitionsOperator(PipelineOperator):
         table: str | None = None,
         by: GateTime = "input",
         time_zone: str = "UTC",
-        offset: timedelta | str | None = None,
+        offset: timedelta | float | str | None = None,
         start: datetime | str | None = None,
         until: datetime | str | None = None,
         late: LateMode | None = None,

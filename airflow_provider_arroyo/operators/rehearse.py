@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_arroyo import rehearsals
 from airflow_provider_arroyo.calls import Json
 from airflow_provider_arroyo.deployments import find
+from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.errors import RefusedError, RehearsalError, RehearsalRefusedError, RowsDifferError
 from airflow_provider_arroyo.identity import CountBefore, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
@@ -67,7 +68,7 @@ class RehearseOperator(PipelineOperator):
         hold_back: Sequence[str] = (),
         savepoint: str | None = None,
         examples: int = 10,
-        limit: timedelta | None = None,
+        limit: timedelta | float | None = None,
         on_difference: str = "fail",
         **kwargs: Any,
     ) -> None:
@@ -81,7 +82,7 @@ class RehearseOperator(PipelineOperator):
         self.hold_back = hold_back
         self.savepoint = savepoint
         self.examples = examples
-        self.limit = limit
+        self.limit = to_optional_duration(limit, "limit")
         self.on_difference = on_difference
 
     def execute(self, context: Context) -> dict[str, Any]:

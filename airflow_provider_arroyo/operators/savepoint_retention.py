@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls, retention
+from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.operators.base import PipelineOperator
 from airflow_provider_arroyo.retention import PruneAnswer, RetentionRules
 
@@ -43,8 +44,8 @@ class SavepointRetentionOperator(PipelineOperator):
         keep_last: int | str | None = None,
         daily: int | str | None = None,
         weekly: int | str | None = None,
-        max_age: timedelta | None = None,
-        upgrades_for: timedelta | None = None,
+        max_age: timedelta | float | None = None,
+        upgrades_for: timedelta | float | None = None,
         time_zone: str = "UTC",
         once: bool = False,
         dry_run: bool = False,
@@ -54,8 +55,8 @@ class SavepointRetentionOperator(PipelineOperator):
         self.keep_last = keep_last
         self.daily = daily
         self.weekly = weekly
-        self.max_age = max_age
-        self.upgrades_for = upgrades_for
+        self.max_age = to_optional_duration(max_age, "max_age")
+        self.upgrades_for = to_optional_duration(upgrades_for, "upgrades_for")
         self.time_zone = time_zone
         self.once = once
         self.is_dry_run = dry_run  # Airflow's own operators have a method `dry_run`

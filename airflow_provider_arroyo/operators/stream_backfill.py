@@ -9,10 +9,11 @@ start, then_continue=True     orders ─── history ────────�
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo.deployments import find
+from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.errors import EmptyIntervalError, NoDataIntervalError, RangeDoneError
 from airflow_provider_arroyo.gate_instants import to_instant
 from airflow_provider_arroyo.intervals import HINT, Interval, interval_of
@@ -44,6 +45,9 @@ class StreamBackfillOperator(StreamingSqlOperator):
         schedule (templated).
     :param end: the first instant behind it; by default the end of the data interval. A range that goes on has none
         (templated).
+    :param length: how long the range is, where it has one end only: a timedelta, seconds, or a text such as `1 hour`.
+        It then ends `length` after `start`; without `start` it begins `length` before `end`, or before the end of the
+        data interval, which a plain `schedule="@hourly"` has, too (templated).
     :param then_continue: go on with what comes behind the history, at the very next offset.
     :param start_from: where tables begin, by their names, such as `{"orders": "timestamp:2026-01-01"}`; by default at
         their first record (templated).
@@ -60,6 +64,7 @@ class StreamBackfillOperator(StreamingSqlOperator):
         *StreamingSqlOperator.template_fields,
         "start",
         "end",
+        "length",
         "start_from",
         "into",
         "revision",
@@ -72,6 +77,7 @@ class StreamBackfillOperator(StreamingSqlOperator):
         sql: str,
         start: datetime | str | None = None,
         end: datetime | str | None = None,
+        length: timedelta | float | str | None = None,
         then_continue: bool = False,
         start_from: Mapping[str, str] | None = None,
         partial_windows: bool = False,
@@ -84,10 +90,13 @@ class StreamBackfillOperator(StreamingSqlOperator):
             raise ValueError("a range that goes on (then_continue) has no end")
         if then_continue and revision is not None:
             raise ValueError("a range that goes on (then_continue) has no revision")
+        if start is not None and end is not None and length is not None:
+            raise ValueError("give two of start, end and length, and not all three")
         goal: WaitFor = wait_for or ("running" if then_continue else "finished")
         super().__init__(pipeline=pipeline, sql=sql, wait_for=goal, into=into, **kwargs)
         self.start = start
         self.end = end
+        self.length = length
         self.then_continue = then_continue
         self.start_from = start_from
         self.partial_windows = partial_windows
@@ -118,15 +127,16 @@ class StreamBackfillOperator(StreamingSqlOperator):
         """Return the range in UTC: what the task is given, else the run's interval or its schedule's last period."""
         start = None if self.start is None else to_instant(self.start, "start")
         end = None if self.end is None else to_instant(self.end, "end")
+        length = to_optional_duration(self.length, "length")
+        if length is not None and start is not None:
+            end = start + length
+        elif length is not None:
+            end = end or self._end_of_interval(context)
+            start = end - length
         if start is None or (end is None and not self.then_continue):
             edges = context.get("data_interval_start"), context.get("data_interval_end")
             if edges[0] is None or edges[1] is None:
-                task = context["ti"]
-                missing = "start" if start is None else "end"
-                raise NoDataIntervalError(
-                    f"run {task.run_id!r} of DAG {task.dag_id!r} has no data interval, so there is no range to read",
-                    hint=f"Give StreamBackfillOperator the instant: {missing}=...",
-                )
+                raise _no_interval(context, "start" if start is None else "end")
             dag = self.get_dag()
             interval = interval_of(edges[0], edges[1], None if dag is None else dag.timetable)
             start, end = start or interval.start, end or interval.end
@@ -136,6 +146,12 @@ class StreamBackfillOperator(StreamingSqlOperator):
                 f"the range is empty: it begins at {start.isoformat()} and ends at {end.isoformat()}", hint=HINT
             )
         return Interval(start.astimezone(UTC), end.astimezone(UTC))
+
+    def _end_of_interval(self, context: Context) -> datetime:
+        end = context.get("data_interval_end")
+        if end is None:
+            raise _no_interval(context, "end")
+        return end
 
     def _revise(self) -> None:
         """Let a revision be another pipeline, which writes elsewhere."""
@@ -158,6 +174,14 @@ class StreamBackfillOperator(StreamingSqlOperator):
             changes = {verdict.get("change") for verdict in plan.plan.get("verdicts", ())}
             if plan.is_refused or changes - {"SAME", "STATE_KEPT"}:
                 raise RangeDoneError(f"{told} by another script, whose rows stay")
+
+
+def _no_interval(context: Context, missing: str) -> NoDataIntervalError:
+    task = context["ti"]
+    return NoDataIntervalError(
+        f"run {task.run_id!r} of DAG {task.dag_id!r} has no data interval, so there is no range to read",
+        hint=f"Give StreamBackfillOperator the instant: {missing}=...",
+    )
 
 
 def _spelled(instant: datetime) -> str:

@@ -16,6 +16,7 @@ from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.declared_assets import DeclaredAssets, declared_assets, without
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy, shown_plan
+from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Reached
 from airflow_provider_arroyo.gate_instants import past_or_end_of_interval
@@ -64,7 +65,8 @@ class StreamingSqlOperator(PipelineOperator):
         control plane, and never shown. None leaves those that the pipeline has.
     :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
         leaves them as they are.
-    :param checkpoint_interval: how far apart checkpoints are; None leaves that as it is.
+    :param checkpoint_interval: how far apart checkpoints are: a timedelta, seconds, or a text such as `10 seconds`;
+        None leaves that as it is (templated).
     :param wait_for: `running`, `complete` (all output is complete up to `past`), `finished` (the input ends by
         itself), or `none`.
     :param past: with `wait_for="complete"`: the instant, as a datetime or in ISO form (templated); by default the end
@@ -94,6 +96,7 @@ class StreamingSqlOperator(PipelineOperator):
         "sql",
         "parallelism",
         "settings",
+        "checkpoint_interval",
         "spark_conn_id",
         "past",
         "keep_state",
@@ -115,7 +118,7 @@ class StreamingSqlOperator(PipelineOperator):
         spark_conn_id: str | None = None,
         secrets: Mapping[str, str] | None = None,
         udfs: Sequence[str] | None = None,
-        checkpoint_interval: timedelta | None = None,
+        checkpoint_interval: timedelta | float | str | None = None,
         wait_for: WaitFor = "running",
         past: datetime | str | None = None,
         upgrade: UpgradeMode = "auto",
@@ -124,7 +127,7 @@ class StreamingSqlOperator(PipelineOperator):
         hold_back: Sequence[str] = (),
         accept_loss: str | None = None,
         on_loss: OnLoss = "fail",
-        approval_timeout: timedelta | None = None,
+        approval_timeout: timedelta | float | None = None,
         into: str | None = None,
         force: bool = False,
         declare_assets: bool = False,
@@ -162,7 +165,7 @@ class StreamingSqlOperator(PipelineOperator):
         self.hold_back = hold_back
         self.accept_loss = accept_loss
         self.on_loss = on_loss
-        self.approval_timeout = approval_timeout
+        self.approval_timeout = to_optional_duration(approval_timeout, "approval_timeout")
         self.into = into
         self.force = force
         self.kill_action = on_kill
@@ -307,7 +310,8 @@ class StreamingSqlOperator(PipelineOperator):
             self.log.exception("Pipeline %s did not accept the request to %s", self.pipeline, self.kill_action)
 
     def _spec(self) -> PipelineSpec:
-        settings, interval = self._settings(), self.checkpoint_interval
+        settings = self._settings()
+        interval = self._checkpoint_interval()
         if self.spark_conn_id:
             place = spark_place(self.spark_conn_id)
             settings = {**place.settings, **(settings or {})}
@@ -316,6 +320,12 @@ class StreamingSqlOperator(PipelineOperator):
         parallelism = None if self.parallelism is None else int(self.parallelism)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         return PipelineSpec(self.script, parallelism, settings, sources, interval, secrets)
+
+    def _checkpoint_interval(self) -> timedelta | None:
+        """Return the interval; a template that is rendered to nothing gives none."""
+        given = self.checkpoint_interval
+        is_given = not isinstance(given, str) or given.strip() not in ("", "None")
+        return to_optional_duration(given, "checkpoint_interval") if is_given else None
 
     def _wish(self, accept_loss: str | None) -> UpgradeWish:
         return UpgradeWish(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_arroyo import approval
 from airflow_provider_arroyo.calls import UpgradeWish
 from airflow_provider_arroyo.deployments import shown_plan
+from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, now
 from airflow_provider_arroyo.upgrades import UpgradePlan
@@ -52,7 +53,7 @@ class UpgradePlanOperator(PipelineOperator):
         reset: Sequence[str] = (),
         hold_back: Sequence[str] = (),
         on_loss: str = "fail",
-        approval_timeout: timedelta | None = None,
+        approval_timeout: timedelta | float | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
@@ -64,7 +65,7 @@ class UpgradePlanOperator(PipelineOperator):
         self.reset = reset
         self.hold_back = hold_back
         self.on_loss = on_loss
-        self.approval_timeout = approval_timeout
+        self.approval_timeout = to_optional_duration(approval_timeout, "approval_timeout")
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask for the plan, and show it; to a person who must approve it, if that was asked for."""

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo.calls import GateTime
+from airflow_provider_arroyo.durations import to_duration
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.waits import UntilFresh, Wait
 
@@ -36,16 +37,22 @@ class FreshnessSensor(PipelineSensor):
     template_fields: Sequence[str] = (*PipelineSensor.template_fields, "table")
 
     def __init__(
-        self, *, pipeline: str, at_most: timedelta, table: str | None = None, by: GateTime = "input", **kwargs: Any
+        self,
+        *,
+        pipeline: str,
+        at_most: timedelta | float,
+        table: str | None = None,
+        by: GateTime = "input",
+        **kwargs: Any,
     ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
-        if at_most <= timedelta(0):
+        self.at_most = to_duration(at_most, "at_most")
+        if self.at_most <= timedelta(0):
             raise ValueError(f"at_most is longer than nothing, not {at_most}")
-        self.at_most = at_most
         self.table = table
         self.by = by
         self._declare()
-        self._start_in_triggerer("fresh", at_most=at_most.total_seconds(), table=table, by=by)
+        self._start_in_triggerer("fresh", at_most=self.at_most.total_seconds(), table=table, by=by)
 
     def _tables(self) -> list[tuple[str, str | None]]:
         return [(self.pipeline, self.table)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_arroyo.durations import to_duration, to_optional_duration
 from airflow_provider_arroyo.lag import LagBounds
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.waits import UntilLag, Wait
@@ -40,22 +41,22 @@ class LagSensor(PipelineSensor):
         self,
         *,
         pipeline: str,
-        at_most: timedelta | None = None,
-        at_least: timedelta | None = None,
-        steady: timedelta = NOTHING,
-        slack: timedelta = NOTHING,
+        at_most: timedelta | float | None = None,
+        at_least: timedelta | float | None = None,
+        steady: timedelta | float = NOTHING,
+        slack: timedelta | float = NOTHING,
         **kwargs: Any,
     ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
         if (at_most is None) is (at_least is None):
             raise ValueError("give either at_most or at_least")
-        lengths = {"at_most": at_most, "at_least": at_least, "steady": steady, "slack": slack}
+        self.at_most = to_optional_duration(at_most, "at_most")
+        self.at_least = to_optional_duration(at_least, "at_least")
+        self.steady = to_duration(steady, "steady")
+        self.slack = to_duration(slack, "slack")
+        lengths = {"at_most": self.at_most, "at_least": self.at_least, "steady": self.steady, "slack": self.slack}
         if negative := [name for name, length in lengths.items() if length is not None and length < NOTHING]:
             raise ValueError(f"{negative[0]} must not be negative")
-        self.at_most = at_most
-        self.at_least = at_least
-        self.steady = steady
-        self.slack = slack
         seconds = {name: None if length is None else length.total_seconds() for name, length in lengths.items()}
         self._declare()
         self._start_in_triggerer("lag", **seconds)

@@ -55,7 +55,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
     Events of watchers carry no partition key: for DAGs by partitions there is `NextPartitionOperator`.
 
     :param pipeline: name or id of the pipeline.
-    :param every: how long a bucket is: `1 hour`, `15 minutes`, or a timedelta of whole seconds.
+    :param every: how long a bucket is: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
     :param consumer: the name of the consumer. Whoever names the same one shares its deliveries.
     :param arroyo_conn_id: the connection; secrets stay in it.
     :param table: the sink that has to be complete; without it, all of them.
@@ -73,13 +73,13 @@ class WatermarkEventTrigger(BaseEventTrigger):
         self,
         *,
         pipeline: str,
-        every: timedelta | str,
+        every: timedelta | float | str,
         consumer: str,
         arroyo_conn_id: str = ArroyoHook.default_conn_name,
         table: str | None = None,
         by: GateTime = "input",
         time_zone: str = "UTC",
-        offset: timedelta | str | None = None,
+        offset: timedelta | float | str | None = None,
         start: datetime | str | None = None,
         until: datetime | str | None = None,
         late: LateMode | None = None,

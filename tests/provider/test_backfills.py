@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -82,6 +82,41 @@ def test_an_empty_interval_is_read_from_the_run_before(
         task = backfill()
 
     assert airflow_run.execute(task)["name"] == NAME
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"length": timedelta(days=1)},
+        {"length": 86_400},
+        {"length": "1 day", "start": DAY},
+        {"length": "86400", "end": NEXT_DAY},
+    ],
+)
+def test_a_length_takes_the_place_of_an_end(plane: FakeControlPlane, airflow_run: Run, options: dict[str, Any]) -> None:
+    airflow_run.data_interval_start = airflow_run.data_interval_end = NEXT_DAY
+    plane.new_pipelines_become("Finished")
+
+    assert airflow_run.execute(backfill(**options))["name"] == NAME
+    assert sent(plane) == [(NAME, EDGES)]
+
+
+def test_a_length_before_what_comes_begins_that_long_ago(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.data_interval_start = airflow_run.data_interval_end = NEXT_DAY
+    plane.new_pipelines_become("Running")
+
+    airflow_run.execute(backfill(length="1 day", then_continue=True))
+
+    assert sent(plane) == [("orders", {"history_from": EDGES["history_from"], "then_continue": "on"})]
+
+
+def test_a_length_without_any_end_wants_one(plane: FakeControlPlane, airflow_run: Run) -> None:
+    with pytest.raises(NoDataIntervalError, match=r"end=\.\.\."):
+        airflow_run.execute(backfill(length="1 day"))
+    with pytest.raises(ValueError, match="two of start, end and length"):
+        backfill(start=DAY, end=NEXT_DAY, length="1 day")
+    with pytest.raises(EmptyIntervalError, match="the range is empty"):
+        airflow_run.execute(backfill(start=DAY, length=0))
 
 
 def test_an_empty_interval_without_a_period_names_timetables(plane: FakeControlPlane, airflow_run: Run) -> None:
