@@ -90,6 +90,6 @@ def test_a_checkpoint_interval_that_is_rendered_to_nothing_is_none(
 def test_a_checkpoint_interval_is_a_template() -> None:
     task = StreamingSqlOperator(task_id="t", **SQL, checkpoint_interval="{{ params.seconds }}")
 
-    task.render_template_fields({"params": {"seconds": 90}})  # type: ignore[typeddict-item]
+    task.render_template_fields({"params": {"seconds": 90}})
 
     assert task.checkpoint_interval == "90"
