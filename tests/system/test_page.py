@@ -345,7 +345,6 @@ def test_an_example_is_tried_complained_about_and_deployed(visit: Visit, shared:
 
     expect(page.get_by_role("heading", level=1)).to_have_text("orders-per-minute")
     shared.until("orders-per-minute", state="Running")
-    visit.expected.add("status of 404")  # the page asks whether a pipeline has that name already: none has
 
 
 def test_what_a_script_may_say_is_offered_while_it_is_typed(visit: Visit, shared: Served) -> None:

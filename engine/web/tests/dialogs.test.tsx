@@ -102,7 +102,7 @@ test("a fork of a pipeline that has committed nothing says so", async () => {
 });
 
 test("a new pipeline with the name of another one updates it only when somebody says so", async () => {
-  answering((_, path) => (path.endsWith("/validate_query") ? { errors: [] } : path.includes("/by-name/") ? NOTHING : ORDERS));
+  answering((_, path) => (path.endsWith("/validate_query") ? { errors: [] } : path.includes("/by-name/") ? NOTHING : path === "/pipelines" ? { data: [ORDERS], has_more: false } : ORDERS));
   await shown(<Editor pipeline={null} example="sellers" />);
   const name = place.querySelector<HTMLInputElement>("label input")!;
   name.value = "orders";
@@ -121,8 +121,15 @@ test("a new pipeline with the name of another one updates it only when somebody 
   expect(button("Update").disabled).toBe(false);
 });
 
-test("a new name is deployed without a further question", async () => {
-  answering((_, path) => (path.endsWith("/validate_query") ? { errors: [] } : path.includes("/by-name/") ? NOTHING : Response.json({ code: "pipeline.not_found", detail: "none" }, { status: 404 })));
+test("a new name is deployed without a further question, and no request for it fails", async () => {
+  const failed: string[] = [];
+  answering((_, path) => {
+    if (path.endsWith("/validate_query")) return { errors: [] };
+    if (path.includes("/by-name/")) return NOTHING;
+    if (path === "/pipelines" || path.endsWith("/connection_tables")) return { data: [ORDERS], has_more: false };
+    if (path.startsWith("/pipelines")) failed.push(path);
+    return Response.json({ code: "pipeline.not_found", detail: "none" }, { status: 404 });
+  });
   await shown(<Editor pipeline={null} example="sellers" />);
 
   button("Deploy").click();
@@ -130,6 +137,7 @@ test("a new name is deployed without a further question", async () => {
 
   expect(place.querySelector("dialog")!.textContent).toContain("Deploy sellers");
   expect(place.querySelector("dialog input[type=checkbox]")).toBe(null);
+  expect(failed).toEqual([]);
 });
 
 test("escape clears the search and leaves it", async () => {

@@ -446,6 +446,7 @@ test("what was written and not deployed is there again, until it is begun anew o
 const WHILE_WRITING: Answers = (method, { pathname, searchParams }) => {
   if (pathname.endsWith("/validate_query")) return { errors: [] };
   if (pathname.endsWith("/connection_tables")) return { data: [], has_more: false };
+  if (pathname.endsWith("/pipelines")) return { data: [ORDERS], has_more: false };
   return method === "PUT" && searchParams.get("dry_run") === "true" ? { lost: [], kept: [], voided: [], repeated: [] } : { ...ORDERS, query: "SELECT 1" };
 };
 

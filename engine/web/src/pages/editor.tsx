@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { Refused, ask, part } from "../api/client";
-import type { Complaint, Pipeline } from "../api/types";
+import { Refused, allPipelines, ask, part } from "../api/client";
+import type { Complaint, ListedPipeline, Pipeline } from "../api/types";
 import { type Written, findWritten, forgetWritten, keepWritten, placeOf, takeDraft } from "../editor/draft";
 import { Script, isFaultless, useVerdict } from "../editor/script";
 import { EXAMPLES } from "../examples";
@@ -27,7 +27,7 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
   const [draft] = useState(() => (pipeline === null ? takeDraft() : ""));
   const [of] = useState(() => placeOf(pipeline, example, draft));
   /** The pipeline that has the name of the new one already. */
-  const [taken, setTaken] = useState<Pipeline | null>(null);
+  const [taken, setTaken] = useState<ListedPipeline | null>(null);
   const verdict = useVerdict(text);
   const [preview, setPreview] = useState<{ query: string; number: number } | null>(null);
   const [refusal, setRefusal] = useState<{ of: string; errors: Complaint[] } | null>(null);
@@ -163,13 +163,7 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
   );
 }
 
-/** The pipeline of that name, which is no other one's id; null if there is none. */
-async function findNamed(name: string): Promise<Pipeline | null> {
-  try {
-    const found = await ask<Pipeline>("GET", `/pipelines/${part(name)}`);
-    return found.name === name ? found : null;
-  } catch (problem) {
-    if (problem instanceof Refused && problem.status === 404) return null;
-    throw problem;
-  }
+/** The pipeline of that name; null if there is none. The list is asked, since browsers log a 404 as an error. */
+async function findNamed(name: string): Promise<ListedPipeline | null> {
+  return (await allPipelines()).find((each) => each.name === name) ?? null;
 }

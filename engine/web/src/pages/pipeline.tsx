@@ -11,6 +11,7 @@ import { ActionDialog } from "../pipeline/action-dialog";
 import { tagTexts } from "../jobs/tags";
 import { type Action, actionsOf, tagsAction } from "../pipeline/actions";
 import { Events } from "../pipeline/events";
+import { heldBy, heldRemedy, heldText } from "../pipeline/held";
 import { History } from "../pipeline/history";
 import { Logs } from "../pipeline/logs";
 import { Output } from "../pipeline/output";
@@ -100,6 +101,7 @@ export function Pipeline({ name, shownPart: wanted }: { name: string; shownPart:
       )}
       {job?.failure_message && <Failure job={job} notUndone={pipeline.not_undone ?? null} />}
       <Facts pipeline={pipeline} job={job} />
+      <Held job={job} />
       <p class="tags">
         {tagTexts(pipeline.tags).map((tag) => (
           <span key={tag} class="tag">
@@ -171,6 +173,24 @@ function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
         </div>
       ))}
     </dl>
+  );
+}
+
+/** Which source or partition the output waits for, and what would move it on. */
+export function Held({ job }: { job: Job | null }) {
+  const held = heldBy(job);
+  if (held === null) return null;
+  const remedy = heldRemedy(held);
+  return (
+    <p class="hint">
+      Output waits for <Sentence text={heldText(held)} />.
+      {remedy !== null && (
+        <>
+          {" What moves it on: "}
+          <Sentence text={remedy} />
+        </>
+      )}
+    </p>
   );
 }
 

@@ -48,7 +48,7 @@ export function Overview({ pipeline, job, pace }: Props) {
     <>
       <section class="panel">
         <h2>Dataflow</h2>
-        <PlanGraph plan={plan} figures={(node) => figuresOf(node, newest, state.data)} />
+        <PlanGraph plan={plan} figures={(node) => figuresOf(node, newest, committed[1] ?? null, state.data)} />
       </section>
       {committed.length < 2 ? (
         <p class="empty">{whyNoLines(epochs.data?.data.length ?? null, hasState)}</p>
@@ -122,18 +122,18 @@ export function whyNoLines(read: number | null, hasCommitted: boolean): string {
   return hasCommitted ? "No figures of an epoch yet." : "No epoch has been committed yet.";
 }
 
-function figuresOf(node: DrawnNode, newest: Checkpoint | null, state: StateSummary | null): Figures | null {
+/** The figures of an operator: those of its table in the newest epoch, or those of its state. */
+export function figuresOf(node: DrawnNode, newest: Checkpoint | null, previous: Checkpoint | null, state: StateSummary | null): Figures | null {
   const table = tableOf(node);
   const figures = table === null || newest === null ? undefined : newest.tables[table];
   if (figures && newest) {
     const rows = (node.operator === "Scan" ? figures.rows_in : figures.rows_out) ?? null;
-    const more = [
-      figures.late_rows ? `${count(figures.late_rows)} late` : "",
-      figures.dropped_rows ? `${count(figures.dropped_rows)} dropped` : "",
-      figures.rows_waiting ? `${count(figures.rows_waiting)} waiting` : "",
-    ].filter(Boolean);
+    const dropped = figures.dropped_rows ?? 0; // counted since the job began
+    const isNew = dropped > (previous?.tables[table!]?.dropped_rows ?? 0);
+    const now = [figures.late_rows ? `${count(figures.late_rows)} late` : "", figures.rows_waiting ? `${count(figures.rows_waiting)} waiting` : ""].filter(Boolean);
+    const more = [...now, dropped ? `${count(dropped)} dropped in total` : ""].filter(Boolean);
     const speed = rows === null ? null : perSecond(rows, newest);
-    return { text: [speed === null ? "" : rate(speed), ...more].filter(Boolean).join(", "), isHot: more.length > 0 };
+    return { text: [speed === null ? "" : rate(speed), ...more].filter(Boolean).join(", "), isHot: now.length > 0 || isNew };
   }
   const kept = state?.operators.find(({ id }) => id !== null && id === node.operator_id);
   if (!kept) return null;
