@@ -124,7 +124,7 @@ def test_a_token_lets_in_and_what_happens_is_seen_at_once(visit: Visit, shared: 
     page.goto(shared.client.url)
     page.get_by_label("Token").fill("wrong")
     with page.expect_response(lambda answer: answer.status == 401):
-        page.get_by_role("button", name="Enter").click()
+        page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("alert")).to_contain_text("auth.denied")
     visit.expected.add("status of 401")
     page.get_by_label("Token").fill(shared.client.token)
@@ -432,7 +432,7 @@ def test_dead_letters_are_seen_with_what_is_wrong_and_read_again(visit: Visit, s
         expect(page.get_by_role("cell", name=text, exact=True)).to_be_visible()
     page.get_by_role("button", name=f"Row {len(HOSTILE)} in full").click()
     expect(page.locator(".whole-row").get_by_text(HOSTILE[-1], exact=True)).to_be_visible()
-    page.get_by_role("button", name="Replay these as SQL").click()
+    page.get_by_role("button", name="Use these rows in a new query").click()
 
     expect(page.locator(".cm-content")).to_contain_text("TRY_CAST")
     expect(page.get_by_text("No problems.")).to_be_visible()

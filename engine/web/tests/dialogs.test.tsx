@@ -73,7 +73,7 @@ test("a rescale to the parallelism that there is already is not offered", async 
 
 test("a job at rest is not said to keep running", () => {
   expect(spell(NOTHING, String)[0]!.items).toEqual(["The job keeps running."]);
-  expect(spell(NOTHING, String, true)[0]!.items).toEqual(["The job is not running, and is not started."]);
+  expect(spell(NOTHING, String, true)[0]!.items).toEqual(["The job stays stopped."]);
 });
 
 test("a fork of a pipeline without a savepoint offers to take one", async () => {

@@ -296,7 +296,7 @@ test("a new pipeline of the same name begins with nothing of the one before", as
 });
 
 test.each([
-  [{ pid: 4711, drivers: 20 }, "process 4711, shared by 20"],
+  [{ pid: 4711, drivers: 20 }, "process 4711, 20 pipelines"],
   [null, null],
 ])("a pipeline that shares its Java (%j) says with how many", async (shared_java, text) => {
   answering((_, url) => {
@@ -309,7 +309,7 @@ test.each([
   const page = await shown(<PipelinePage name="orders" shownPart="logs" />);
 
   expect(page).toContain("Epoch7");
-  if (text === null) expect(page).not.toContain("shared by");
+  if (text === null) expect(page).not.toContain("Shared JVM");
   else expect(page).toContain(text);
 });
 
@@ -545,7 +545,7 @@ test("while the control plane is away, a pipeline is running only as far as was 
   expect(place.textContent).toContain("The control plane does not respond.");
   expect(place.textContent).toContain("last known data");
   expect(place.textContent).not.toContain("reading");
-  expect([mark().textContent, mark().className]).toEqual(["Running when last seen", "state calm"]);
+  expect([mark().textContent, mark().className]).toEqual(["Running last known", "state calm"]);
   const stop = () => [...place.querySelectorAll<HTMLButtonElement>(".buttons button")].find(({ textContent }) => textContent === "Stop")!;
   stop().click();
   await vi.advanceTimersByTimeAsync(500);
@@ -616,7 +616,7 @@ test("while the control plane is away, the list says that it is from before", as
 
   expect(place.textContent).toContain("orders");
   expect(place.textContent).toContain("last known data");
-  expect(place.querySelector("tbody .state")!.textContent).toBe("Running when last seen");
+  expect(place.querySelector("tbody .state")!.textContent).toBe("Running last known");
 
   state.isThere = true;
   await vi.advanceTimersByTimeAsync(60_000);

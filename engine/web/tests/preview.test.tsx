@@ -138,7 +138,7 @@ test("while the control plane is away, a preview is running only as far as was s
 
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("nobody is there")));
   await pass(5_000);
-  expect(place.querySelector(".state")!.textContent).toBe("Running when last seen");
+  expect(place.querySelector(".state")!.textContent).toBe("Running last known");
 
   vi.stubGlobal("fetch", plane.answer);
   await pass(5_000);

@@ -67,9 +67,9 @@ test("the settings show when savepoints are taken, what takes the room, and what
 
   const text = await shown(settings(SESSION));
 
-  expect(text).toContain("0 3 * * * in UTC, not in sat,sun 00:00-24:00, each restored and read");
+  expect(text).toContain("0 3 * * * in UTC, not in sat,sun 00:00-24:00, each tested by a restore");
   expect(text).toContain("Next 2026-01-01 03:00:00");
-  expect(text).toContain("kept: the last 3, one a day for 7 d");
+  expect(text).toContain("kept: the last 3, one per day for 7 days");
   expect(text).toMatch(/Free space1\.0 GiB.*Records4\.0 KiB/);
   expect(text).toContain("Scratch 2, 2.0 KiB");
 });
@@ -90,25 +90,25 @@ test("what is not passed on is not offered, and who may only look is offered not
   const sent = listening();
   const passed = await shown(settings({ ...SESSION, through: "Airflow" }));
   expect(passed).not.toMatch(/token/i);
-  expect(button("Sweep now what may go")).toBeUndefined();
+  expect(button("Delete the reclaimable files")).toBeUndefined();
   expect(button("Pause the schedule of orders")).toBeDefined();
 
   await shown(settings({ ...SESSION, through: "Airflow", may_change: false }));
 
-  expect([...place.querySelectorAll("button")].map(({ textContent }) => textContent)).toEqual(["Look again"]);
+  expect([...place.querySelectorAll("button")].map(({ textContent }) => textContent)).toEqual(["Refresh"]);
   expect(sent.filter(([, path]) => path === "/tokens")).toEqual([]);
 });
 
 test("a sweep and a removal are said twice before they are done", async () => {
   const sent = listening();
   await shown(settings(SESSION));
-  await press("Sweep now what may go");
-  await holds(() => expect(button("Sweep now what may go for good")).toBeDefined());
+  await press("Delete the reclaimable files");
+  await holds(() => expect(button("Delete the reclaimable files for good")).toBeDefined());
   expect(sent.filter(([method]) => method === "POST")).toEqual([]);
 
-  await press("Sweep now what may go for good");
+  await press("Delete the reclaimable files for good");
 
-  await holds(() => expect(place.textContent).toContain("2.0 KiB of files are gone."));
+  await holds(() => expect(place.textContent).toContain("Deleted 2.0 KiB."));
   expect(sent.filter(([method]) => method === "POST")).toEqual([["POST", "/sweep", null]]);
 });
 
@@ -127,11 +127,11 @@ test("rules that a form does not show stay as they are", () => {
 
 test("rules are said in words", () => {
   expect(keptWords({})).toBe("all are kept");
-  expect(keptWords({ weekly: 2, max_age_micros: 86_400_000_000 })).toBe("kept: one a week for 2 weeks, none older than 1 d");
+  expect(keptWords({ weekly: 2, max_age_micros: 86_400_000_000 })).toBe("kept: one per week for 2 weeks, none older than 1 d");
   expect(keptWords({ max_age_micros: 86_400_000_000 })).toBe("none older than 1 d is kept");
   expect(scheduleWords({ ...SCHEDULE, blackout: [], drill: false })).toBe("0 3 * * * in UTC");
   expect(lastWords(null)).toBe("None due yet");
-  expect(lastWords({ at: 0, state: "left_out", savepoint: null, reason: "the pipeline is Stopped" })).toBe("Last 1970-01-01 00:00:00 left out: the pipeline is Stopped");
+  expect(lastWords({ at: 0, state: "left_out", savepoint: null, reason: "the pipeline is Stopped" })).toBe("Last 1970-01-01 00:00:00 skipped: the pipeline is Stopped");
 });
 
 test("where what has the focus goes, what is near takes it, and nothing does what was left on purpose", async () => {

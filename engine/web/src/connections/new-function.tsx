@@ -50,7 +50,7 @@ export function NewFunction({ made, close }: { made: () => void; close: () => vo
         </label>
         <textarea id="new-definition" autofocus required rows={14} spellcheck={false} value={definition} aria-describedby="new-definition-about" onInput={(event) => setDefinition(event.currentTarget.value)} />
         <p id="new-definition-about" class="hint">
-          A function marked with <code>@udf</code> takes and gives one value of a row, and one with <code>@udaf</code> takes those of a group. Scripts call it by its name.
+          A function marked with <code>@udf</code> computes a value from each row, one marked with <code>@udaf</code> a value from the rows of a group. Scripts call a function by its name.
         </p>
       </div>
       <div class="field">

@@ -158,7 +158,7 @@ export function NewOne({ kind, connectors, profiles, made, close }: Props) {
       )}
       {error && <ProblemBox error={error} />}
       <p role="status" class={verdict?.error ? "problem" : "verdict"}>
-        {busy === "testing" || busy === "looking" ? "Asking" : verdict && <Sentence text={`${verdict.message}${verdict.hint ? `. ${verdict.hint}` : ""}`} />}
+        {busy === "testing" ? "Testing..." : busy === "looking" ? "Detecting columns..." : verdict && <Sentence text={`${verdict.message}${verdict.hint ? `. ${verdict.hint}` : ""}`} />}
       </p>
       <div class="buttons">
         <button type="button" onClick={close}>

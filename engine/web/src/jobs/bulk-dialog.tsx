@@ -72,7 +72,7 @@ export function BulkDialog({ verb, rows, close }: Props) {
         )}
         {phase === "working" && (
           <button type="button" onClick={() => ending.current.abort()}>
-            Do not start the rest
+            Cancel the rest
           </button>
         )}
         <button class="primary" disabled={phase === "working" || (phase === "asking" && (!isValid || meant === 0))}>

@@ -66,7 +66,7 @@ export function Connections() {
     void load();
   }
 
-  const profiles = kept?.profiles.map(({ id, name, connector, stored, used_by }): Row => ({ id, name, about: stored ? connector : `${connector}, of the administrator's file`, users: used_by ?? [], path: stored ? `/connection_profiles/${part(id)}` : null }));
+  const profiles = kept?.profiles.map(({ id, name, connector, stored, used_by }): Row => ({ id, name, about: stored ? connector : `${connector}, from the administrator's file`, users: used_by ?? [], path: stored ? `/connection_profiles/${part(id)}` : null }));
   const tables = kept?.tables.map(({ id, name, connector, table_type, connection_profile, fault, used_by }): Row => ({ id, name, about: `${table_type} of ${connector}${connection_profile ? ` through ${apart(connection_profile.name)}` : ""}${fault ? `: ${apart(fault)}` : ""}`, users: used_by, path: `/connection_tables/${part(id)}` }));
   const functions = kept?.functions.map(({ id, name, names, description, used_by }): Row => ({ id, name, about: description || names.join(", "), users: used_by, path: `/udfs/${part(id)}` }));
 

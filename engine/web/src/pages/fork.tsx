@@ -104,7 +104,7 @@ export function Fork({ pipeline, wanted }: { pipeline: string; wanted?: string |
           )}
         </p>
       ) : (
-        <p class="aside hint">Enter a name, and change its sinks so that they write elsewhere than the original.</p>
+        <p class="aside hint">Enter a name, and change the sinks so that they do not write to the same places as the original.</p>
       )}
       <Script loaded={loaded} text={text} verdict={verdict} changed={setText} submit={() => isReady && setForking(true)} />
       {isForking && (

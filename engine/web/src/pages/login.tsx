@@ -29,8 +29,8 @@ export function Login({ code, entered }: { code: string | null; entered: (sessio
     <main class="login">
       <h1>Arroyo</h1>
       <p>
-        Run <code>arroyo ui</code> on this machine and the page opens by itself. Or give a token of this control plane; the first
-        one is in the file <code>token</code> of its data directory.
+        Run <code>arroyo ui</code> on the machine of the control plane to log in without a token. Or enter a token. The first
+        one is in the file <code>token</code> in the data directory.
       </p>
       <form
         onSubmit={(event) => {
@@ -50,7 +50,7 @@ export function Login({ code, entered }: { code: string | null; entered: (sessio
           onInput={(event) => setToken(event.currentTarget.value)}
         />
         <button class="primary" disabled={busy}>
-          {busy ? "One moment" : "Enter"}
+          {busy ? "Logging in..." : "Log in"}
         </button>
       </form>
       {error && <ProblemBox error={error} />}

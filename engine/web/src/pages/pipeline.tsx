@@ -161,7 +161,7 @@ function Facts({ pipeline, job }: { pipeline: Found; job: Job | null }) {
     ["Checkpoint interval", pipeline.checkpoint_interval_micros === null ? "continuous" : `every ${duration(pipeline.checkpoint_interval_micros)}`],
     ["Restarts", String(job?.restarts_total ?? "–")],
     ["Running since", instant(job?.start_time ?? null)],
-    ...(job?.shared_java ? [["Java", `process ${job.shared_java.pid}, shared by ${job.shared_java.drivers}`] satisfies [string, string]] : []),
+    ...(job?.shared_java ? [["Shared JVM", `process ${job.shared_java.pid}, ${job.shared_java.drivers} pipelines`] satisfies [string, string]] : []),
     ["Id", pipeline.id],
   ];
   return (
@@ -201,7 +201,7 @@ export function Failure({ job, notUndone }: { job: Job; notUndone: string | null
   return (
     <div class={isOver ? "problem past" : "problem"} role={isOver ? undefined : "alert"}>
       <p>
-        {isOver && "Failed before: "}
+        {isOver && "Last failure: "}
         <code>{job.failure_code}</code> <Sentence text={job.failure_message} />
       </p>
       {advice && (

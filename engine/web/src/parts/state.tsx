@@ -14,7 +14,7 @@ export function StateMark({ state, isOld = false }: Props) {
       <span class="dot" aria-hidden="true" />
       {isOld ? (
         <span>
-          {stateWord(state)} <small>when last seen</small>
+          {stateWord(state)} <small>last known</small>
         </span>
       ) : (
         stateWord(state)

@@ -47,7 +47,7 @@ export type Values = Record<string, string>;
 
 const STOP_MODES: readonly [string, string][] = [
   ["checkpoint", "After the current epoch"],
-  ["graceful", "Once everything that was read is written"],
+  ["graceful", "After all rows in flight are written"],
   ["immediate", "Immediately; the current epoch is re-run on restart"],
   ["force", "Kill the process"],
 ];
@@ -91,7 +91,7 @@ export function tagsAction(pipeline: Pipeline): Action {
     pipeline: pipeline.name,
     isAtRest: isAtRest(pipeline),
     title: "Edit tags",
-    about: "Tags group pipelines in the list. They restart nothing.",
+    about: "Tags group pipelines in the list. Changing them does not restart the job.",
     confirm: "Save tags",
     fields: [{ name: "tags", label: "Tags, such as team=sales critical", kind: "text", value: tagTexts(pipeline.tags).join(" ") }],
     send: ({ tags = "" }, dry_run) => ask("PATCH", `/pipelines/${part(pipeline.name)}`, { body: { tags: readTags(tags) }, query: { dry_run } }),
@@ -194,6 +194,6 @@ export function spell(effects: Effects, length: (micros: number) => string, isAt
   const happens = [effects.stops ? "The job will stop." : "", effects.starts ? "A new run starts." : ""].filter(Boolean);
   if (effects.pause_micros !== null) happens.push(`Processing pauses for about ${length(effects.pause_micros)}.`);
   if (effects.rollback) happens.push(`Restores version ${effects.rollback.version}.`);
-  lines.push({ text: "Effects", items: happens.length > 0 ? happens : [isAtRest ? "The job is not running, and is not started." : "The job keeps running."], isBad: false });
+  lines.push({ text: "Effects", items: happens.length > 0 ? happens : [isAtRest ? "The job stays stopped." : "The job keeps running."], isBad: false });
   return lines.filter(({ items }) => items.length > 0);
 }

@@ -80,7 +80,7 @@ export function choose(consent: Consent, { way, name }: Choice, isWanted: boolea
 }
 
 export function spellChoice(choice: Choice): string {
-  if (choice.way === "keep_state") return `${labelOf(choice)}, although the meaning of its rows changed`;
+  if (choice.way === "keep_state") return `${labelOf(choice)}, although its input has changed`;
   return choice.way === "hold_back" ? `${labelOf(choice)}: they are not emitted` : labelOf(choice);
 }
 

@@ -53,7 +53,7 @@ export function History({ pipeline, job, pace, act }: Props) {
       <section class="panel wide">
         <h2>Savepoints</h2>
         <List
-          heads={["Taken", "Label", "State", "Epoch", "Complete until", "Version", "Size", ...(act ? ["Actions"] : [])]}
+          heads={["Created", "Label", "State", "Epoch", "Complete until", "Version", "Size", ...(act ? ["Actions"] : [])]}
           rows={data.savepoints.map((each) => [instant(each.created_at), each.label ?? each.id, each.failure_message ?? each.damage ?? each.state, each.epoch ?? "–", instant(each.watermark), each.version ?? "–", bytes(each.bytes), ...(act ? [<SavepointActions pipeline={pipeline} savepoint={each} act={act} />] : [])])}
           none="No savepoints yet."
         />
@@ -61,7 +61,7 @@ export function History({ pipeline, job, pace, act }: Props) {
       <section class="panel wide">
         <h2>Newest epochs</h2>
         <List
-          heads={["Committed", "Epoch", "Took", "Rows in", "Rows out", "Late", "Dropped so far", "Watermark"]}
+          heads={["Committed", "Epoch", "Duration", "Rows in", "Rows out", "Late", "Dropped (total)", "Watermark"]}
           rows={data.epochs.slice(0, LISTED).map((each) => [instant(each.finish_time), each.epoch, duration(each.finish_time - each.start_time), each.rows_in, each.rows_out, each.late_rows, each.dropped_rows, instant(each.watermark)])}
           none="No epoch has been committed yet."
         />

@@ -113,7 +113,7 @@ function Files({ pipeline, table, pace }: Props & { table: WrittenTable }) {
               go(editorPath());
             }}
           >
-            Replay these as SQL
+            Use these rows in a new query
           </button>
         </p>
       )}

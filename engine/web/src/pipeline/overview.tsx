@@ -10,6 +10,8 @@ import { type Range, SPANS, isCut, rangeOf } from "./range";
 import { PHASES, perSecond, seriesOf } from "./series";
 
 const STATE_EVERY = 10_000;
+/** What an epoch does in each phase. */
+const PHASE_WORDS: Record<(typeof PHASES)[number], string> = { find: "find input", log: "write log", plan: "plan", compute: "compute", deliver: "write to sinks", commit: "commit" };
 /** There are so many colours. */
 const MOST_LINES = 6;
 
@@ -97,7 +99,7 @@ export function Overview({ pipeline, job, pace }: Props) {
               { label: "complete", line: series.completeLag },
             ]}
           />
-          <Chart title="Epoch duration" about="Time in each phase of an epoch" {...view} unit="seconds" isStacked lines={PHASES.map((label, at) => ({ label, line: series.phases[at] ?? [] }))} />
+          <Chart title="Epoch duration" about="Time in each phase of an epoch" {...view} unit="seconds" isStacked lines={PHASES.map((phase, at) => ({ label: PHASE_WORDS[phase], line: series.phases[at] ?? [] }))} />
           {series.waiting.length > 0 && (
             <Chart
               title="Backlog"

@@ -28,7 +28,7 @@ export function PlanGraph({ plan, figures, isUpright = false }: Props) {
   const room = useWidth(canvas, drawing.nodes.length > 0);
   const zoom = room > 0 && drawing.width > room ? Math.max(SMALLEST, room / drawing.width) : 1;
   const node = drawing.nodes.find(({ node_id }) => node_id === chosen);
-  if (drawing.nodes.length === 0) return <p class="hint">There is no plan to show.</p>;
+  if (drawing.nodes.length === 0) return <p class="hint">No plan to show.</p>;
   return (
     <div class="plan">
       <div ref={canvas} class="canvas" tabIndex={0} role="group" aria-label="Plan, from the sources to the sinks">
@@ -51,11 +51,11 @@ export function PlanGraph({ plan, figures, isUpright = false }: Props) {
       <p class="hint legend">Operators after a dashed edge run once per epoch, over that epoch's output.</p>
       {node && (
         <dl class="facts details" aria-live="polite">
-          <Fact term="Does" text={node.steps.join("\n")} />
+          <Fact term="Steps" text={node.steps.join("\n")} />
           {node.operator_id && <Fact term="Operator" text={node.operator_id} />}
           {node.state && <Fact term="State" text={node.state} />}
-          <Fact term="Part" text={node.part} />
-          {figures?.(node) && <Fact term="Now" text={figures(node)?.text ?? ""} />}
+          <Fact term="Part of the plan" text={node.part} />
+          {figures?.(node) && <Fact term="Figures" text={figures(node)?.text ?? ""} />}
         </dl>
       )}
     </div>

@@ -29,13 +29,13 @@ export function PlanTable({ plan, consent, changed }: Props) {
           <thead role="rowgroup">
             <tr role="row">
               <th role="columnheader" scope="col">
-                What
+                Part of the query
               </th>
               <th role="columnheader" scope="col">
-                Becomes
+                Effect
               </th>
               <th role="columnheader" scope="col">
-                Why
+                Reason
               </th>
             </tr>
           </thead>

@@ -10,13 +10,13 @@ export function SqlDiff({ before, after }: { before: string; after: string }) {
   return (
     <section class="diff">
       <div class="row">
-        <h3>The script</h3>
+        <h3>Query</h3>
         <label>
           <input type="checkbox" checked={isWhole} onChange={(event) => setWhole(event.currentTarget.checked)} /> All lines
         </label>
       </div>
       {isSame && !isWhole ? (
-        <p class="hint">The text is unchanged.</p>
+        <p class="hint">The query is unchanged.</p>
       ) : (
         <div class="overflow" tabIndex={0} role="group" aria-label="Script before and after">
           <table role="table">
@@ -29,10 +29,10 @@ export function SqlDiff({ before, after }: { before: string; after: string }) {
             <thead role="rowgroup">
               <tr role="row">
                 <th role="columnheader" scope="col" colSpan={2}>
-                  Now
+                  Before
                 </th>
                 <th role="columnheader" scope="col" colSpan={2}>
-                  Then
+                  After
                 </th>
               </tr>
             </thead>

@@ -87,7 +87,7 @@ export function StateRows({ pipeline, epoch }: { pipeline: Pipeline; epoch: numb
       )}
       {error && <ProblemBox error={error} />}
       <p class="hint" role="status">
-        {isBusy ? "Reading the newest committed epoch. Window state takes some seconds." : found?.goesOn ? `The first ${MOST} rows. Enter a key to narrow them down.` : ""}
+        {isBusy ? "Reading the newest committed epoch. Window state takes some seconds." : found?.goesOn ? `The first ${MOST} rows. Enter a key to see others.` : ""}
       </p>
       {found && (
         <Tabs label="Tables of the operator" tabs={names.map((name) => ({ name, text: `${apart(name)} ${found.tables.get(name)!.length}` }))} chosen={shown} choose={setTable}>

@@ -6,7 +6,7 @@ type Numbers = Partial<Pick<RetentionRules, "keep_last" | "daily" | "weekly" | "
 
 /** What of a pipeline's savepoints is kept. */
 export function keptWords({ keep_last, daily, weekly, max_age_micros }: Numbers): string {
-  const parts = [keep_last && `the last ${keep_last}`, daily && `one a day for ${daily} d`, weekly && `one a week for ${weekly} weeks`].filter(Boolean);
+  const parts = [keep_last && `the last ${keep_last}`, daily && `one per day for ${daily} days`, weekly && `one per week for ${weekly} weeks`].filter(Boolean);
   const age = max_age_micros ? `none older than ${duration(max_age_micros)}` : "";
   if (parts.length === 0) return age ? `${age} is kept` : "all are kept";
   return `kept: ${[...parts, age].filter(Boolean).join(", ")}`;
@@ -14,13 +14,13 @@ export function keptWords({ keep_last, daily, weekly, max_age_micros }: Numbers)
 
 /** When savepoints are taken. */
 export function scheduleWords({ cron, time_zone, blackout = [], drill }: ListedSchedule): string {
-  return [`${cron} in ${time_zone}`, ...blackout.map((window) => `not in ${window}`), ...(drill ? ["each restored and read"] : [])].join(", ");
+  return [`${cron} in ${time_zone}`, ...blackout.map((window) => `not in ${window}`), ...(drill ? ["each tested by a restore"] : [])].join(", ");
 }
 
 /** What came of the last instant that was due. */
 export function lastWords(last: ListedSchedule["last"]): string {
   if (!last) return "None due yet";
-  const words: Record<string, string> = { taking: "is being taken", taken: "taken", drilling: "taken, is being tried", proven: "taken and tried", left_out: "left out", failed: "failed" };
+  const words: Record<string, string> = { taking: "in progress", taken: "taken", drilling: "taken, restore test in progress", proven: "taken, restore test passed", left_out: "skipped", failed: "failed" };
   return `Last ${instant(last.at)} ${words[last.state] ?? last.state}${last.reason ? `: ${last.reason}` : ""}`;
 }
 

@@ -33,7 +33,7 @@ export function StorageUse({ isPassedOn }: { isPassedOn: boolean }) {
       <div class="row">
         <h2>Storage</h2>
         <button disabled={!storage} onClick={() => void attempt(async () => setSwept(null))}>
-          Look again
+          Refresh
         </button>
       </div>
       {error && <ProblemBox error={error} />}
@@ -58,12 +58,12 @@ export function StorageUse({ isPassedOn }: { isPassedOn: boolean }) {
           <Sizes storage={storage} isWhole={isWhole} />
           {storage.pipelines.length > SHOWN && <button onClick={() => setWhole(!isWhole)}>{isWhole ? "Show the largest only" : `Show all ${storage.pipelines.length}`}</button>}
           <p class="hint">
-            Savepoints are stored beside the state of their pipeline and share files with it. <code>arroyo savepoint export</code> copies one to another place.
+            Savepoints are stored beside the state of their pipeline and share files with it. <code>arroyo savepoint export</code> copies one to another location.
           </p>
           <h3>Reclaimable files</h3>
           <Leaks leaks={storage.leaks} />
-          <div role="status">{swept && <p>{`${bytes(swept.bytes)} of files are gone.`}</p>}</div>
-          {!isPassedOn && storage.leaks.length > 0 && <SureButton text="Sweep now" about="what may go" action={() => void attempt(async () => setSwept(await ask<SweepAnswer>("POST", "/sweep")))} />}
+          <div role="status">{swept && <p>{`Deleted ${bytes(swept.bytes)}.`}</p>}</div>
+          {!isPassedOn && storage.leaks.length > 0 && <SureButton text="Delete" about="the reclaimable files" action={() => void attempt(async () => setSwept(await ask<SweepAnswer>("POST", "/sweep")))} />}
         </>
       )}
     </section>

@@ -58,13 +58,13 @@ export function Tokens({ isAdmin }: { isAdmin: boolean }) {
           </p>
         )}
       </div>
-      {tokens?.length === 0 && <p class="hint">No other tokens.</p>}
+      {tokens?.length === 0 && <p class="hint">No tokens yet. Create one for each user or tool.</p>}
       <ul class="plain">
         {tokens?.map((token) => (
           <li key={`${token.name} ${token.created_at}`}>
             <span>
               <strong>{token.name}</strong>
-              <span class="hint">{` ${token.valid ? "valid" : "not let in"}, made ${instant(token.created_at)} by ${token.created_by}${token.expires_at ? `, ends ${instant(token.expires_at)}` : ""}`}</span>
+              <span class="hint">{` ${token.valid ? "valid" : "expired or revoked"}, created ${instant(token.created_at)} by ${token.created_by}${token.expires_at ? `, expires ${instant(token.expires_at)}` : ""}`}</span>
             </span>
             {token.valid && <SureButton text="Revoke" about={`the token of ${apart(token.name)}`} action={() => void attempt(() => ask("DELETE", `/tokens/${part(token.name)}`))} />}
           </li>
