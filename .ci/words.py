@@ -50,7 +50,7 @@ FIRST = re.compile(r"(?:What|How|Who|Where|When|Which|The same|That|Those|It|Of|
 PAGES = ("README.md", "ARCHITECTURE.md", "docs/*.md", "docs/how-to/*.md", "docs/concepts/*.md")
 CODE = ("engine", "airflow_provider_arroyo", "dags_examples")
 EXEMPT = {
-    "engine/plan/stable_text.py": "names of stored values",
+    "engine/plan/identity/stable_text.py": "names of stored values",
     "engine/web/src/api/types.ts": "generated",
     "engine/web/src/pipeline/moments.ts": "reads events that earlier versions have stored",
 }

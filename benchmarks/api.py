@@ -25,15 +25,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.served import ended_by_signals
-from engine.instants import now, to_micros
-from engine.jobs import ids, processes
 from engine.jobs.controller import hash_key
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.spec import Pipeline, Spec, StopRequest, Version
-from engine.jobs.states import State
-from engine.jobs.status import Run, Status
-from engine.store import jobs, pipelines, runs, versions
+from engine.jobs.decisions.spec import Pipeline, Spec, StopRequest, Version
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Run, Status
+from engine.jobs.disk import ids
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes import processes
 from engine.store.database import open_database
+from engine.store.jobs import jobs, runs
+from engine.store.pipelines import pipelines, versions
+from engine.values.instants import now, to_micros
 
 PIPELINES, DRIVERS, HELD = 1000, 20, 500
 HEARTBEAT = 0.5

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.process_tree import ProcessTree
 from benchmarks.sides import Side
-from engine.epoch_report import EpochReport
-from engine.spark.run import RunSpec, run_in
-from engine.spark.session import open_session
-from engine.spark.stop_control import Control
+from engine.spark.jvm.session import open_session
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

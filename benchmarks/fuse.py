@@ -17,9 +17,9 @@ from pathlib import Path
 from benchmarks.data import ROWS_PER_FILE, make_bids
 from benchmarks.process_tree import ProcessTree
 from benchmarks.queries import OURS, SOURCE
-from engine.spark.run import RunSpec, run_in
-from engine.spark.session import open_session
-from engine.spark.stop_control import Control
+from engine.spark.jvm.session import open_session
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
 
 PARALLELISM = 2
 QUERIES: Mapping[str, str] = {

@@ -38,9 +38,9 @@ SIDES = ("exactly_once", "at_least_once", "spark")
 
 def by_engine(folder: Path, scratch: Path, address: str, mode: str) -> Callable[[str], None]:
     """Runs of the engine, in a session as it opens it."""
-    from engine.spark.run import RunSpec, run_in  # noqa: PLC0415 - only this side has it
-    from engine.spark.session import open_session  # noqa: PLC0415
-    from engine.spark.stop_control import Control  # noqa: PLC0415 - only this side has it
+    from engine.spark.jvm.session import open_session  # noqa: PLC0415
+    from engine.spark.run.lifecycle import RunSpec, run_in  # noqa: PLC0415 - only this side has it
+    from engine.spark.run.stop_control import Control  # noqa: PLC0415 - only this side has it
 
     spark = open_session(app_name="ours", log_dir=scratch, master=f"local[{PARALLELISM}]", parallelism=PARALLELISM)
 

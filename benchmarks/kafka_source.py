@@ -45,10 +45,10 @@ INSERT INTO nowhere SELECT * FROM bids;
 def by_engine(scratch: Path, address: str, reader: str) -> Callable[[str, int], None]:
     """Runs of the engine, in a session as it opens it; a run ends when every record was read."""
     os.environ["ARROYO_JARS"] = archives() if reader == "jvm" else ""
-    from engine.epoch_report import EpochReport  # noqa: PLC0415 - only this side has it
-    from engine.spark.run import RunSpec, run_in  # noqa: PLC0415
-    from engine.spark.session import open_session  # noqa: PLC0415
-    from engine.spark.stop_control import Control  # noqa: PLC0415
+    from engine.spark.jvm.session import open_session  # noqa: PLC0415
+    from engine.spark.run.lifecycle import RunSpec, run_in  # noqa: PLC0415
+    from engine.spark.run.stop_control import Control  # noqa: PLC0415
+    from engine.values.epoch_report import EpochReport  # noqa: PLC0415 - only this side has it
 
     spark = open_session(app_name="ours", log_dir=scratch, master=f"local[{PARALLELISM}]", parallelism=PARALLELISM)
 

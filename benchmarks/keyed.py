@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from benchmarks.process_tree import ProcessTree
 from benchmarks.updating import peak_memory
-from engine.epoch_report import EpochReport
-from engine.spark.run import RunSpec, run_in
-from engine.spark.session import open_session
-from engine.spark.stop_control import Control
+from engine.spark.jvm.session import open_session
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 
 SHAPES: Mapping[str, str] = {
     "updating": "INSERT INTO nowhere SELECT key, count(*), sum(number) FROM rows GROUP BY key;",

@@ -22,15 +22,16 @@ from engine.api.metrics.job_metrics import JobMetrics
 from engine.api.plan_query import plan_query
 from engine.api.take_savepoint import take_savepoint
 from engine.api.waiting_requests import Changes
-from engine.epoch_report import PHASES, EpochReport, SinkProgress, TableFigures
-from engine.instants import now
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.process_usage import ProcessUsage
-from engine.jobs.spec import Pipeline
-from engine.jobs.states import State
-from engine.jobs.status import Progress, Run, Status
-from engine.store import checkpoints, jobs, pipelines, runs, totals
+from engine.jobs.decisions.spec import Pipeline
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Progress, Run, Status
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes.process_usage import ProcessUsage
 from engine.store.database import open_database
+from engine.store.jobs import checkpoints, jobs, runs, totals
+from engine.store.pipelines import pipelines
+from engine.values.epoch_report import PHASES, EpochReport, SinkProgress, TableFigures
+from engine.values.instants import now
 
 GOAL = 0.5
 """CPU seconds at most with a thousand pipelines: less than a fiftieth of a core where it is asked for every 30 s."""

@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from engine.commands.client import Client, RefusedError
+from engine.cli.client import Client, RefusedError
 from engine.errors import UnreachableError
-from engine.jobs import processes
+from engine.jobs.processes import processes
 
 MARK = "ARROYO_BENCHMARK"
 """The control plane has it in its environment, all drivers inherit it, and all that they start."""

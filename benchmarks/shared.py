@@ -23,9 +23,9 @@ from typing import Any
 
 from benchmarks.served import marked, served
 from engine.checkpoints.layout import StatePaths
-from engine.commands.client import Client
-from engine.jobs import processes
-from engine.jobs.process_usage import is_java
+from engine.cli.client import Client
+from engine.jobs.processes import processes
+from engine.jobs.processes.process_usage import is_java
 
 RATE = 100
 SOURCE = f"""

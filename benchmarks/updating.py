@@ -20,10 +20,10 @@ from statistics import median
 import numpy as np
 
 from benchmarks.process_tree import ProcessTree
-from engine.epoch_report import EpochReport
-from engine.spark.run import RunSpec, run_in
-from engine.spark.session import open_session
-from engine.spark.stop_control import Control
+from engine.spark.jvm.session import open_session
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 
 _SQL = """
 CREATE TABLE rows (ts TIMESTAMP NOT NULL, key BIGINT, number BIGINT, WATERMARK FOR ts)
@@ -52,7 +52,7 @@ def write_rows(path: Path, keys: int, per_epoch: int, epochs: int) -> int:
 
 def peak_memory(tree: ProcessTree) -> tuple[int, int]:
     """The most megabytes that Java, and the largest of Spark's Python workers, has held at a time."""
-    java, workers = "java", "engine.spark.forks.server"
+    java, workers = "java", "engine.spark.workers.fork_server"
     peaks = {java: 0, workers: 0}
     for process in tree.numbers():
         entry = Path("/proc") / str(process)

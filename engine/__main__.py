@@ -9,7 +9,7 @@ INTERRUPTED = 130
 def main() -> int:
     """Run one command; the exit code."""
     try:
-        from engine.cli import main as run_command  # noqa: PLC0415 - an interrupt may come while this is imported
+        from engine.cli.main import main as run_command  # noqa: PLC0415 - an interrupt may come while this is imported
 
         return run_command()
     except KeyboardInterrupt:

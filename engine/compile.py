@@ -28,19 +28,19 @@ from engine.formats.base import FormatOptions
 from engine.functions import user_functions
 from engine.plan.check import check
 from engine.plan.column_lineage import ColumnLineage, lineage_of_writes
-from engine.plan.fingerprint import fingerprint
-from engine.plan.fuse import fuse
-from engine.plan.in_one_task import is_for_one_task
-from engine.plan.meaning import Code
+from engine.plan.identity.fingerprint import fingerprint
+from engine.plan.identity.meaning import Code
+from engine.plan.identity.pins import pins_of
+from engine.plan.identity.stable_text import stable_text
+from engine.plan.identity.used import functions_of
 from engine.plan.nodes import Scan, Write, is_updating
-from engine.plan.operators import Operator, keepers_of_objects, operators_of
-from engine.plan.pins import pins_of
+from engine.plan.placement.fuse import fuse
+from engine.plan.placement.in_one_task import is_for_one_task
+from engine.plan.placement.split import Parts, split
+from engine.plan.placement.whole import WholeBranch, whole_branch
 from engine.plan.rules import optimize
-from engine.plan.split import Parts, split
-from engine.plan.stable_text import stable_text
+from engine.plan.state.operators import Operator, keepers_of_objects, operators_of
 from engine.plan.tree import walk
-from engine.plan.used import functions_of
-from engine.plan.whole import WholeBranch, whole_branch
 from engine.schema import Schema
 from engine.sql.set_statement import SinkPrefix
 from engine.sql.statements import Translation, translate

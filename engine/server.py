@@ -51,27 +51,27 @@ from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread
 from engine.api.waiting_requests import Changes
 from engine.errors import InsecureBindError, ServerError, StoreUnavailableError, message_of
-from engine.instants import now
 from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.decide import Policy
-from engine.jobs.driver_environment import driver_environment
-from engine.jobs.forked_drivers import ForkedDrivers
-from engine.jobs.free_memory import known_free_memory
-from engine.jobs.leaks import Limits
-from engine.jobs.probes import LocalProbes
-from engine.jobs.rehearsal import RehearsalLimits
-from engine.jobs.rehearsal_processes import LocalRehearsers
-from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
-from engine.jobs.spares import SpareDrivers
-from engine.jobs.state_rows import LocalStateRows
+from engine.jobs.decisions.decide import Policy
+from engine.jobs.decisions.rehearsal import RehearsalLimits
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk.leaks import Limits
+from engine.jobs.processes.driver_environment import driver_environment
+from engine.jobs.processes.forked_drivers import ForkedDrivers
+from engine.jobs.processes.free_memory import known_free_memory
+from engine.jobs.processes.probes import LocalProbes
+from engine.jobs.processes.rehearsal_processes import LocalRehearsers
+from engine.jobs.processes.runner import DRIVER_COMMAND, LocalRunner
+from engine.jobs.processes.spares import SpareDrivers
+from engine.jobs.processes.state_rows import LocalStateRows
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
-from engine.store import left_sessions, tokens
+from engine.store.access import left_sessions, tokens
+from engine.store.access.secret_files import secure
 from engine.store.backups import damaged
 from engine.store.database import Database, open_database
-from engine.store.records import StoredRecords
-from engine.store.secret_files import secure
+from engine.store.jobs.records import StoredRecords
+from engine.values.instants import now
 
 if TYPE_CHECKING:
     from engine.api.traces.otel import Traces

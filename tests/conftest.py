@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark session of the test process, with the settings of a real driver."""
-    from engine.spark.session import close_session, open_session
+    from engine.spark.jvm.session import close_session, open_session
 
     session = open_session(
         app_name="tests",

@@ -25,8 +25,8 @@ import pytest
 from engine.compile import compile_script
 from engine.errors import EngineError
 from engine.plan.nodes import Branch
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
 from engine.sql.text.dialect import Arroyo
 from engine.sql.text.pieces import declared_name, pieces_of
 from engine.udf.reading import read_udfs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from engine.epoch_report import EpochReport, SinkProgress
+from engine.values.epoch_report import EpochReport, SinkProgress
 
 
 def quick_report(epoch: int, watermark: datetime, source: str, **figures: Any) -> EpochReport:

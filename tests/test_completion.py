@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import make_parser
-from engine.commands.complete import completion_script
+from engine.cli.main import make_parser
+from engine.cli.scripts.complete import completion_script
 
 
 def completed(words: list[str], folder: Path) -> list[str]:

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from engine.durations import read_duration, read_months
 from engine.errors import DurationError
+from engine.values.durations import read_duration, read_months
 
 
 @pytest.mark.parametrize(

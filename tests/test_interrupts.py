@@ -32,7 +32,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("module", ["engine.cli", "engine.commands.remote"])
+@pytest.mark.parametrize("module", ["engine.cli.main", "engine.cli.remote"])
 def test_an_interrupt_while_the_command_starts_is_a_line(start: str, module: str) -> None:
     script = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["arroyo"]
     place, function = script.split(":")

@@ -9,7 +9,7 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import ScriptRefused
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.joined import Joined
 
 NUMBERS = "CREATE TABLE numbers (n INT) WITH (connector = 'single_file', path = 'n', format = 'json', type = 'source');"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.durations import spell_lag
+from engine.values.durations import spell_lag
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import SettingError
-from engine.jobs.spec import read_run_settings
-from engine.masters import complaint_about, is_one_jvm, refuse_master
+from engine.jobs.decisions.spec import read_run_settings
+from engine.values.masters import complaint_about, is_one_jvm, refuse_master
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.process_endings import count_memory_kills, describe_ending
+from engine.values.process_endings import count_memory_kills, describe_ending
 
 
 @pytest.mark.parametrize(

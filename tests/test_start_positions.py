@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.errors import SettingError
-from engine.start_positions import read_start, read_starts, to_millis_up
+from engine.values.start_positions import read_start, read_starts, to_millis_up
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

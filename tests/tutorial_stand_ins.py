@@ -54,7 +54,7 @@ def pip(arguments: list[str]) -> None:
 
 def arroyo(arguments: list[str]) -> None:
     """Run verbs that need no Java; of others refuse only a command line that does not parse."""
-    from engine.cli import main, make_parser
+    from engine.cli.main import main, make_parser
 
     if arguments[0] in ("check", "explain", "--version"):
         raise SystemExit(main(arguments))

@@ -19,11 +19,11 @@ COLLECTOR = "Java's collector"
 
 _PYTHON = (
     (r"engine/formats/|engine/connectors/", "decode"),
-    (r"engine/updating/|bucket_store|engine/spark/buckets|watermarked_buckets", "state"),
+    (r"engine/updating/|bucket_store|engine/spark/state/buckets|watermarked_buckets", "state"),
     (r"engine/delivery/|write_segments", "sink"),
-    (r"engine/arrow/|whole_tasks|map_in_arrow|engine/spark/reading|engine/functions/", "partial aggregates"),
+    (r"engine/arrow/|whole_tasks|map_in_arrow|engine/spark/read/reading|engine/functions/", "partial aggregates"),
     (
-        r"engine/spark/planner|planned_epoch|offset_log|engine/plan/|engine/spark/stream|engine/spark/epoch",
+        r"engine/spark/read/planner|planned_epoch|offset_log|engine/plan/|engine/spark/run/stream|engine/spark/run/epoch",
         "planning",
     ),
     (r"pyspark/|py4j/|socketserver|/socket\.py", "crossing"),

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.served import served
-from engine.commands.client import Client
-from engine.instants import from_micros, now
+from engine.cli.client import Client
+from engine.values.instants import from_micros, now
 
 T = TypeVar("T")
 _TABLES = """

@@ -23,10 +23,10 @@ from benchmarks.updating import peak_memory
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.rescale import repartition
-from engine.epoch_report import EpochReport
-from engine.spark.run import RunSpec, run_in
-from engine.spark.session import close_session, leave_state, open_session
-from engine.spark.stop_control import Control
+from engine.spark.jvm.session import close_session, leave_state, open_session
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 
 _TABLES = """
 CREATE TABLE impulse WITH (connector = 'impulse', event_rate = '1e9', message_count = '{rows}',

@@ -6,9 +6,9 @@ import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from engine.instants import Clock
 from engine.jobs.controller import hash_key
-from engine.store.tokens import NamedToken
+from engine.store.access.tokens import NamedToken
+from engine.values.instants import Clock
 
 ADMIN = "admin"
 """Who asks with the control plane's first token."""

@@ -7,12 +7,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from engine.jobs import desired
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.status import JobEvent, Run
-from engine.jobs.wire import WIRE, is_spoken
-from engine.store import events, pipelines, runs
-from engine.store.records import read_record
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.status import JobEvent, Run
+from engine.jobs.processes.wire import WIRE, is_spoken
+from engine.store.jobs import events, runs
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines
 
 
 def adopt(connection: Connection, run: Run, wire: int, now: datetime) -> None:

@@ -20,8 +20,8 @@ from engine.api.limited_time import LimitedTransport
 from engine.connectors.addresses import Resolve, check_url, resolve
 from engine.connectors.secret_values import fill_in
 from engine.errors import PushRefusedError, PushUnclearError, PushUnreachableError, TargetUnavailableError
-from engine.jobs.probes import HIDDEN
-from engine.jobs.pushes import Push
+from engine.jobs.decisions.pushes import Push
+from engine.jobs.processes.probes import HIDDEN
 
 _TIMEOUT = httpx.Timeout(15.0, connect=5.0)
 _LIMIT = 30.0

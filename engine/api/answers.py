@@ -12,24 +12,24 @@ from pydantic import BaseModel, Field, computed_field, create_model
 from engine.api.bodies import Udf
 from engine.api.savepoint_holds import SavepointTask as DoneTask
 from engine.api.savepoint_holds import TaskKind
-from engine.epoch_report import FIGURES, EpochReport, HeldBy, SinkProgress, to_wire
 from engine.errors import Cause, DiskFullError
-from engine.instants import to_micros
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.desired import is_settled
-from engine.jobs.effects import Effects as WhatHappens
-from engine.jobs.gates import Gate, GateTime, holder, is_passed, least_complete, promised
-from engine.jobs.process_usage import SharedWith
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.effects import Effects as WhatHappens
+from engine.jobs.decisions.gates import Gate, GateTime, holder, is_passed, least_complete, promised
+from engine.jobs.decisions.spec import ShownUpgrade, Version
+from engine.jobs.decisions.states import STATES, State, StopMode
+from engine.jobs.decisions.status import Failure, JobEvent
+from engine.jobs.decisions.throughput import rate
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes.process_usage import SharedWith
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import ShownUpgrade, Version
-from engine.jobs.states import STATES, State, StopMode
-from engine.jobs.status import Failure, JobEvent
-from engine.jobs.throughput import rate
 from engine.openlineage.runs import ParentRun
-from engine.store.certificates import Certificate as StoredCertificate
-from engine.store.events import StoredEvent
-from engine.store.savepoints import Savepoint as StoredSavepoint
-from engine.store.versions import Outline
+from engine.store.jobs.events import StoredEvent
+from engine.store.partitions.certificates import Certificate as StoredCertificate
+from engine.store.pipelines.versions import Outline
+from engine.store.savepoints.savepoints import Savepoint as StoredSavepoint
+from engine.values.epoch_report import FIGURES, EpochReport, HeldBy, SinkProgress, to_wire
+from engine.values.instants import to_micros
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@
     DELETE /arrivals/ID             it is not here any more, as long as no epoch was planned here
 
 Each may be sent again: what is done is done. What is sent to the control plane that it leaves is in
-`engine/api/departures.py`, the order of all of it in `engine/store/moves.py`.
+`engine/api/departures.py`, the order of all of it in `engine/store/pipelines/moves.py`.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ from engine.errors import (
     PlaceError,
     RequestError,
 )
-from engine.jobs import ids
-from engine.jobs.desired import is_settled
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, StopRequest
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Status
+from engine.jobs.disk import ids
 from engine.jobs.fault_points import TransferPoint
-from engine.jobs.spec import Pipeline, PlannedQuery, StopRequest
-from engine.jobs.states import State
-from engine.jobs.status import Status
-from engine.jobs.unleft_java import is_at_work
-from engine.store import deletions as stored_deletions
-from engine.store import jobs, moves, pipeline_secrets, pipelines, targets, versions
-from engine.store.moves import Move, MoveStep
-from engine.store.records import read_record
+from engine.jobs.processes.unleft_java import is_at_work
+from engine.store.jobs import jobs
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import deletions as stored_deletions
+from engine.store.pipelines import moves, pipeline_secrets, pipelines, targets, versions
+from engine.store.pipelines.moves import Move, MoveStep
 
 LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/arrivals", tags=["moves"])

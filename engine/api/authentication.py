@@ -22,8 +22,8 @@ from engine.errors import (
     RequestError,
     RequestTooLargeError,
 )
-from engine.instants import Clock
 from engine.jobs.address import API_PREFIX
+from engine.values.instants import Clock
 
 OPEN = (f"{API_PREFIX}/ping", f"{API_PREFIX}/api-docs/")
 """Paths below the API that anybody may ask."""

@@ -14,7 +14,8 @@ from engine.api.savepoint_removal import finish_all
 from engine.api.savepoint_rules import prune
 from engine.api.scheduled_savepoints import carry_out
 from engine.errors import EngineError
-from engine.store import previews, savepoint_rules
+from engine.store.pipelines import previews
+from engine.store.savepoints import savepoint_rules
 
 LOG = logging.getLogger(__name__)
 

@@ -27,12 +27,14 @@ from engine.api.context import Context
 from engine.api.requested_by import RequestedByDep
 from engine.delivery.faults import reach
 from engine.errors import IdempotencyConflictError, PipelineChangedError
+from engine.jobs.decisions.spec import Pipeline
+from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.spec import Pipeline
-from engine.jobs.status import JobEvent
 from engine.openlineage.runs import AskingRun
-from engine.store import asking_runs, events, keys
-from engine.store.keys import KeptAnswer
+from engine.store.access import keys
+from engine.store.access.keys import KeptAnswer
+from engine.store.jobs import events
+from engine.store.openlineage import asking_runs
 
 _MOST_OF_AGENT = 120
 """Characters that are kept of what a client calls itself."""

@@ -19,12 +19,12 @@ from engine.api.change_feed import ChangeFeed, FeedItem, News
 from engine.api.context import Context, ContextDep, LastCalls
 from engine.api.problems import refusals
 from engine.errors import AuthError, RequestError
-from engine.jobs import ids
+from engine.jobs.disk import ids
 from engine.store import changes as stored_changes
-from engine.store import previews
 from engine.store.database import Database
-from engine.store.lineages import giving_up_state
-from engine.store.records import read_each
+from engine.store.jobs.records import read_each
+from engine.store.pipelines import previews
+from engine.store.pipelines.lineages import giving_up_state
 
 ROUTER = APIRouter(prefix="/changes", tags=["changes"], responses=refusals(400))
 

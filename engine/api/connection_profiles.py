@@ -18,11 +18,11 @@ from engine.connectors import find_connector
 from engine.connectors.base import Connector
 from engine.connectors.option_schemas import secret_options
 from engine.errors import StoredExistsError
-from engine.instants import to_micros
-from engine.jobs import ids
-from engine.jobs.probes import HIDDEN, ProbeOrder, ProbeResult
-from engine.store import stored_tables, stored_uses
-from engine.store.stored_tables import StoredConnection
+from engine.jobs.disk import ids
+from engine.jobs.processes.probes import HIDDEN, ProbeOrder, ProbeResult
+from engine.store.stored import stored_tables, stored_uses
+from engine.store.stored.stored_tables import StoredConnection
+from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/connection_profiles", tags=["connections"])
 

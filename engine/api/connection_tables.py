@@ -22,12 +22,12 @@ from engine.api.table_schemas import ShownSchema, TableSchema, in_snake_case, sh
 from engine.connectors import find_connector
 from engine.errors import EngineError, OptionValueError, SchemaUnknownError
 from engine.formats import FORMATS
-from engine.instants import to_micros
-from engine.jobs import ids
-from engine.jobs.probes import ProbeOrder, ProbeResult
+from engine.jobs.disk import ids
+from engine.jobs.processes.probes import ProbeOrder, ProbeResult
 from engine.sql.stored.spelling import spell_name
-from engine.store import stored_tables, stored_uses
-from engine.store.stored_tables import Options, StoredConnection, StoredTable
+from engine.store.stored import stored_tables, stored_uses
+from engine.store.stored.stored_tables import Options, StoredConnection, StoredTable
+from engine.values.instants import to_micros
 
 if TYPE_CHECKING:
     from engine.sql.stored.checking import CheckedTable, StoredColumn

@@ -21,19 +21,19 @@ from engine.api.traces.asked_starts import AskedStarts
 from engine.api.traces.spans import TellSpan
 from engine.api.waiting_requests import Changes
 from engine.checkpoints.lineage import Lineage
-from engine.instants import Clock
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.leaks import Limits
-from engine.jobs.probes import Probe, ProbeResult
-from engine.jobs.process_usage import RunUsage, SharedWith
-from engine.jobs.rehearsal import RehearsalLimits, RehearsedChange
-from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
-from engine.jobs.state_rows import ReadRows
-from engine.jobs.status import Run
+from engine.jobs.decisions.rehearsal import RehearsalLimits, RehearsedChange
+from engine.jobs.decisions.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
+from engine.jobs.decisions.status import Run
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk.leaks import Limits
+from engine.jobs.processes.probes import Probe, ProbeResult
+from engine.jobs.processes.process_usage import RunUsage, SharedWith
+from engine.jobs.processes.state_rows import ReadRows
 from engine.openlineage.names import JOB_NAMESPACE
-from engine.start_positions import StartPosition
 from engine.store.database import Database
-from engine.store.savepoints import Savepoint
+from engine.store.savepoints.savepoints import Savepoint
+from engine.values.instants import Clock
+from engine.values.start_positions import StartPosition
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@
                                     is there any more
 
 Each may be sent again: what is done is done. `arroyo move` sends them, and to the other control plane those of
-`engine/api/arrivals.py`; what both write down is in `engine/store/moves.py`. From its release on this control plane
-tells the key without which nobody can start the pipeline there.
+`engine/api/arrivals.py`; what both write down is in `engine/store/pipelines/moves.py`. From its release on this
+control plane tells the key without which nobody can start the pipeline there.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from engine.api.savepoint_holds import SavepointTask
 from engine.api.savepoint_moves import check_place
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, PipelineMovingError
-from engine.instants import to_micros
-from engine.jobs.desired import is_settled
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.spec import StopRequest
+from engine.jobs.decisions.states import State
 from engine.jobs.fault_points import TransferPoint
+from engine.jobs.processes.unleft_java import is_at_work
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import StopRequest
-from engine.jobs.states import State
-from engine.jobs.unleft_java import is_at_work
-from engine.store import moves, pipeline_secrets, pipelines
-from engine.store.moves import Move, MoveStep
-from engine.store.records import read_record, read_version
+from engine.store.jobs.records import read_record, read_version
+from engine.store.pipelines import moves, pipeline_secrets, pipelines
+from engine.store.pipelines.moves import Move, MoveStep
+from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/departure", tags=["moves"], responses=refusals(404))
 

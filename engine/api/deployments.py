@@ -12,7 +12,6 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, Field, SecretStr
 from sqlalchemy import Connection
 
-from engine import secret_references
 from engine.api import answers
 from engine.api.bodies import Body, PlanId, Tags, Udf, udf_texts
 from engine.api.change_request import (
@@ -39,11 +38,9 @@ from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, RequestError, RequestTooLargeError, StaleWriteError
 from engine.inspection.reading_again import history_of
-from engine.jobs import desired, ids
 from engine.jobs.address import LONGEST_NAME, NAME
-from engine.jobs.fault_points import ControlPoint
-from engine.jobs.records import JobRecord
-from engine.jobs.spec import (
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.spec import (
     Pipeline,
     PlannedQuery,
     ShownUpgrade,
@@ -54,13 +51,19 @@ from engine.jobs.spec import (
     is_bound_alike,
     read_run_settings,
 )
-from engine.jobs.states import State, StopMode
-from engine.jobs.status import JobEvent, Status
-from engine.masters import refuse_master
-from engine.start_positions import StartPosition
-from engine.store import events, jobs, pipeline_secrets, pipelines, previews, savepoints, targets, versions
-from engine.store.records import read_record, read_version
-from engine.store.savepoints import Savepoint
+from engine.jobs.decisions.states import State, StopMode
+from engine.jobs.decisions.status import JobEvent, Status
+from engine.jobs.disk import ids
+from engine.jobs.fault_points import ControlPoint
+from engine.jobs.records import JobRecord
+from engine.store.jobs import events, jobs
+from engine.store.jobs.records import read_record, read_version
+from engine.store.pipelines import pipeline_secrets, pipelines, previews, targets, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
+from engine.values import secret_references
+from engine.values.masters import refuse_master
+from engine.values.start_positions import StartPosition
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 _NOTHING_NAMED = Upgrade()

@@ -14,9 +14,9 @@ from pathlib import Path
 from engine.checkpoints.layout import read_json
 from engine.delivery.disk_errors import has_no_room
 from engine.errors import DamagedSavepointError, DiskFullError, DriverDiedError, SavepointError
-from engine.jobs import processes
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.driver_environment import driver_environment
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes import processes
+from engine.jobs.processes.driver_environment import driver_environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from engine.api.answers import Page
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.api.query_instants import read_instant
-from engine.store import events, pipelines
-from engine.store.events import EventQuery, Severity
+from engine.store.jobs import events
+from engine.store.jobs.events import EventQuery, Severity
+from engine.store.pipelines import pipelines
 
 ROUTER = APIRouter(tags=["events"])
 

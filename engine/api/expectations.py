@@ -9,9 +9,10 @@ from sqlalchemy import Connection
 from engine.api.dry_run import STARTS, certificate_names, upgraded
 from engine.changes.expected import Expected, of_restart, of_upgrade
 from engine.changes.show import with_expected
-from engine.jobs.spec import ShownUpgrade
-from engine.store import certificates, checkpoints, runs
-from engine.store.records import read_record
+from engine.jobs.decisions.spec import ShownUpgrade
+from engine.store.jobs import checkpoints, runs
+from engine.store.jobs.records import read_record
+from engine.store.partitions import certificates
 
 
 def with_expectations(

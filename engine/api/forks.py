@@ -38,20 +38,15 @@ from engine.api.stored_text import refuse_gone, stored_secrets
 from engine.changes.accepted import Wording
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, SharedForkError
-from engine.jobs import ids
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, ShownUpgrade, Spec, Upgrade
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Status
+from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.spec import (
-    Pipeline,
-    PlannedQuery,
-    Restore,
-    ShownUpgrade,
-    Spec,
-    Upgrade,
-)
-from engine.jobs.states import State
-from engine.jobs.status import Status
-from engine.store import jobs, pipeline_secrets, pipelines, savepoints, targets, versions
-from engine.store.savepoints import Savepoint
+from engine.store.jobs import jobs
+from engine.store.pipelines import pipeline_secrets, pipelines, targets, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/savepoints/{savepoint}", tags=["savepoints"], responses=refusals(404))
 _WORDING = Wording("reset", "accept_loss", "fork it with a query that keeps the state")

@@ -17,15 +17,17 @@ from sqlalchemy import Connection
 from engine.api.context import Context
 from engine.api.plan_restore import RestorePlan, plan_restore
 from engine.errors import EngineError
-from engine.jobs import desired
 from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.spec import Upgrade
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import JobEvent
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Upgrade
-from engine.jobs.states import State
-from engine.jobs.status import JobEvent
-from engine.store import events, pipelines, savepoints, versions
-from engine.store.records import read_page, read_record
-from engine.store.savepoints import Savepoint
+from engine.store.jobs import events
+from engine.store.jobs.records import read_page, read_record
+from engine.store.pipelines import pipelines, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
 _RECENT = 20

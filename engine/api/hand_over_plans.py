@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from engine.api.context import Context
 from engine.api.deployments import plan_of
 from engine.errors import HandOverError, PipelineIncompatibleError
-from engine.jobs.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version, read_run_settings
-from engine.sink_prefix import without_prefix
-from engine.store import targets, versions
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version, read_run_settings
+from engine.store.pipelines import targets, versions
+from engine.values.sink_prefix import without_prefix
 
 READS = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")
 """The settings that say where a pipeline begins to read: a state that is handed over has begun, and says so itself."""

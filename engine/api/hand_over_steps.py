@@ -33,22 +33,26 @@ from engine.api.savepoints import settle_taken, take_due
 from engine.checkpoints.manifest import read_manifest
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineNotFoundError
-from engine.jobs import desired, ids
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.desired import is_settled
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.spec import Pipeline, Restore, Spec, StopRequest, Upgrade
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import JobEvent
+from engine.jobs.disk import ids
 from engine.jobs.fault_points import HandOverPoint
+from engine.jobs.processes.unleft_java import is_at_work
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, Restore, Spec, StopRequest, Upgrade
-from engine.jobs.states import State
-from engine.jobs.status import JobEvent
-from engine.jobs.unleft_java import is_at_work
-from engine.store import asking_runs, events, pipeline_secrets, pipelines, reprocessings, savepoints, targets, versions
-from engine.store.records import read_record
-from engine.store.reprocessings import HandOverStep, Reprocessing
-from engine.store.savepoints import Savepoint
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
+from engine.store.openlineage import asking_runs
+from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, targets, versions
+from engine.store.pipelines.reprocessings import HandOverStep, Reprocessing
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 if TYPE_CHECKING:
-    from engine.spark.hand_over import Standing
+    from engine.spark.upgrade.hand_over import Standing
 
 LOG = logging.getLogger(__name__)
 LONGEST_MEETING = timedelta(minutes=15)

@@ -26,13 +26,13 @@ from engine.api.hand_over_plans import plan_hand_over, refuse_other_values
 from engine.api.hand_over_steps import let_go
 from engine.api.problems import refusals
 from engine.errors import HandOverError, PipelineNotFoundError
-from engine.instants import to_micros
-from engine.jobs import desired
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.spec import ShownUpgrade
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import ShownUpgrade
-from engine.store import pipelines, reprocessings
-from engine.store.records import read_record
-from engine.store.reprocessings import HandOverStep, Reprocessing
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines, reprocessings
+from engine.store.pipelines.reprocessings import HandOverStep, Reprocessing
+from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/hand-over", tags=["pipelines"], responses=refusals(404))
 

@@ -19,7 +19,7 @@ from engine.api.jobs import read_job
 from engine.api.output import ShownRows, read_shown, shown_directories, shown_directory
 from engine.api.previews import keep_preview
 from engine.api.problems import refusals
-from engine.instants import to_micros
+from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/jobs/{job}", tags=["jobs"], responses=refusals(400, 404))
 

@@ -14,12 +14,12 @@ from engine.api.context import ContextDep
 from engine.api.log_tail import Cursor, read_on, tail
 from engine.api.problems import refusals
 from engine.errors import PipelineNotFoundError
-from engine.jobs.desired import is_settled
+from engine.jobs.decisions.desired import is_settled
 from engine.jobs.records import JobRecord
-from engine.store import checkpoints, events
-from engine.store.events import EventQuery
-from engine.store.lineages import giving_up_state, is_state_given_up
-from engine.store.records import read_page, read_record
+from engine.store.jobs import checkpoints, events
+from engine.store.jobs.events import EventQuery
+from engine.store.jobs.records import read_page, read_record
+from engine.store.pipelines.lineages import giving_up_state, is_state_given_up
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"], responses=refusals(404))
 ALL = APIRouter(tags=["jobs"])

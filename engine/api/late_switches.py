@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
+from engine.jobs.decisions.states import State
 from engine.jobs.records import JobRecord
-from engine.jobs.states import State
-from engine.store.reprocessings import Reprocessing
-from engine.store.savepoints import Savepoint
+from engine.store.pipelines.reprocessings import Reprocessing
+from engine.store.savepoints.savepoints import Savepoint
 
 if TYPE_CHECKING:
-    from engine.spark.hand_over import Standing
+    from engine.spark.upgrade.hand_over import Standing
 
 LONGEST_SWITCH = timedelta(minutes=15)
 """So long an original may take to its first epoch with the state of another one."""

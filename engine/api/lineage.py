@@ -9,7 +9,7 @@ from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.openlineage.datasets import Datasets, datasets_of
 from engine.openlineage.names import JobName
-from engine.store import pipelines, versions
+from engine.store.pipelines import pipelines, versions
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 

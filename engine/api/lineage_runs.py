@@ -6,8 +6,8 @@ from sqlalchemy import Connection
 
 from engine.jobs.records import JobRecord
 from engine.openlineage.runs import ParentRun, run_id
-from engine.store import runs
-from engine.store.certificates import Certificate
+from engine.store.jobs import runs
+from engine.store.partitions.certificates import Certificate
 
 
 def run_behind(

@@ -16,11 +16,12 @@ from engine.api.answers import Page
 from engine.api.context import ContextDep
 from engine.api.jobs import read_job
 from engine.api.problems import refusals
-from engine.epoch_report import EpochReport, TableFigures
 from engine.errors import EpochNotKeptError
-from engine.instants import to_micros
-from engine.jobs.plan_picture import table_of
-from engine.store import checkpoints, versions
+from engine.jobs.decisions.plan_picture import table_of
+from engine.store.jobs import checkpoints
+from engine.store.pipelines import versions
+from engine.values.epoch_report import EpochReport, TableFigures
+from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/jobs/{job}", tags=["jobs"], responses=refusals(404))
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from engine.api.bodies import Body, Udf, udf_texts
 from engine.api.deployments import Names
-from engine.jobs.spec import Spec
+from engine.jobs.decisions.spec import Spec
 
 
 class OtherQuery(Body):

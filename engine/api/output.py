@@ -17,11 +17,11 @@ from engine.api.problems import refusals
 from engine.checkpoints.layout import StatePaths
 from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
 from engine.errors import RequestError, SinkNotFoundError
-from engine.jobs.desired import is_settled
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.status import Progress
 from engine.jobs.records import JobRecord
-from engine.jobs.status import Progress
-from engine.spark.safe_table_names import safe_name
-from engine.store.records import read_record
+from engine.spark.read.safe_table_names import safe_name
+from engine.store.jobs.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"], responses=refusals(400, 404))
 

@@ -8,14 +8,14 @@ from pydantic import BaseModel, Field
 
 from engine.api import answers
 from engine.api.answers import micros
-from engine.instants import to_micros
-from engine.jobs.gates import GateTime
-from engine.jobs.partitions import Consumer, DeliveryKind, LateMode
-from engine.jobs.pushes import Pushed
+from engine.jobs.decisions.gates import GateTime
+from engine.jobs.decisions.partitions import Consumer, DeliveryKind, LateMode
+from engine.jobs.decisions.pushes import Pushed
+from engine.jobs.decisions.time_buckets import key_of
 from engine.jobs.records import JobRecord
-from engine.jobs.time_buckets import key_of
 from engine.openlineage.runs import ParentRun
-from engine.store.partitions import Delivery
+from engine.store.partitions.partitions import Delivery
+from engine.values.instants import to_micros
 
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -20,18 +20,19 @@ from engine.api.partition_answers import (
 )
 from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.errors import EngineError
-from engine.instants import EPOCH, FAR_FUTURE
-from engine.jobs.gates import Gate, promised, reached
-from engine.jobs.late_rows import takes_late_rows
-from engine.jobs.partitions import Consumer, LateBatch, Told, late_epochs, next_end, next_told
+from engine.jobs.decisions.gates import Gate, promised, reached
+from engine.jobs.decisions.late_rows import takes_late_rows
+from engine.jobs.decisions.partitions import Consumer, LateBatch, Told, late_epochs, next_end, next_told
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.time_buckets import key_of
 from engine.jobs.records import JobRecord
-from engine.jobs.states import State
-from engine.jobs.time_buckets import key_of
-from engine.store import certificates, late_batches, partitions, pushes, versions
-from engine.store.certificates import Certificate
-from engine.store.lineages import is_state_given_up
-from engine.store.partitions import Delivery
-from engine.store.records import read_record
+from engine.store.jobs.records import read_record
+from engine.store.partitions import certificates, late_batches, partitions, pushes
+from engine.store.partitions.certificates import Certificate
+from engine.store.partitions.partitions import Delivery
+from engine.store.pipelines import versions
+from engine.store.pipelines.lineages import is_state_given_up
+from engine.values.instants import EPOCH, FAR_FUTURE
 
 _COUNTED = 1000
 

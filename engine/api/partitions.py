@@ -21,7 +21,6 @@ from engine.api.partition_deliveries import described, find, give, output_reache
 from engine.api.problems import refusals
 from engine.api.push_request import PushRequest
 from engine.api.query_instants import read_instant
-from engine.durations import read_duration
 from engine.errors import (
     AuthError,
     LateRowsUnknownError,
@@ -29,16 +28,18 @@ from engine.errors import (
     PartitionConsumerDiffersError,
     PushedConsumerError,
 )
-from engine.instants import EPOCH
-from engine.jobs import ids
-from engine.jobs.gates import GateTime
-from engine.jobs.late_rows import takes_late_rows
-from engine.jobs.partitions import Consumer, LateMode, first_bucket
-from engine.jobs.pushes import Push, Pushed, PushState
+from engine.jobs.decisions.gates import GateTime
+from engine.jobs.decisions.late_rows import takes_late_rows
+from engine.jobs.decisions.partitions import Consumer, LateMode, first_bucket
+from engine.jobs.decisions.pushes import Push, Pushed, PushState
+from engine.jobs.decisions.time_buckets import TimeBuckets, check_buckets, check_instant
+from engine.jobs.disk import ids
 from engine.jobs.records import JobRecord
-from engine.jobs.time_buckets import TimeBuckets, check_buckets, check_instant
-from engine.store import late_batches, partitions, pipelines, pushes, versions
-from engine.store.records import read_record
+from engine.store.jobs.records import read_record
+from engine.store.partitions import late_batches, partitions, pushes
+from engine.store.pipelines import pipelines, versions
+from engine.values.durations import read_duration
+from engine.values.instants import EPOCH
 
 _MINUTE = timedelta(minutes=1)
 ROUTER = APIRouter(prefix="/partitions", tags=["partitions"])

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from engine.api.bodies import Body, Tags
 from engine.api.deployments import Name
-from engine.jobs.spec import Spec
+from engine.jobs.decisions.spec import Spec
 
 
 def lock_of(key: str) -> str:

@@ -14,14 +14,15 @@ from engine.api.answers import Page, PipelineFacts, pipeline_facts
 from engine.api.context import Context, ContextDep, LastCalls
 from engine.api.go_back import reasons_not_undone
 from engine.api.problems import refusals
-from engine.instants import FAR_FUTURE, to_micros
-from engine.jobs.gates import promised
-from engine.jobs.process_usage import SharedWith
+from engine.jobs.decisions.gates import promised
+from engine.jobs.decisions.throughput import rows_per_second
+from engine.jobs.processes.process_usage import SharedWith
 from engine.jobs.records import JobRecord
-from engine.jobs.throughput import rows_per_second
-from engine.store import checkpoints, pipelines, versions
-from engine.store.lineages import giving_up_state, voided_by_requests
-from engine.store.records import read_page
+from engine.store.jobs import checkpoints
+from engine.store.jobs.records import read_page
+from engine.store.pipelines import pipelines, versions
+from engine.store.pipelines.lineages import giving_up_state, voided_by_requests
+from engine.values.instants import FAR_FUTURE, to_micros
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from engine.api.answers import Page, micros
 from engine.api.context import ContextDep
 from engine.api.problems import refusals
-from engine.store import pipeline_secrets, pipelines
+from engine.store.pipelines import pipeline_secrets, pipelines
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/secrets", tags=["pipelines"], responses=refusals(404))
 

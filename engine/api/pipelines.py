@@ -30,14 +30,14 @@ from engine.api.preview_room import is_preview, refuse_preview_again
 from engine.api.problems import refusals
 from engine.delivery.faults import reach
 from engine.errors import UnsupportedRequestError
-from engine.jobs import desired
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.spec import Pipeline, StopRequest
+from engine.jobs.decisions.states import StopMode
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, StopRequest
-from engine.jobs.states import StopMode
-from engine.store import pipelines, targets, versions
-from engine.store.lineages import is_state_given_up, voided_by_request
-from engine.store.records import read_record, read_version
+from engine.store.jobs.records import read_record, read_version
+from engine.store.pipelines import pipelines, targets, versions
+from engine.store.pipelines.lineages import is_state_given_up, voided_by_request
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 

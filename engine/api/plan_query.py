@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from engine.jobs.spec import PlannedQuery
-from engine.small_script import SMALL_SCRIPT
+from engine.jobs.decisions.spec import PlannedQuery
+from engine.values.small_script import SMALL_SCRIPT
 
 if TYPE_CHECKING:
     from engine.compile import Program

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import NothingToSaveError
-from engine.jobs.rehearsal import RehearsedChange
-from engine.start_positions import StartPosition
+from engine.jobs.decisions.rehearsal import RehearsedChange
+from engine.values.start_positions import StartPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def check_rehearsal(
     from engine.checkpoints.running_query import RunningQuery, query_of_savepoint, query_of_state  # noqa: PLC0415
     from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
     from engine.inspection.reading_again import read_again  # noqa: PLC0415
-    from engine.spark.rehearsal_plan import RehearsalSpec, plan_against  # noqa: PLC0415
+    from engine.spark.upgrade.rehearsal_plan import RehearsalSpec, plan_against  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     paths = StatePaths(place)

@@ -18,11 +18,12 @@ from engine.checkpoints.parting import refuse_gap
 from engine.checkpoints.replay import refuse_replay
 from engine.checkpoints.saved_query import SavedQuery, read_saved_query
 from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError
-from engine.jobs import desired
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, Version, is_bound_alike
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Version, is_bound_alike
-from engine.store import savepoints, targets, versions
-from engine.store.savepoints import Savepoint
+from engine.store.pipelines import targets, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 
 @dataclass(frozen=True, slots=True)

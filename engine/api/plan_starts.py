@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.jobs.spec import Upgrade
-from engine.start_positions import StartPosition
+from engine.jobs.decisions.spec import Upgrade
+from engine.values.start_positions import StartPosition
 
 if TYPE_CHECKING:
     from engine.compile import Program
@@ -27,7 +27,7 @@ def check_starts(
     """Raise StartPositionError for a position that would be ignored, or that its table does not have, when a query goes
     on from the state or savepoint at a place, or begins with nothing. The compiler is loaded late: the server is there
     sooner."""
-    from engine.spark.starts import begun_for, counting_starts  # noqa: PLC0415
+    from engine.spark.read.starts import begun_for, counting_starts  # noqa: PLC0415
 
     if not starts:
         return
@@ -48,7 +48,7 @@ def check_redone(
 ) -> None:
     """Raise StartPositionError when a query that takes over a savepoint once more would begin to read a table at
     another place than it did."""
-    from engine.spark.starts import begun_for, refuse_moved_starts  # noqa: PLC0415
+    from engine.spark.read.starts import begun_for, refuse_moved_starts  # noqa: PLC0415
 
     program, files = _compiled(query, udfs, connections, may_hold_secrets=may_hold_secrets)
     refuse_moved_starts(program, starts, begun_for(savepoint, program, wish.reset, files, connections))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import HandOverError
-from engine.jobs.spec import PlannedFork, ShownUpgrade, Upgrade
-from engine.start_positions import StartPosition
+from engine.jobs.decisions.spec import PlannedFork, ShownUpgrade, Upgrade
+from engine.values.start_positions import StartPosition
 
 if TYPE_CHECKING:
     from engine.changes.verdict import UpgradePlan
@@ -39,7 +39,7 @@ def plan_upgrade(
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.inspection.reading_again import read_again  # noqa: PLC0415
     from engine.inspection.summary import operator_figures  # noqa: PLC0415
-    from engine.spark.left_sinks import refuse_left_sinks  # noqa: PLC0415
+    from engine.spark.upgrade.left_sinks import refuse_left_sinks  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     paths = StatePaths(state)
@@ -78,7 +78,7 @@ def check_sinks(
     its place."""
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
-    from engine.spark.left_sinks import refuse_left_sinks  # noqa: PLC0415
+    from engine.spark.upgrade.left_sinks import refuse_left_sinks  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     files = name_files(udfs)
@@ -129,7 +129,7 @@ def plan_hand_over(
     from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.inspection.summary import operator_figures  # noqa: PLC0415
-    from engine.spark.hand_over import unmet  # noqa: PLC0415
+    from engine.spark.upgrade.hand_over import unmet  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     files = name_files(udfs)

@@ -11,13 +11,13 @@ from sqlalchemy import Connection
 
 from engine.api.context import Context
 from engine.errors import PreviewsBusyError
-from engine.jobs import ids
-from engine.jobs.desired import is_settled
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.spec import Pipeline
+from engine.jobs.decisions.status import Status
+from engine.jobs.disk import ids
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline
-from engine.jobs.status import Status
-from engine.store import previews
-from engine.store.records import read_each
+from engine.store.jobs.records import read_each
+from engine.store.pipelines import previews
 
 
 def refuse_further_preview(connection: Connection, context: Context) -> None:

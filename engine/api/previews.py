@@ -20,13 +20,14 @@ from engine.api.deletions import delete_for_good
 from engine.api.deployments import Deployment, bring_about
 from engine.api.problems import refusals
 from engine.errors import UnsupportedRequestError
-from engine.jobs import desired, ids
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.spec import StopRequest
-from engine.jobs.states import State
-from engine.sink_prefix import only_shown
-from engine.store import pipelines, previews
-from engine.store.records import read_record
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.spec import StopRequest
+from engine.jobs.decisions.states import State
+from engine.jobs.disk import ids
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines, previews
+from engine.values.sink_prefix import only_shown
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 

@@ -19,7 +19,7 @@ from engine.api.body_fields import near_field
 from engine.api.invalid_requests import describe_fault
 from engine.changes.accepted import RefusedChange, Wording, why_not
 from engine.errors import EngineError, PipelineIncompatibleError, ScriptRefused, StoreUnavailableError
-from engine.jobs.spec import ShownUpgrade
+from engine.jobs.decisions.spec import ShownUpgrade
 
 LOG = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"

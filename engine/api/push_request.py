@@ -12,8 +12,8 @@ from pydantic import Field
 from engine.api.bodies import Body
 from engine.connectors.addresses import WebUrl, check_url
 from engine.errors import PushLoginError, TargetUnavailableError
-from engine.jobs.pushes import Push
-from engine.secret_references import NAME, references, replace_references
+from engine.jobs.decisions.pushes import Push
+from engine.values.secret_references import NAME, references, replace_references
 
 
 class PushRequest(Body):

@@ -12,7 +12,8 @@ from engine.api.airflow_events import AirflowEvents
 from engine.api.context import Context
 from engine.api.pushing import OpenAirflow, Pusher
 from engine.errors import PartitionConsumerNotFoundError
-from engine.store import changes, pushes
+from engine.store import changes
+from engine.store.partitions import pushes
 
 LOG = logging.getLogger(__name__)
 _AT_ONCE = 8

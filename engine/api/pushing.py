@@ -1,5 +1,5 @@
 """The next delivery of a consumer whose deliveries are pushed: one at a time, in order, acknowledged once Airflow has
-stored its event (`engine/jobs/pushes.py` has an example)."""
+stored its event (`engine/jobs/decisions/pushes.py` has an example)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ from engine.errors import (
     PushBehindError,
     PushUnclearError,
 )
-from engine.instants import FAR_FUTURE
 from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions.partitions import Consumer
+from engine.jobs.decisions.pushes import LONGEST_PAUSE, SETTLING, Chance, Doubt, Push, Pushed
+from engine.jobs.decisions.status import JobEvent
+from engine.jobs.decisions.time_buckets import key_of
 from engine.jobs.fault_points import PushPoint
-from engine.jobs.partitions import Consumer
-from engine.jobs.pushes import LONGEST_PAUSE, SETTLING, Chance, Doubt, Push, Pushed
-from engine.jobs.status import JobEvent
-from engine.jobs.time_buckets import key_of
 from engine.openlineage.runs import ParentRun
-from engine.secret_references import SECRET_PREFIX
-from engine.store import events, partitions, pipeline_secrets, pushes
-from engine.store.partitions import Delivery
-from engine.store.records import read_record
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
+from engine.store.partitions import partitions, pushes
+from engine.store.partitions.partitions import Delivery
+from engine.store.pipelines import pipeline_secrets
+from engine.values.instants import FAR_FUTURE
+from engine.values.secret_references import SECRET_PREFIX
 
 _TOLD_AFTER = 5
 """After so many failures in a row, about half a minute, an event of the pipeline tells of them."""

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 
 from engine.errors import RequestError
-from engine.instants import from_micros
+from engine.values.instants import from_micros
 
 _DAY_OR_MICROS = re.compile(r"[0-9]{8}")
 

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 
 from engine.api.answers import micros
 from engine.api.context import Context
-from engine.jobs.rehearsal_processes import folder_of
-from engine.store.rehearsals import Rehearsal as StoredRehearsal
-from engine.store.rehearsals import RehearsalState
+from engine.jobs.processes.rehearsal_processes import folder_of
+from engine.store.pipelines.rehearsals import Rehearsal as StoredRehearsal
+from engine.store.pipelines.rehearsals import RehearsalState
 
 
 class RehearsalFailure(BaseModel):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import RehearsalMemoryError, RehearsalRoomError
-from engine.jobs.spec import bytes_of_memory, read_run_settings
+from engine.jobs.decisions.spec import bytes_of_memory, read_run_settings
 
 _COPIES = 3
 """Of the state: the savepoint, and one for each of the two queries."""

@@ -31,14 +31,15 @@ from engine.errors import (
     message_of,
 )
 from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions.rehearsal import RehearsalOrder
+from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import RehearsalPoint
-from engine.jobs.last_words import last_words
-from engine.jobs.rehearsal import RehearsalOrder
-from engine.jobs.rehearsal_processes import Rehearsers, folder_of
-from engine.jobs.status import JobEvent
-from engine.store import events, pipeline_secrets, rehearsals, versions
-from engine.store.records import read_record
-from engine.store.rehearsals import Rehearsal
+from engine.jobs.processes.last_words import last_words
+from engine.jobs.processes.rehearsal_processes import Rehearsers, folder_of
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipeline_secrets, rehearsals, versions
+from engine.store.pipelines.rehearsals import Rehearsal
 
 LOG = logging.getLogger(__name__)
 _GRACE = timedelta(minutes=1)

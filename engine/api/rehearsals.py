@@ -29,11 +29,13 @@ from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
 from engine.api.rehearsal_room import refuse_without_memory, refuse_without_room
 from engine.errors import RehearsalBusyError, RehearsalStoppedError, SavepointError
-from engine.jobs import desired, ids
-from engine.jobs.rehearsal import RehearsedChange
-from engine.store import pipelines, rehearsals, savepoints, versions
-from engine.store.records import read_record
-from engine.store.rehearsals import Rehearsal
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.rehearsal import RehearsedChange
+from engine.jobs.disk import ids
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines, rehearsals, versions
+from engine.store.pipelines.rehearsals import Rehearsal
+from engine.store.savepoints import savepoints
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/rehearsals", tags=["rehearsals"], responses=refusals(404))
 _MOST_EXAMPLES = 1000

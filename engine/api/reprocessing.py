@@ -40,15 +40,16 @@ from engine.api.problems import refusals
 from engine.api.stored_text import stored_secrets
 from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError
-from engine.jobs import ids
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Spec, read_run_settings
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Status
+from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.spec import Pipeline, PlannedQuery, Spec, read_run_settings
-from engine.jobs.states import State
-from engine.jobs.status import Status
-from engine.sink_prefix import writing_under
-from engine.store import jobs, pipeline_secrets, pipelines, reprocessings, targets, versions
-from engine.store.records import read_record
-from engine.store.reprocessings import Reprocessing
+from engine.store.jobs import jobs
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, targets, versions
+from engine.store.pipelines.reprocessings import Reprocessing
+from engine.values.sink_prefix import writing_under
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
 _STAYS = (

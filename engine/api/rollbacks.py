@@ -42,14 +42,17 @@ from engine.checkpoints.manifest import SavepointManifest, read_manifest
 from engine.checkpoints.parting import is_behind, written_history
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointError, StaleWriteError, UnreadableStateError
-from engine.jobs import desired, ids
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.rollback import SavedState, SinkAhead, WayBack, sinks_ahead, way_back
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, Upgrade, Version
+from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
-from engine.jobs.rollback import SavedState, SinkAhead, WayBack, sinks_ahead, way_back
-from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Upgrade, Version
-from engine.store import checkpoints, pipelines, savepoints, targets, versions
-from engine.store.records import read_record
-from engine.store.savepoints import Savepoint
+from engine.store.jobs import checkpoints
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines, targets, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
 

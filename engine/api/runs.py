@@ -17,19 +17,21 @@ from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
 from engine.api.traces.spans import epoch_span, start_span
 from engine.checkpoints.lineage import parents_of
-from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
-from engine.jobs.left_goodbyes import forget_goodbye, left_goodbye
-from engine.jobs.orders import orders
-from engine.jobs.partitions import LateBatch
-from engine.jobs.process_usage import ProcessRole, ProcessUsage, SharedWith
-from engine.jobs.states import State, StopMode
-from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
-from engine.jobs.wire import is_spoken
-from engine.store import checkpoints, jobs, late_batches, lineages, pipelines, runs, totals
-from engine.store.histories import History
-from engine.store.records import read_call
+from engine.jobs.decisions.orders import orders
+from engine.jobs.decisions.partitions import LateBatch
+from engine.jobs.decisions.states import State, StopMode
+from engine.jobs.decisions.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
+from engine.jobs.processes.left_goodbyes import forget_goodbye, left_goodbye
+from engine.jobs.processes.process_usage import ProcessRole, ProcessUsage, SharedWith
+from engine.jobs.processes.wire import is_spoken
+from engine.store.jobs import checkpoints, jobs, runs, totals
+from engine.store.jobs.records import read_call
+from engine.store.partitions import late_batches
+from engine.store.pipelines import lineages, pipelines
+from engine.store.pipelines.histories import History
+from engine.values.epoch_report import EpochReport
 
 LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)

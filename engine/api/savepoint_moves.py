@@ -24,12 +24,14 @@ from engine.api.savepoint_holds import SavepointTask
 from engine.api.savepoint_removal import finish
 from engine.api.savepoint_tasks import begin
 from engine.errors import PlaceError, SavepointNotFoundError
-from engine.instants import from_micros
-from engine.jobs import ids
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.status import JobEvent
-from engine.store import events, pipelines, savepoints, versions
-from engine.store.savepoints import Savepoint
+from engine.jobs.decisions.status import JobEvent
+from engine.jobs.disk import ids
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.store.jobs import events
+from engine.store.pipelines import pipelines, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
+from engine.values.instants import from_micros
 
 if TYPE_CHECKING:
     from engine.checkpoints.manifest import SavepointManifest

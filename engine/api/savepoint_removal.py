@@ -5,7 +5,8 @@
     remove   its files
     write    sp_1 is forgotten
 
-A control plane that dies in between goes on at its next start. `engine/jobs/retention.py` says which go by themselves.
+A control plane that dies in between goes on at its next start. `engine/jobs/schedules/retention.py` says which go by
+themselves.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointInUseError, SavepointPinnedError
 from engine.jobs.fault_points import SavepointPoint
 from engine.jobs.records import JobRecord
-from engine.jobs.retention import Fate, HeldSavepoint, Retention, decide_fates
-from engine.store import savepoints
-from engine.store.savepoints import Savepoint
+from engine.jobs.schedules.retention import Fate, HeldSavepoint, Retention, decide_fates
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
 

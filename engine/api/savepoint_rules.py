@@ -18,11 +18,13 @@ from engine.api.problems import refusals
 from engine.api.savepoint_removal import fates, finish
 from engine.errors import RetentionError
 from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions.status import JobEvent
 from engine.jobs.records import JobRecord
-from engine.jobs.retention import Fate, Retention, check_retention
-from engine.jobs.status import JobEvent
-from engine.store import events, pipelines, savepoint_rules, savepoints
-from engine.store.records import read_record
+from engine.jobs.schedules.retention import Fate, Retention, check_retention
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines
+from engine.store.savepoints import savepoint_rules, savepoints
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 Count = Annotated[int, Field(ge=1, le=100_000)]

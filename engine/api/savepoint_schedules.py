@@ -17,11 +17,12 @@ from engine.api.problems import refusals
 from engine.api.savepoint_rules import RetentionRules, retention_words, shown_retention
 from engine.api.scheduled_savepoints import next_after
 from engine.errors import RequestError
-from engine.instants import to_micros
-from engine.jobs.retention import Retention
-from engine.jobs.savepoint_schedule import Schedule, read_timetable, words_of
-from engine.store import pipelines, savepoint_rules
-from engine.store.savepoint_rules import StoredSchedule
+from engine.jobs.schedules.retention import Retention
+from engine.jobs.schedules.savepoint_schedule import Schedule, read_timetable, words_of
+from engine.store.pipelines import pipelines
+from engine.store.savepoints import savepoint_rules
+from engine.store.savepoints.savepoint_rules import StoredSchedule
+from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/savepoint-schedule", tags=["savepoints"], responses=refusals(404))
 ALL = APIRouter(prefix="/savepoint-schedules", tags=["savepoints"])

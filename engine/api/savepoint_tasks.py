@@ -29,9 +29,11 @@ from engine.errors import (
     SavepointNotFoundError,
 )
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.status import JobEvent
-from engine.store import events, pipelines, savepoints
-from engine.store.savepoints import Savepoint
+from engine.jobs.decisions.status import JobEvent
+from engine.store.jobs import events
+from engine.store.pipelines import pipelines
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 Work = Callable[[Savepoint], str]

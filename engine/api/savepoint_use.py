@@ -15,8 +15,9 @@ from sqlalchemy import Connection
 from engine.api.context import Context
 from engine.errors import SavepointError
 from engine.jobs.records import JobRecord
-from engine.store import pipelines, rehearsals, savepoints, versions
-from engine.store.savepoints import Savepoint
+from engine.store.pipelines import pipelines, rehearsals, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 
 @contextmanager

@@ -31,16 +31,18 @@ from engine.api.traces.spans import watch
 from engine.checkpoints import manifest
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineBusyError, SavepointError
-from engine.jobs import desired, ids
-from engine.jobs.effects import with_savepoint
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.effects import with_savepoint
+from engine.jobs.decisions.spec import Pipeline, StopRequest
+from engine.jobs.decisions.states import State, StopMode
+from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, StopRequest
-from engine.jobs.states import State, StopMode
-from engine.store import pipelines, savepoints, versions
-from engine.store.keys import KeptAnswer
-from engine.store.records import read_record, read_version
-from engine.store.savepoints import Savepoint
+from engine.store.access.keys import KeptAnswer
+from engine.store.jobs.records import read_record, read_version
+from engine.store.pipelines import pipelines, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
 _PAUSE = 1.0

@@ -21,17 +21,18 @@ from engine.api.savepoint_tasks import start_drill
 from engine.api.savepoints import take_due
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError
-from engine.jobs import ids
 from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import JobEvent
+from engine.jobs.disk import ids
 from engine.jobs.fault_points import SchedulePoint
 from engine.jobs.records import JobRecord
-from engine.jobs.savepoint_schedule import Hindrance, LeaveOut, Take, Timetable, Wait, decide, read_timetable
-from engine.jobs.states import State
-from engine.jobs.status import JobEvent
-from engine.store import events, savepoint_rules, savepoints
-from engine.store.records import read_record
-from engine.store.savepoint_rules import Outcome, StoredSchedule
-from engine.store.savepoints import Savepoint
+from engine.jobs.schedules.savepoint_schedule import Hindrance, LeaveOut, Take, Timetable, Wait, decide, read_timetable
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
+from engine.store.savepoints import savepoint_rules, savepoints
+from engine.store.savepoints.savepoint_rules import Outcome, StoredSchedule
+from engine.store.savepoints.savepoints import Savepoint
 
 CREATOR = "schedule"
 """Who has asked for a savepoint that was taken by itself."""

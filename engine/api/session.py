@@ -11,8 +11,8 @@ from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.errors import AuthError, CrossSiteError
-from engine.instants import to_micros
-from engine.store import left_sessions
+from engine.store.access import left_sessions
+from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/session", tags=["session"])
 

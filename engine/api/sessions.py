@@ -2,7 +2,7 @@
 
 Nothing of a session is stored: its cookie carries the hash of the token and its end, sealed with a key of this control
 plane, so that it outlives a restart and ends with its token. Of one that was ended before its time the hash of the seal
-is remembered, and whoever ends it stores that (`engine/store/left_sessions.py`).
+is remembered, and whoever ends it stores that (`engine/store/access/left_sessions.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from engine.instants import from_micros, to_micros
+from engine.values.instants import from_micros, to_micros
 
 LENGTH = timedelta(hours=12)
 """How long a session lasts."""

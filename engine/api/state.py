@@ -10,9 +10,9 @@ from fastapi.responses import JSONResponse
 from engine.api import answers
 from engine.api.context import ContextDep
 from engine.api.problems import refusals
-from engine.jobs.state_rows import RowsOrder
-from engine.store import versions
-from engine.store.records import read_record
+from engine.jobs.processes.state_rows import RowsOrder
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import versions
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/state", tags=["pipelines"], responses=refusals(404))
 

@@ -13,10 +13,10 @@ from engine.api.context import Context, ContextDep
 from engine.api.problems import complaints_of, refusals
 from engine.api.stored_rules import WhoDep, in_use
 from engine.errors import EngineError, RequestTooLargeError, UdfSyntaxError
-from engine.instants import to_micros
-from engine.jobs import ids
-from engine.store import stored_functions, stored_uses
-from engine.store.stored_functions import StoredFunction
+from engine.jobs.disk import ids
+from engine.store.stored import stored_functions, stored_uses
+from engine.store.stored.stored_functions import StoredFunction
+from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/udfs", tags=["connections"])
 

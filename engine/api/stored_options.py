@@ -18,8 +18,8 @@ from engine.connectors.options import name_of
 from engine.connectors.secret_values import is_secret, refers_to_secret
 from engine.errors import OptionValueError, SecretValueError, message_of
 from engine.formats import FORMATS
-from engine.jobs.probes import HIDDEN
-from engine.store.stored_tables import Options
+from engine.jobs.processes.probes import HIDDEN
+from engine.store.stored.stored_tables import Options
 
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 """User and password in a URL."""

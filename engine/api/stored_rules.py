@@ -11,7 +11,7 @@ from engine.api.admission import ADMIN
 from engine.api.authentication import who_asks
 from engine.api.context import Context
 from engine.errors import RequestError, StoredInUseError
-from engine.jobs import ids
+from engine.jobs.disk import ids
 
 if TYPE_CHECKING:
     from engine.sql.tables.create_connection import Connections

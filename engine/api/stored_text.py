@@ -23,11 +23,11 @@ from sqlalchemy import Connection
 from engine.api.context import Context
 from engine.api.stored_rules import administrators
 from engine.errors import EngineError, ScriptRefused, StaleWriteError, TextPosition
-from engine.jobs.spec import Spec
-from engine.secret_references import secrets_named
-from engine.store import stored_functions, stored_tables, stored_uses
-from engine.store.stored_functions import StoredFunction
-from engine.store.stored_tables import StoredConnection, StoredTable
+from engine.jobs.decisions.spec import Spec
+from engine.store.stored import stored_functions, stored_tables, stored_uses
+from engine.store.stored.stored_functions import StoredFunction
+from engine.store.stored.stored_tables import StoredConnection, StoredTable
+from engine.values.secret_references import secrets_named
 
 
 @dataclass(frozen=True, slots=True)

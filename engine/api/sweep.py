@@ -17,9 +17,9 @@ from sqlalchemy import Connection
 from engine.api.authentication import who_asks
 from engine.api.context import Context, ContextDep
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.leaks import LeakedPath, OpenRun, leaked_paths
+from engine.jobs.disk.leaks import LeakedPath, OpenRun, leaked_paths
 from engine.store import old_rows
-from engine.store.records import read_page
+from engine.store.jobs.records import read_page
 
 LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/sweep", tags=["sweep"])

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.api.context import SavepointContent
-from engine.instants import from_micros, now
-from engine.store.savepoints import Savepoint
+from engine.store.savepoints.savepoints import Savepoint
+from engine.values.instants import from_micros, now
 
 
 def take_savepoint(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:

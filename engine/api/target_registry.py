@@ -6,7 +6,7 @@ import logging
 
 from engine.api.context import Context
 from engine.errors import EngineError, PipelineNotFoundError
-from engine.store import pipelines, targets, versions
+from engine.store.pipelines import pipelines, targets, versions
 
 LOG = logging.getLogger(__name__)
 

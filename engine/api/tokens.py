@@ -18,10 +18,10 @@ from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.errors import AdminOnlyError, RequestError
-from engine.instants import from_micros, to_micros
 from engine.jobs.controller import hash_key
-from engine.store import tokens
-from engine.store.tokens import NamedToken
+from engine.store.access import tokens
+from engine.store.access.tokens import NamedToken
+from engine.values.instants import from_micros, to_micros
 
 LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/tokens", tags=["tokens"])

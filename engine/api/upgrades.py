@@ -12,10 +12,10 @@ from engine.api.deployments import check_starts, plan_whole, starts_of
 from engine.api.expectations import with_expectations
 from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
-from engine.jobs import desired
-from engine.jobs.spec import ShownUpgrade, Upgrade, is_bound_alike
-from engine.store import versions
-from engine.store.records import read_record
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.spec import ShownUpgrade, Upgrade, is_bound_alike
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import versions
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
 

@@ -13,7 +13,7 @@ from engine.api.context import ContextDep
 from engine.api.problems import Complaint, complaints_of, refusals
 from engine.api.stored_text import with_stored
 from engine.errors import EngineError, RequestTooLargeError
-from engine.jobs.spec import Spec
+from engine.jobs.decisions.spec import Spec
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 

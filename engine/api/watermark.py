@@ -19,16 +19,17 @@ from engine.api.query_instants import read_instant
 from engine.api.waiting_requests import Reading
 from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.errors import AuthError
-from engine.instants import FAR_FUTURE
-from engine.jobs import ids
-from engine.jobs.desired import is_settled
-from engine.jobs.gates import Gate, GateTime, is_passed, promised, reached
-from engine.jobs.states import State
-from engine.store import certificates, pipelines
-from engine.store.certificates import Certificate
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.gates import Gate, GateTime, is_passed, promised, reached
+from engine.jobs.decisions.states import State
+from engine.jobs.disk import ids
 from engine.store.database import Database
-from engine.store.lineages import is_state_given_up
-from engine.store.records import read_record
+from engine.store.jobs.records import read_record
+from engine.store.partitions import certificates
+from engine.store.partitions.certificates import Certificate
+from engine.store.pipelines import pipelines
+from engine.store.pipelines.lineages import is_state_given_up
+from engine.values.instants import FAR_FUTURE
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"], responses=refusals(404))
 CERTIFICATES = APIRouter(prefix="/pipelines/{pipeline}/certificates", tags=["watermark"], responses=refusals(404))

@@ -12,8 +12,8 @@ from engine.api.answers import Page
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.errors import NotReadBackError, SinkNotFoundError
-from engine.store import versions
-from engine.store.records import read_record
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import versions
 
 if TYPE_CHECKING:
     from engine.compile import Program

@@ -1,5 +1,5 @@
 """What an epoch part makes of the rows of an epoch, all of them in memory. Each relation equals what Spark makes of the
-same; `engine.plan.in_one_task` says which are known."""
+same; `engine.plan.placement.in_one_task` says which are known."""
 
 from __future__ import annotations
 

@@ -18,10 +18,8 @@ from engine.changes.verdict import Migration, Reform
 from engine.compile import Program
 from engine.functions import AGGREGATES
 from engine.plan.explain import aggregate_name, show
-from engine.plan.expr import Call, Cast, Column, Expr, Member, columns_of
-from engine.plan.expr import walk as exprs_of
-from engine.plan.former_types import to_text
-from engine.plan.hashed import hashed_in
+from engine.plan.expressions.expr import Call, Cast, Column, Expr, Member, columns_of
+from engine.plan.expressions.expr import walk as exprs_of
 from engine.plan.nodes import (
     Aggregate,
     Branch,
@@ -35,13 +33,15 @@ from engine.plan.nodes import (
     Write,
     is_updating,
 )
-from engine.plan.operators import Operator
-from engine.plan.panes import fit_for_panes
-from engine.plan.reads import read_by
-from engine.plan.retained_state import needs_values
+from engine.plan.placement.reads import read_by
+from engine.plan.state.former_types import to_text
+from engine.plan.state.hashed import hashed_in
+from engine.plan.state.operators import Operator
+from engine.plan.state.panes import fit_for_panes
+from engine.plan.state.retained_state import needs_values
+from engine.plan.state.width_marks import is_wider
+from engine.plan.state.window_columns import are_kept_apart, columns_of_aggregate, origins_of
 from engine.plan.tree import Node, inputs_of, walk
-from engine.plan.width_marks import is_wider
-from engine.plan.window_columns import are_kept_apart, columns_of_aggregate, origins_of
 from engine.types import Decimal, Float, Integer, Type
 
 _MOST = 62

@@ -23,10 +23,10 @@ from engine.changes.migration import migration_of
 from engine.changes.verdict import Change, Migration, Reform, Verdict
 from engine.compile import Program
 from engine.plan.explain import grouping
-from engine.plan.meaning import OF_ROWS_BELOW
+from engine.plan.identity.meaning import OF_ROWS_BELOW
 from engine.plan.nodes import Scan, UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate, is_updating
-from engine.plan.operators import Operator, Part
-from engine.plan.retained_state import spell
+from engine.plan.state.operators import Operator, Part
+from engine.plan.state.retained_state import spell
 from engine.plan.tree import inputs_of, walk
 
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.compile import Program
-from engine.plan.meaning import Meanings
+from engine.plan.identity.meaning import Meanings
 from engine.plan.nodes import Scan
-from engine.plan.operators import is_stateful, sinks_of
+from engine.plan.state.operators import is_stateful, sinks_of
 from engine.plan.tree import Node, inputs_of
 
 

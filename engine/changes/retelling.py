@@ -5,7 +5,7 @@
     so       c1 > 3, over what the new aggregate keeps: such rows are in out
 
 That is known where the state goes on, where nothing but conditions and projections stands between it and its sinks,
-and where these are the same ones, or some of them. See `engine.plan.retelling`.
+and where these are the same ones, or some of them. See `engine.plan.state.retelling`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from engine import types
 from engine.changes.operators import Consent, Pair
 from engine.compile import Program
 from engine.functions import AGGREGATES, FUNCTIONS
-from engine.plan.expr import Call, Column, Expr, Literal, walk
+from engine.plan.expressions.expr import Call, Column, Expr, Literal, walk
 from engine.plan.nodes import Branch, UpdatingAggregate
-from engine.plan.operators import Operator
-from engine.plan.retelling import aggregate_of, condition_of, over_places, pieces_of
+from engine.plan.state.operators import Operator
+from engine.plan.state.retelling import aggregate_of, condition_of, over_places, pieces_of
 from engine.plan.tree import Node
 
 _ALL: Expr = Literal(value=True, type=types.BOOLEAN)

@@ -12,10 +12,10 @@ from engine.connectors import connector_of
 from engine.connectors.base import Table
 from engine.connectors.files.sink_options import FileSinkOptions
 from engine.errors import EngineError
+from engine.plan.identity.written import written_by
 from engine.plan.nodes import is_updating
-from engine.plan.width_marks import marked
-from engine.plan.widths import without_widths
-from engine.plan.written import written_by
+from engine.plan.state.width_marks import marked
+from engine.plan.state.widths import without_widths
 
 _LOGIN = {
     "auth_type", "auth_protocol", "auth_mechanism", "auth_username", "auth_password", "auth_region", "ssl_ca",

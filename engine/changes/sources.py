@@ -9,9 +9,9 @@ from pydantic import BaseModel
 from engine.changes.verdict import FROM_OPTIONS, Change, Verdict
 from engine.compile import Program
 from engine.connectors.base import Table
-from engine.plan.expr import Expr
-from engine.plan.stable_text import stable_text
-from engine.plan.width_marks import is_wider
+from engine.plan.expressions.expr import Expr
+from engine.plan.identity.stable_text import stable_text
+from engine.plan.state.width_marks import is_wider
 
 
 def source_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Iterator[Verdict]:

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 
 from engine.compile import Program
 from engine.plan.explain import aggregate_name, grouping
-from engine.plan.expr import Column, Named
-from engine.plan.meaning import OF_ROWS_BELOW, Meaning, Meanings
+from engine.plan.expressions.expr import Column, Named
+from engine.plan.identity.meaning import OF_ROWS_BELOW, Meaning, Meanings
 from engine.plan.nodes import (
     Branch,
     Filter,
@@ -35,11 +35,11 @@ from engine.plan.nodes import (
     UpdatingAggregate,
     is_updating,
 )
-from engine.plan.operators import Operator, operators_of
-from engine.plan.split import Parts
+from engine.plan.placement.split import Parts
+from engine.plan.state.operators import Operator, operators_of
+from engine.plan.state.width_marks import marked
+from engine.plan.state.widths import without_widths
 from engine.plan.tree import Node, walk, with_inputs
-from engine.plan.width_marks import marked
-from engine.plan.widths import without_widths
 
 
 @dataclass(frozen=True, slots=True)

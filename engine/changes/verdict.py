@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from engine.plan.expr import Expr
-from engine.start_positions import StartPosition
+from engine.plan.expressions.expr import Expr
+from engine.values.start_positions import StartPosition
 
 Subject: TypeAlias = Literal["operator", "source", "sink", "lookup", "function", "pipeline"]
 

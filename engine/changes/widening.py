@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from engine.compile import Program
-from engine.plan.meaning import digest
-from engine.plan.operators import Operator, Part, operators_of
-from engine.plan.width_marks import Marked, marked
-from engine.plan.widths import without_widths
+from engine.plan.identity.meaning import digest
+from engine.plan.state.operators import Operator, Part, operators_of
+from engine.plan.state.width_marks import Marked, marked
+from engine.plan.state.widths import without_widths
 
 MOVED = ("tumble", "hop", "updating-aggregate", "updating-join", "updating-top")
 """What can be moved to wider types."""

@@ -47,8 +47,8 @@ from engine.checkpoints.withheld import write_withheld
 from engine.delivery.durable import replace_durably
 from engine.delivery.faults import reach
 from engine.errors import StateNotKeptError
-from engine.plan.forms import Forms
-from engine.plan.withheld import Withheld
+from engine.plan.state.forms import Forms
+from engine.plan.state.withheld import Withheld
 
 _FIRST_SNAPSHOT = re.compile(r"1_([0-9a-f-]+)\.zip")
 _NO_CHOICE = SourceChoice()

@@ -27,7 +27,7 @@ from engine.checkpoints.scratch import remove_scratch
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.delivery.open_files import OPEN_FILES
 from engine.errors import ForeignStateError, OtherFormatError, OtherQueryError, StateInUseError, SupersededError
-from engine.plan.fingerprint import differ_in_format
+from engine.plan.identity.fingerprint import differ_in_format
 
 _PARTS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks"}
 _PARTS |= {OPEN_FILES, "replaced", "staging", "owner.json"}

@@ -8,7 +8,7 @@
 The second says that what is called 77c0 now is 8a3f over numbers that have become wider, the third in which types the
 values were that an operator knows by their hashes, the fourth what an aggregate let out before its condition was
 changed, and from which epoch on it lets out something else.
-See `engine.plan.forms`. It is of the checkpoint and goes with it, into savepoints and back.
+See `engine.plan.state.forms`. It is of the checkpoint and goes with it, into savepoints and back.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from engine.changes.verdict import Reform
 from engine.checkpoints.contents import FORMS
 from engine.checkpoints.layout import read_json, unreadable, write_json
-from engine.plan.former_types import FormersText, formers_of
-from engine.plan.forms import Form, Forms
 from engine.plan.nodes import Retelling
+from engine.plan.state.former_types import FormersText, formers_of
+from engine.plan.state.forms import Form, Forms
 
 _NOBODY_IS_TOLD: Mapping[int, Retelling] = {}
 

@@ -1,4 +1,4 @@
-"""Of which operators the state is kept by pane, as a checkpoint says it: see `engine.plan.panes`.
+"""Of which operators the state is kept by pane, as a checkpoint says it: see `engine.plan.state.panes`.
 
     checkpoint/panes.json     {"format": 1, "operators": [0, 2]}
 

@@ -31,7 +31,7 @@ from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.delivery.faults import reach
 from engine.delivery.open_files import OPEN_FILES
 from engine.errors import NothingToSaveError, UnreadableStateError
-from engine.instants import now
+from engine.values.instants import now
 
 
 def restore(

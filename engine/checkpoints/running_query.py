@@ -11,8 +11,8 @@ from engine.checkpoints.manifest import read_manifest
 from engine.checkpoints.panes import read_panes
 from engine.compile import Program, compile_script
 from engine.errors import NoStateError, OtherFormatError, RecompiledError, ScriptRefused
-from engine.plan.fingerprint import differ_in_format
-from engine.plan.panes import with_panes
+from engine.plan.identity.fingerprint import differ_in_format
+from engine.plan.state.panes import with_panes
 from engine.udf.declared import UdfFile
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.checkpoints.layout import unreadable
-from engine.instants import FAR_FUTURE, to_micros
+from engine.values.instants import FAR_FUTURE, to_micros
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _STATE_IDS = "stateUniqueIds"

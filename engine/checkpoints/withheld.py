@@ -1,4 +1,4 @@
-"""Which aggregates are withheld in which windows, as a checkpoint says it: see `engine.plan.withheld`.
+"""Which aggregates are withheld in which windows, as a checkpoint says it: see `engine.plan.state.withheld`.
 
     checkpoint/withheld.json     {"1": {"0": [[1704067200000000, 1704067800000000]]}}
                                  in operator 1, aggregate 0, in windows that start between 00:00 and 00:10
@@ -15,7 +15,7 @@ from pathlib import Path
 from engine.changes.verdict import Migration
 from engine.checkpoints.contents import WITHHELD
 from engine.checkpoints.layout import read_json, unreadable, write_json
-from engine.plan.withheld import ROWS, Range, Withheld
+from engine.plan.state.withheld import ROWS, Range, Withheld
 
 _ROWS = "rows"
 

@@ -19,7 +19,7 @@ from engine.delivery.epoch import Epoch as Epoch  # noqa: PLC0414 - sinks speak 
 from engine.delivery.ownership import Owner
 from engine.formats import FORMATS
 from engine.schema import Field, Schema
-from engine.start_positions import EARLIEST_ONLY, StartPosition, StartWord
+from engine.values.start_positions import EARLIEST_ONLY, StartPosition, StartWord
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from pydantic import Field as Option
 
 from engine import types
 from engine.connectors.base import Connector, Options, Table
-from engine.option_values import MicrosOrInterval
 from engine.schema import Field, Schema
+from engine.values.option_values import MicrosOrInterval
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from engine.connectors.base import Connector, Direction
 from engine.connectors.options import known_names, name_of
 from engine.connectors.secret_values import is_secret
-from engine.durations import spell_duration
+from engine.values.durations import spell_duration
 
 JsonSchema: TypeAlias = "dict[str, Any]"
 _DEEPEST = 3

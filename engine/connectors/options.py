@@ -27,8 +27,13 @@ from engine.errors import (
 )
 from engine.formats import FORMATS, find_format
 from engine.formats.base import Format, FormatOptions
-from engine.option_values import ByteCount, OffOrInterval, Unreadable, read_value
-from engine.option_values import OptionValue as OptionValue  # noqa: PLC0414 - what a `WithOption` holds
+from engine.values.option_values import (
+    ByteCount,
+    OffOrInterval,
+    OptionValue,
+    Unreadable,
+    read_value,
+)
 
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 - the O of Options
 WithOptions: TypeAlias = "Sequence[WithOption]"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from engine.connectors import connector_of
 from engine.connectors.base import HasMovingStart, Table
 from engine.connectors.secret_values import fill_in
-from engine.start_positions import EARLIEST
+from engine.values.start_positions import EARLIEST
 
 if TYPE_CHECKING:
     from engine.connectors.base import Chunk

@@ -18,7 +18,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from engine.errors import SecretNotFoundError
-from engine.secret_references import (
+from engine.values.secret_references import (
     NAME,
     SECRET_PREFIX,
     SECRETS_DIR,

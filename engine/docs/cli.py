@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, Action, ArgumentParser
 
-from engine.commands import COMMANDS, Verb
+from engine.cli.verbs import COMMANDS, Verb
 from engine.docs.markdown import code, page, section, table
 
 

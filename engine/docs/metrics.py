@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.api.metrics.declared import OF_CONTROL_PLANE, OF_JOBS, OF_PROCESS, Metric
 from engine.docs.markdown import code, page, section, table
-from engine.epoch_report import PHASES
+from engine.values.epoch_report import PHASES
 
 _INTRODUCTION = (
     "Served at `/metrics`, for Prometheus; [how to watch it](../how-to/monitoring.md). A figure that is not known is "

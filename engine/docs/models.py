@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from engine.docs.markdown import code, table
-from engine.durations import spell_duration
+from engine.values.durations import spell_duration
 
 _WORDS: dict[object, str] = {
     str: "text",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from engine.docs.markdown import code, page, section, table
 from engine.docs.models import spell_default, spell_type, walk_settings
-from engine.environment import VARIABLES
 from engine.settings import PREFIX, Settings
+from engine.values.environment import VARIABLES
 
 _INTRODUCTION = (
     "A value comes from, strongest first: the command line, the environment, a TOML file, the default. In the file, "

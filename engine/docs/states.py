@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.docs.markdown import code, page, table
-from engine.jobs.states import STATES, TRANSITIONS
+from engine.jobs.decisions.states import STATES, TRANSITIONS
 
 
 def states_page() -> str:

@@ -32,9 +32,9 @@ from engine.driver import main as driver
 from engine.driver.handover import Line
 from engine.driver.work import SparkWork
 from engine.errors import EngineError
-from engine.jobs import processes
-from engine.small_script import SMALL_SCRIPT
-from engine.spark.session import import_what_spark_will
+from engine.jobs.processes import processes
+from engine.spark.jvm.session import import_what_spark_will
+from engine.values.small_script import SMALL_SCRIPT
 
 
 class ForkOrder(BaseModel):

@@ -31,17 +31,17 @@ from urllib.parse import urlsplit
 from engine.checkpoints import late_batches
 from engine.checkpoints.late_batches import LateBatch
 from engine.checkpoints.layout import StatePaths
-from engine.epoch_report import EpochReport, to_wire
 from engine.errors import EngineError
-from engine.jobs import processes
 from engine.jobs.address import API_PREFIX, read_address
-from engine.jobs.assignment import Assignment
-from engine.jobs.left_goodbyes import forget_goodbye, leave_goodbye
-from engine.jobs.process_usage import RunUsage, SharedJava, UsageMeter, together
-from engine.jobs.status import Goodbye
-from engine.jobs.wire import WIRE
-from engine.process_starts import start_none_any_more
-from engine.start_steps import StartStep
+from engine.jobs.decisions.status import Goodbye
+from engine.jobs.processes import processes
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.left_goodbyes import forget_goodbye, leave_goodbye
+from engine.jobs.processes.process_usage import RunUsage, SharedJava, UsageMeter, together
+from engine.jobs.processes.wire import WIRE
+from engine.values.epoch_report import EpochReport, to_wire
+from engine.values.process_starts import start_none_any_more
+from engine.values.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
 _CLOSEST = 0.2

@@ -21,7 +21,7 @@ from engine.connectors.sampling import sample
 from engine.connectors.secret_values import fill_in
 from engine.errors import SchemaUnknownError, message_of
 from engine.formats.base import RecordKind
-from engine.jobs.probes import ProbeOrder, ProbeResult
+from engine.jobs.processes.probes import ProbeOrder, ProbeResult
 from engine.sql.stored.checking import CheckedTable, check_table
 from engine.sql.stored.spelling import spell_name
 from engine.sql.tables.create_connection import Connections

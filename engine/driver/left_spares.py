@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from engine.driver.handover import LOCK, TOKEN, is_private
-from engine.jobs import processes
+from engine.jobs.processes import processes
 
 _LOOK = 0.05
 _PATIENCE = 10.0

@@ -26,12 +26,12 @@ from engine.driver.run_listener import RunListener
 from engine.driver.run_log import RunLog, tell_failure, write_json_lines
 from engine.driver.stack_dumps import dump_stacks
 from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, StateBusyError, cause_of
-from engine.jobs import processes
-from engine.jobs.assignment import Assignment
+from engine.jobs.decisions.status import Failure, Goodbye, failure_of
 from engine.jobs.fault_points import DriverPoint
-from engine.jobs.runner import NO_ROOM, Holder
-from engine.jobs.status import Failure, Goodbye, failure_of
-from engine.jobs.unleft_java import end_unleft_java
+from engine.jobs.processes import processes
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.runner import NO_ROOM, Holder
+from engine.jobs.processes.unleft_java import end_unleft_java
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0

@@ -16,7 +16,7 @@ from engine.connectors import find_connector
 from engine.connectors.probing import probe_connection, probe_table
 from engine.driver.inferring import infer
 from engine.errors import EngineError, ScriptRefused
-from engine.jobs.probes import ProbeOrder, ProbeResult
+from engine.jobs.processes.probes import ProbeOrder, ProbeResult
 from engine.sql.stored.checking import check_connection, check_table
 from engine.sql.tables.create_connection import Connections, read_connections
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.epoch_report import EpochReport
-from engine.jobs.process_usage import SharedJava
-from engine.start_steps import StartStep
+from engine.jobs.processes.process_usage import SharedJava
+from engine.values.epoch_report import EpochReport
+from engine.values.start_steps import StartStep
 
 
 class RunListener(Protocol):

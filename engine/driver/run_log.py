@@ -21,12 +21,12 @@ from datetime import UTC, datetime
 
 from engine.checkpoints.layout import StatePaths
 from engine.driver.home import Home
-from engine.epoch_report import EpochReport
 from engine.errors import EngineError
-from engine.jobs.assignment import Assignment
-from engine.jobs.process_usage import SharedJava
-from engine.spark.log_warnings import SparkLog
-from engine.start_steps import StartStep
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.process_usage import SharedJava
+from engine.spark.run.log_warnings import SparkLog
+from engine.values.epoch_report import EpochReport
+from engine.values.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
 _MINUTE = 60.0

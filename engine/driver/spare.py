@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engine.driver.home import end_group
 from engine.driver.main import Work, drive
-from engine.jobs import processes
-from engine.jobs.assignment import Assignment
-from engine.jobs.spares import LOCK, READY
+from engine.jobs.processes import processes
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.spares import LOCK, READY
 
 _LOOK = 1.0
 """Seconds between two looks whether Java lives."""

@@ -8,8 +8,8 @@ import signal
 import sys
 from contextlib import suppress
 
-from engine.jobs import processes
-from engine.jobs.process_usage import is_java
+from engine.jobs.processes import processes
+from engine.jobs.processes.process_usage import is_java
 
 
 def dump_stacks() -> None:

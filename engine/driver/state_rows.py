@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.jobs.state_rows import RowsOrder
-from engine.spark.kept_rows import kept_rows
+from engine.jobs.processes.state_rows import RowsOrder
+from engine.spark.state.kept_rows import kept_rows
 from engine.udf.declared import UdfFile
 
 

@@ -14,14 +14,14 @@ from engine.driver.home import StopMode
 from engine.driver.run_listener import RunListener
 from engine.driver.shared.lodging import Lodging, lodging
 from engine.driver.shared.place import JavaWish, host_directory, host_environment
-from engine.jobs.assignment import Assignment
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.spec import RunSettings, Upgrade, read_run_settings
-from engine.spark.run import run
-from engine.spark.run_spec import RunSpec, StateUpgrade
-from engine.spark.session import close_session, closing_session, open_session
-from engine.spark.stop_control import Control
-from engine.spark.warm_session import WarmSession
+from engine.jobs.decisions.spec import RunSettings, Upgrade, read_run_settings
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes.assignment import Assignment
+from engine.spark.jvm.session import close_session, closing_session, open_session
+from engine.spark.run.lifecycle import run
+from engine.spark.run.run_spec import RunSpec, StateUpgrade
+from engine.spark.run.stop_control import Control
+from engine.spark.run.warm_session import WarmSession
 from engine.udf.declared import name_files
 
 if TYPE_CHECKING:

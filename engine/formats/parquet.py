@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from engine.formats.base import Format, FormatOptions, RecordKind
-from engine.option_values import ByteCount
+from engine.values.option_values import ByteCount
 
 
 class ParquetOptions(FormatOptions):

@@ -14,7 +14,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import NAME, read_manifest
 from engine.checkpoints.state_partitions import missing_versions
 from engine.errors import EngineError
-from engine.instants import to_micros
+from engine.values.instants import to_micros
 
 
 @dataclass(frozen=True, slots=True)

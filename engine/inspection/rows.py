@@ -20,10 +20,10 @@ from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.row_conditions import columns_meant, is_met
 from engine.inspection.row_names import name_in_bucket, table_in_bucket
 from engine.inspection.store import read_store
-from engine.instants import from_micros
 from engine.plan.nodes import WindowAggregate
-from engine.plan.operators import Operator
+from engine.plan.state.operators import Operator
 from engine.updating.state_columns import LAST, PANE
+from engine.values.instants import from_micros
 
 
 @dataclass(frozen=True, slots=True)

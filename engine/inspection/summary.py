@@ -28,7 +28,7 @@ from engine.inspection.epochs import is_savepoint
 from engine.inspection.reading_again import read_again
 from engine.inspection.sinks_written import tables_written
 from engine.inspection.store import read_store
-from engine.plan.operators import Operator
+from engine.plan.state.operators import Operator
 from engine.udf.declared import UdfFile
 
 COUNTED_BYTES = 8 << 20

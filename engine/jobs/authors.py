@@ -7,7 +7,7 @@ bob stops it     Scheduling to CheckpointStopping, then to Stopped bob
 
 from __future__ import annotations
 
-from engine.jobs.actions import (
+from engine.jobs.decisions.actions import (
     AcceptMaintenance,
     Action,
     Drain,
@@ -18,8 +18,8 @@ from engine.jobs.actions import (
     Repartition,
     RestoreSavepoint,
 )
+from engine.jobs.decisions.states import State
 from engine.jobs.records import JobRecord
-from engine.jobs.states import State
 
 CONTROL_PLANE = "control plane"
 """Who is behind what nobody has asked for."""

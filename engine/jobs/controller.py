@@ -28,8 +28,8 @@ from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.spark_log import newest_commit
 from engine.delivery.faults import reach
 from engine.errors import UnreadableStateError, message_of
-from engine.instants import Clock
-from engine.jobs.actions import (
+from engine.jobs.authors import author_of
+from engine.jobs.decisions.actions import (
     AbandonRescale,
     AcceptMaintenance,
     Action,
@@ -44,17 +44,17 @@ from engine.jobs.actions import (
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.assignment import Assignment
-from engine.jobs.authors import author_of
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.decide import Policy, decide
+from engine.jobs.decisions.decide import Policy, decide
+from engine.jobs.decisions.intend import intend
+from engine.jobs.decisions.observe import Maintenance, Observation, Process
+from engine.jobs.decisions.status import Failure, Goodbye, JobEvent, Progress, Run
+from engine.jobs.disk.data_directory import DataDirectory
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.intend import intend
-from engine.jobs.observe import Maintenance, Observation, Process
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.runner import Runner
 from engine.jobs.records import JobRecord, Records
-from engine.jobs.runner import Runner
-from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run
 from engine.jobs.troubles import Troubles, unstartable
+from engine.values.instants import Clock
 
 LOG = logging.getLogger(__name__)
 

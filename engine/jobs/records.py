@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.jobs.spec import Pipeline, Version
-from engine.jobs.status import JobEvent, Run, Status
+from engine.jobs.decisions.spec import Pipeline, Version
+from engine.jobs.decisions.status import JobEvent, Run, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import LookupJoin, Union, UpdatingJoin, WindowJoin, Write
 from engine.plan.nodes.joins import sides_read
-from engine.plan.reads import read_by
+from engine.plan.placement.reads import read_by
 from engine.plan.tree import Node, inputs_of, walk
 from engine.schema import Schema
 

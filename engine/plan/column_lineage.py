@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from engine.functions import find_aggregate, find_function
-from engine.plan.expr import Call, Case, Cast, Column, Expr, Member
-from engine.plan.expr import Literal as Constant
+from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Member
+from engine.plan.expressions.expr import Literal as Constant
 from engine.plan.hidden import EVENT_TIME, WATERMARK
 from engine.plan.nodes import (
     LATE_TIME,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from engine.plan.expr import Call, Case, Cast, Column, Expr, Member
-from engine.plan.expr import Literal as Constant
+from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Member
+from engine.plan.expressions.expr import Literal as Constant
 from engine.plan.nodes import (
     Aggregate,
     Branch,
@@ -42,8 +42,8 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
-from engine.plan.retained_state import retained_states, spell, state_of
-from engine.plan.split import Parts
+from engine.plan.placement.split import Parts
+from engine.plan.state.retained_state import retained_states, spell, state_of
 from engine.plan.tree import Node, inputs_of
 
 Format = Literal["text", "json", "dot"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine import types
 from engine.errors import ColumnCountError
-from engine.plan.expr import Named
+from engine.plan.expressions.expr import Named
 from engine.plan.nodes import Project
 from engine.plan.tree import Node
 from engine.schema import Field, Schema

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from engine import types
 from engine.errors import AmbiguousColumnError, EngineError, UnknownColumnError, UnknownTableError
-from engine.plan.expr import Column, Expr, Member
+from engine.plan.expressions.expr import Column, Expr, Member
 from engine.plan.tree import Node
 
 

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 from sqlglot import exp
 
-from engine.durations import read_duration
 from engine.errors import DurationError, SinkPrefixError, TextPosition, UnknownSettingError, UnsupportedStatementError
-from engine.sink_prefix import SETTING, SHOWN, SINKS, check_prefix
 from engine.sql.complaints import errors_located
 from engine.sql.scalar.intervals import read_interval
 from engine.sql.text.parse import Script
+from engine.values.durations import read_duration
+from engine.values.sink_prefix import SETTING, SHOWN, SINKS, check_prefix
 
 _TTL = "updating_ttl"
 _MAX_TTL = timedelta(days=36_500)

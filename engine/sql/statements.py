@@ -24,7 +24,7 @@ from engine.errors import (
     UnsupportedStatementError,
     WrongDirectionError,
 )
-from engine.plan.expr import Named
+from engine.plan.expressions.expr import Named
 from engine.plan.nodes import Project, Write, is_updating
 from engine.plan.tree import Node
 from engine.schema import Schema

@@ -27,9 +27,9 @@ from pathlib import Path
 from engine import __version__
 from engine.checkpoints.layout import StatePaths
 from engine.errors import BackupError, StoreDamagedError, StoreTooNewError, message_of
-from engine.jobs.data_directory import DataDirectory
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.store.access.secret_files import secure
 from engine.store.migrations import MIGRATIONS
-from engine.store.secret_files import secure
 
 _FORMAT = 1
 _MANIFEST, _DATABASE, _KEY, _TOKEN = "manifest.json", "arroyo.db", "secrets.key", "token"

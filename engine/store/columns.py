@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 from sqlalchemy import BigInteger, Dialect, RowMapping, Text
 from sqlalchemy.types import TypeDecorator
 
-from engine.epoch_report import Length as MicrosLength
-from engine.epoch_report import SinkProgress, TableFigures
-from engine.instants import from_micros, to_micros
-from engine.jobs.spec import Upgrade
+from engine.jobs.decisions.spec import Upgrade
+from engine.values.epoch_report import Length as MicrosLength
+from engine.values.epoch_report import SinkProgress, TableFigures
+from engine.values.instants import from_micros, to_micros
 
 RowValues: TypeAlias = RowMapping | Mapping[str, Any]
 """What is in a row, by the names of the columns."""

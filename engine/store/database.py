@@ -17,14 +17,14 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.errors import DataDirLockedError, message_of
-from engine.instants import now
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.processes import try_lock
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes.processes import try_lock
 from engine.jobs.troubles import Troubles, unwritable_store
 from engine.store import backups
+from engine.store.access.secret_files import secure
+from engine.store.access.vault import Vault, fresh_key
 from engine.store.migrations import MIGRATIONS
-from engine.store.secret_files import secure
-from engine.store.vault import Vault, fresh_key
+from engine.values.instants import now
 
 LOG = logging.getLogger(__name__)
 METADATA = MetaData()

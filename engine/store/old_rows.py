@@ -20,15 +20,15 @@ from sqlalchemy import (
     select,
 )
 
-from engine.jobs.leaks import Limits
-from engine.start_steps import StartStep
-from engine.store import partitions
-from engine.store.certificates import CERTIFICATES
-from engine.store.events import EVENTS
-from engine.store.keys import KEPT_FOR, KEYS
-from engine.store.pipeline_secrets import SECRETS
-from engine.store.pipelines import PIPELINES
-from engine.store.runs import RUNS
+from engine.jobs.disk.leaks import Limits
+from engine.store.access.keys import KEPT_FOR, KEYS
+from engine.store.jobs.events import EVENTS
+from engine.store.jobs.runs import RUNS
+from engine.store.partitions import partitions
+from engine.store.partitions.certificates import CERTIFICATES
+from engine.store.pipelines.pipeline_secrets import SECRETS
+from engine.store.pipelines.pipelines import PIPELINES
+from engine.values.start_steps import StartStep
 
 _ROW: ColumnClause[int] = literal_column("rowid")
 _AT_ONCE = 1000

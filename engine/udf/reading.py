@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from engine.durations import read_duration
 from engine.errors import (
     EngineError,
     ScriptRefused,
@@ -29,6 +28,7 @@ from engine.functions import find_aggregate, find_function
 from engine.udf.declared import NO_UDFS, Hint, Kind, Udf, UdfFile, Udfs, Waiting
 from engine.udf.requirements import check_header
 from engine.udf.type_hints import KNOWN, LISTS, ROWS, HintError, element_of, read_hint
+from engine.values.durations import read_duration
 
 MAX_BYTES = 1024 * 1024
 """The parser takes some hundred bytes of memory for one of text, and the compiler runs in a server."""

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.arrow.evaluate import evaluate
-from engine.plan.expr import Expr
+from engine.plan.expressions.expr import Expr
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK
 from engine.plan.nodes import JoinKind
 from engine.plan.nodes.joins import joined_schema

@@ -29,19 +29,19 @@ from engine.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from engine.jobs.actions import MaintenanceTask, RestoreSavepoint
-from engine.jobs.assignment import Assignment
 from engine.jobs.controller import Controller, hash_key
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.decide import Policy
-from engine.jobs.observe import Maintenance, Process
-from engine.jobs.runner import Holder
-from engine.jobs.spec import PlannedFork, PlannedQuery, Restore, ShownUpgrade, Upgrade
-from engine.jobs.status import Failure, Run
-from engine.start_positions import StartPosition
-from engine.store.records import StoredRecords
-from engine.store.savepoints import Savepoint, page
-from engine.store.versions import by_fingerprint
+from engine.jobs.decisions.actions import MaintenanceTask, RestoreSavepoint
+from engine.jobs.decisions.decide import Policy
+from engine.jobs.decisions.observe import Maintenance, Process
+from engine.jobs.decisions.spec import PlannedFork, PlannedQuery, Restore, ShownUpgrade, Upgrade
+from engine.jobs.decisions.status import Failure, Run
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.runner import Holder
+from engine.store.jobs.records import StoredRecords
+from engine.store.pipelines.versions import by_fingerprint
+from engine.store.savepoints.savepoints import Savepoint, page
+from engine.values.start_positions import StartPosition
 from tests.api.stand_in_server import StandInServer
 from tests.databases import new_database
 

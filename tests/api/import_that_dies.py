@@ -8,8 +8,9 @@ from pathlib import Path
 
 from engine.api.savepoint_holds import SavepointTask
 from engine.api.savepoint_moves import _run_import
-from engine.jobs.data_directory import DataDirectory
-from engine.store import jobs, pipelines, versions
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.store.jobs import jobs
+from engine.store.pipelines import pipelines, versions
 from tests.api.conftest import T0
 from tests.api.removal_that_dies import SAVEPOINT, context_of
 from tests.databases import new_database

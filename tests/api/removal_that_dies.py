@@ -8,10 +8,12 @@ from pathlib import Path
 from engine.api.context import Context, LastCalls
 from engine.api.savepoint_removal import finish
 from engine.api.waiting_requests import Changes
-from engine.jobs.data_directory import DataDirectory
-from engine.store import jobs, pipelines, savepoints, versions
+from engine.jobs.disk.data_directory import DataDirectory
 from engine.store.database import Database
-from engine.store.savepoints import Savepoint
+from engine.store.jobs import jobs
+from engine.store.pipelines import pipelines, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 from tests.api.conftest import T0, fake_plan, fake_take
 from tests.databases import new_database
 from tests.store.test_store import PIPELINE, STATUS, VERSION

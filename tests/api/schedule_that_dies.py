@@ -11,13 +11,15 @@ from pathlib import Path
 from engine.api import savepoints as savepoint_api
 from engine.api.caretaker import Caretaker
 from engine.api.context import Context
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.savepoint_schedule import Schedule
-from engine.jobs.states import State
-from engine.store import jobs, pipelines, savepoint_rules, savepoints, versions
+from engine.jobs.decisions.states import State
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.schedules.savepoint_schedule import Schedule
 from engine.store.database import Database, open_database
-from engine.store.savepoint_rules import StoredSchedule
-from engine.store.savepoints import Savepoint
+from engine.store.jobs import jobs
+from engine.store.pipelines import pipelines, versions
+from engine.store.savepoints import savepoint_rules, savepoints
+from engine.store.savepoints.savepoint_rules import StoredSchedule
+from engine.store.savepoints.savepoints import Savepoint
 from tests.api import removal_that_dies
 from tests.api.conftest import T0
 from tests.databases import new_database

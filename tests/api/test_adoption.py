@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from engine.jobs import wire
-from engine.store.runs import RUNS
+from engine.jobs.processes import wire
+from engine.store.jobs.runs import RUNS
 from tests.api.conftest import Plane, report
 
 

@@ -13,9 +13,9 @@ from typing import NoReturn
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from engine.cli import main
-from engine.commands import COMMANDS, REMOTE, Verb
-from engine.commands.remote import is_same_place
+from engine.cli.main import main
+from engine.cli.remote import is_same_place
+from engine.cli.verbs import COMMANDS, REMOTE, Verb
 from tests.api.stand_in_server import StandInServer
 
 ARGUMENTS: dict[str, list[str]] = {
@@ -254,7 +254,7 @@ def test_an_address_file_that_says_nothing_is_as_good_as_none(
     data = tmp_path / "data"
     data.mkdir()
     (data / "server.json").write_bytes(text)
-    monkeypatch.setattr("engine.commands.remote.DEFAULT_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("engine.cli.remote.DEFAULT_URL", "http://127.0.0.1:9")
 
     code, complaint = answer_of(capsys, *arguments_of(verb, script, "--token", "t", "--data-dir", str(data)))
 
@@ -273,7 +273,7 @@ def test_a_data_directory_that_is_named_is_stronger_than_the_environment(
     (data / "token").write_text("of this one")
 
     assert answer_of(capsys, "delete", "orders", "--data-dir", str(data)) == (0, "")
-    monkeypatch.setattr("engine.commands.remote.DEFAULT_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("engine.cli.remote.DEFAULT_URL", "http://127.0.0.1:9")
     code, complaint = answer_of(capsys, "delete", "orders", "--data-dir", str(tmp_path / "mistyped"))
 
     [(method, _, headers, _)] = server.requests

@@ -22,7 +22,7 @@ from engine import server
 from engine.api import change_feed, changes
 from engine.api.change_feed import ChangeFeed, FeedItem, News
 from engine.api.waiting_requests import Changes
-from engine.jobs.data_directory import DataDirectory
+from engine.jobs.disk.data_directory import DataDirectory
 from engine.settings import ApiSettings
 from tests.api.conftest import Plane, report
 

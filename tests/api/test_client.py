@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
-from engine.commands.client import Client, Json, RefusedError, segment
-from engine.commands.remote import complete_facts, held_facts
+from engine.cli.client import Client, Json, RefusedError, segment
+from engine.cli.main import main
+from engine.cli.remote import complete_facts, held_facts
 from engine.errors import RequestError, UnreachableError
 from tests.api.stand_in_server import StandInServer
 

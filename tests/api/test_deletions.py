@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from engine.api import deletions
-from engine.jobs import processes
-from engine.jobs.unleft_java import note_java
-from engine.store.deletions import pending
+from engine.jobs.processes import processes
+from engine.jobs.processes.unleft_java import note_java
+from engine.store.pipelines.deletions import pending
 from tests.api.conftest import Plane
 from tests.system.conftest import until
 
@@ -60,8 +60,8 @@ def test_directories_go_once_nobody_works_on_the_state_any_more(plane: Plane, mo
 
 HANGS = """
 import os, pathlib, signal, sys
-from engine.jobs import processes
-from engine.jobs.unleft_java import note_java
+from engine.jobs.processes import processes
+from engine.jobs.processes.unleft_java import note_java
 lock = processes.try_lock(pathlib.Path(sys.argv[1]))
 os.kill(os.getpid(), signal.SIGSTOP)
 """

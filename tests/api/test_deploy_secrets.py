@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.commands import deploy
-from engine.commands.client import Client
+from engine.cli.client import Client
+from engine.cli.pipelines import deploy
 
 
 @pytest.fixture

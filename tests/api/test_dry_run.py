@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from engine.api.answers import Effects
-from engine.commands.remote import warn_of_remarks
-from engine.jobs.spec import ShownUpgrade
+from engine.cli.remote import warn_of_remarks
+from engine.jobs.decisions.spec import ShownUpgrade
 from tests.api.conftest import Plane, report
 from tests.api.test_savepoints import take
 

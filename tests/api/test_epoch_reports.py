@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.api.answers import Checkpoint
-from engine.epoch_report import FIGURES, SENT, EpochReport, HeldBy, SinkProgress, TableFigures, to_wire
+from engine.values.epoch_report import FIGURES, SENT, EpochReport, HeldBy, SinkProgress, TableFigures, to_wire
 from tests.api.conftest import Plane
 
 REPORT = EpochReport(

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from engine.cli import main
-from engine.commands.client import Client
-from engine.commands.events import events_after, readable
-from engine.commands.following import Follower
+from engine.cli.client import Client
+from engine.cli.following import Follower
+from engine.cli.main import main
+from engine.cli.pipelines.events import events_after, readable
 from engine.errors import UnreachableError
 from tests.api.conftest import T0, Plane
 from tests.api.stand_in_server import StandInServer
@@ -228,7 +228,7 @@ def test_whoever_follows_misses_nothing_that_happens_while_the_first_events_are_
         return {"data": newer if "after" in query else newer[::-1][: query["limit"]]}
 
     monkeypatch.setattr(Client, "_send", send)
-    monkeypatch.setattr("engine.commands.events.Follower", partial(Follower, pause=lambda _: None))
+    monkeypatch.setattr("engine.cli.pipelines.events.Follower", partial(Follower, pause=lambda _: None))
 
     assert main(["events", "-f", "--severity", "error", "--json", "--url", "http://x", "--token", "t"]) == 130
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == [1, 2, 3, 4]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from engine.checkpoints.manifest import NAME
-from engine.jobs.spec import PlannedFork, ShownUpgrade
-from engine.jobs.states import State
+from engine.jobs.decisions.spec import PlannedFork, ShownUpgrade
+from engine.jobs.decisions.states import State
 from tests.api.conftest import Plane
 from tests.api.test_savepoints import take
 

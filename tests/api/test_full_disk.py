@@ -13,8 +13,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from engine.api.caretaker import Caretaker
-from engine.jobs.observe import Process
-from engine.jobs.status import Run
+from engine.jobs.decisions.observe import Process
+from engine.jobs.decisions.status import Run
 from tests.api.conftest import Plane, report
 
 

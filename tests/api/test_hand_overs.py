@@ -14,14 +14,14 @@ from engine.api import hand_over_steps
 from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.api.late_switches import LONGEST_SWITCH
 from engine.api.savepoints import take_due
-from engine.cli import main
+from engine.cli.main import main
 from engine.errors import TargetTakenError, UnreadableStateError
+from engine.jobs.decisions.observe import Process
+from engine.jobs.decisions.spec import ShownUpgrade, Spec
+from engine.jobs.decisions.status import Run
 from engine.jobs.fault_points import HandOverPoint
-from engine.jobs.observe import Process
-from engine.jobs.spec import ShownUpgrade, Spec
-from engine.jobs.status import Run
-from engine.sink_prefix import without_prefix, writing_under
-from engine.store import savepoints
+from engine.store.savepoints import savepoints
+from engine.values.sink_prefix import without_prefix, writing_under
 from tests.api.conftest import TOKEN, Plane, report
 from tests.api.stand_in_server import StandInServer
 from tests.system.conftest import until

@@ -9,8 +9,8 @@ from subprocess import run
 
 import pytest
 
-from engine.cli import main, make_overview, make_parser
-from engine.commands import COMMANDS, GROUPS
+from engine.cli.main import main, make_overview, make_parser
+from engine.cli.verbs import COMMANDS, GROUPS
 
 
 def verbs() -> dict[str, ArgumentParser]:
@@ -87,7 +87,7 @@ HEAVY = ("fastapi", "httpx", "numpy", "pyarrow", "pydantic", "pyspark", "rich", 
 def test_help_of_every_verb_imports_nothing_heavy() -> None:
     """One process for all of them: what one imports would stay for the next, so the first that does is named."""
     script = (
-        "import sys\nfrom engine.cli import main\n"
+        "import sys\nfrom engine.cli.main import main\n"
         "for arguments in ([], ['--help'], *([name, '--help'] for name in sys.argv[1:])):\n"
         "    before = set(sys.modules)\n"
         "    try:\n        main(arguments)\n    except SystemExit:\n        pass\n"

@@ -12,7 +12,7 @@ import pytest
 
 from engine.driver.inferring import infer
 from engine.errors import EngineError, SchemaUnknownError
-from engine.jobs.probes import LocalProbes, ProbeOrder, ProbeResult
+from engine.jobs.processes.probes import LocalProbes, ProbeOrder, ProbeResult
 from tests.api.conftest import Plane
 from tests.api.test_stored_tables import ask, refused, use
 

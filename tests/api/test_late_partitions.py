@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
-from engine.jobs.partitions import LateBatch
-from engine.store import late_batches
+from engine.cli.main import main
+from engine.jobs.decisions.partitions import LateBatch
+from engine.store.partitions import late_batches
 from tests.api.conftest import T0, Plane, report
 from tests.api.stand_in_server import StandInServer
 from tests.api.test_partitions import BODY, ack, follow, reach, told

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.observe import Maintenance
-from engine.jobs.status import Failure
+from engine.jobs.decisions.observe import Maintenance
+from engine.jobs.decisions.status import Failure
+from engine.jobs.disk.data_directory import DataDirectory
 from tests.api.conftest import T0, Plane, report
 
 PATH = "/pipelines/orders/watermark"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
-from engine.commands.client import RefusedError
-from engine.commands.following import Follower
-from engine.commands.logs import as_json, lines_after, readable
+from engine.cli.client import RefusedError
+from engine.cli.following import Follower
+from engine.cli.main import main
+from engine.cli.pipelines.logs import as_json, lines_after, readable
 from engine.errors import EngineError, UnreachableError
 from tests.api.stand_in_server import StandInServer
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.commands.client import Json, RefusedError
-from engine.commands.long_poll import HOLD, PATIENCE, LongPoll
+from engine.cli.client import Json, RefusedError
+from engine.cli.long_poll import HOLD, PATIENCE, LongPoll
 from engine.errors import EngineError, UnreachableError
 
 AWAY = UnreachableError("nobody answers")

@@ -15,15 +15,15 @@ import pytest
 from sqlalchemy import event
 
 from engine.api.waiting_requests import Changes, Reading
-from engine.cli import main
-from engine.commands import list_pipelines
-from engine.commands.client import Client, Json, RefusedError
+from engine.cli.client import Client, Json, RefusedError
+from engine.cli.main import main
+from engine.cli.pipelines import list_pipelines
 from engine.errors import EngineError, PipelineNotFoundError
-from engine.instants import to_micros
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.throughput import EpochRows, rows_per_second
 from engine.jobs.records import JobRecord
-from engine.jobs.states import State
-from engine.jobs.throughput import EpochRows, rows_per_second
-from engine.store import pipelines
+from engine.store.pipelines import pipelines
+from engine.values.instants import to_micros
 from tests.api.conftest import T0, Plane, report
 from tests.jobs.builders import status, wanted
 

@@ -17,7 +17,7 @@ from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.metrics.declared import METRICS
 from engine.errors import DriverDiedError, SourceUnavailableError
-from engine.instants import FAR_FUTURE, to_micros
+from engine.values.instants import FAR_FUTURE, to_micros
 from tests.api.conftest import T0, Plane, report
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
+from engine.cli.main import main
 from engine.connectors.preview import PREVIEW_FILE
-from engine.spark.safe_table_names import safe_name
+from engine.spark.read.safe_table_names import safe_name
 from tests.api.conftest import Plane, report
 from tests.api.stand_in_server import StandInServer
 

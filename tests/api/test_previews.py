@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.api.caretaker import Caretaker
-from engine.sink_prefix import only_shown
+from engine.values.sink_prefix import only_shown
 from tests.api.conftest import Plane
 from tests.api.test_stored_tables import use
 

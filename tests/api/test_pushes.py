@@ -14,10 +14,10 @@ import pytest
 from engine.api.airflow_events import AirflowEvents, Environ
 from engine.api.push_watch import PushWatch
 from engine.api.pushing import Pusher
-from engine.cli import main
+from engine.cli.main import main
 from engine.connectors.addresses import ALLOWED
-from engine.instants import FAR_FUTURE
-from engine.jobs.pushes import LONGEST_PAUSE, SETTLING, Push, pause
+from engine.jobs.decisions.pushes import LONGEST_PAUSE, SETTLING, Push, pause
+from engine.values.instants import FAR_FUTURE
 from tests.api.conftest import T0, Plane
 from tests.api.stand_in_airflow import PASSWORD, StandInAirflow
 from tests.api.stand_in_server import StandInServer

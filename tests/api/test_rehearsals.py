@@ -14,11 +14,11 @@ from fastapi import FastAPI
 from engine.api import rehearsal_watch
 from engine.api.plan_rehearsal import RehearsalCheck
 from engine.api.rehearsal_watch import RehearsalWatch
-from engine.commands.rehearsals import _show_outcome, _until_over
+from engine.cli.upgrades.rehearsals import _show_outcome, _until_over
 from engine.errors import RehearsalError, UnreachableError
-from engine.jobs.data_directory import DataDirectory
+from engine.jobs.decisions.rehearsal import RehearsalFolder, RehearsalOrder
+from engine.jobs.disk.data_directory import DataDirectory
 from engine.jobs.fault_points import RehearsalPoint
-from engine.jobs.rehearsal import RehearsalFolder, RehearsalOrder
 from tests.api.conftest import Plane
 
 BASE = "/api/v1/pipelines/orders/rehearsals"

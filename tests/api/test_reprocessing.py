@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from engine.api.plan_reprocess import changing_sinks, plan_reprocess
-from engine.cli import main
+from engine.cli.main import main
 from engine.errors import BackfillError, EngineError, StartPositionError
-from engine.sink_prefix import writing_under
+from engine.values.sink_prefix import writing_under
 from tests.api.conftest import TOKEN, Plane
 from tests.api.stand_in_server import StandInServer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.checkpoints.lineage import Lineage, write_lineage
-from engine.jobs.states import State
+from engine.jobs.decisions.states import State
 from tests.api.conftest import Plane
 from tests.api.test_restore import restore
 from tests.api.test_savepoints import take

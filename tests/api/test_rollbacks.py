@@ -10,7 +10,7 @@ import pytest
 
 from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import NAME, read_manifest, write_manifest
-from engine.jobs.states import State
+from engine.jobs.decisions.states import State
 from tests.api.conftest import Plane, report
 from tests.api.test_upgrades import KEPT, LOSES, let_savepoints_settle, redeploy, running, savepoints_of
 

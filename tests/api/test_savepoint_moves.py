@@ -22,11 +22,11 @@ from engine.checkpoints.fault_points import MovePoint
 from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, read_manifest, write_manifest
 from engine.checkpoints.savepoints import verify
-from engine.cli import main
+from engine.cli.main import main
 from engine.delivery.faults import ALLOWED, ARMED
-from engine.jobs.data_directory import DataDirectory
-from engine.store import savepoints
+from engine.jobs.disk.data_directory import DataDirectory
 from engine.store.database import open_database
+from engine.store.savepoints import savepoints
 from tests.api import import_that_dies
 from tests.api.conftest import Plane
 from tests.api.removal_that_dies import SAVEPOINT, context_of

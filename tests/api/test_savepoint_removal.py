@@ -19,16 +19,17 @@ from engine.api import savepoint_removal
 from engine.api.caretaker import Caretaker
 from engine.api.plan_restore import plan_restore
 from engine.api.savepoint_use import holding
-from engine.cli import main
+from engine.cli.main import main
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import SavepointError, SavepointNotFoundError
-from engine.jobs.data_directory import DataDirectory
+from engine.jobs.decisions.spec import ShownUpgrade
+from engine.jobs.disk.data_directory import DataDirectory
 from engine.jobs.fault_points import SavepointPoint
-from engine.jobs.spec import ShownUpgrade
-from engine.store import pipelines, savepoints
 from engine.store.database import open_database
-from engine.store.records import read_record
-from engine.store.savepoints import Savepoint
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
 from tests.api import removal_that_dies
 from tests.api.conftest import T0, Plane, report
 from tests.api.test_savepoints import PATH, take

@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from engine.api.caretaker import Caretaker
-from engine.cli import main
+from engine.cli.main import main
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import DamagedSavepointError
-from engine.instants import to_micros
 from engine.jobs.fault_points import ControlPoint, SchedulePoint
-from engine.jobs.savepoint_schedule import Schedule
-from engine.store import savepoints
-from engine.store.savepoint_rules import Outcome, StoredSchedule
-from engine.store.savepoints import Savepoint
+from engine.jobs.schedules.savepoint_schedule import Schedule
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoint_rules import Outcome, StoredSchedule
+from engine.store.savepoints.savepoints import Savepoint
+from engine.values.instants import to_micros
 from tests.api import schedule_that_dies
 from tests.api.conftest import T0, Plane
 from tests.api.stand_in_server import StandInServer

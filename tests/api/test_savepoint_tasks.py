@@ -15,10 +15,10 @@ import pytest
 from engine.api import savepoint_tasks
 from engine.api.drill_savepoint import Drills
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, write_manifest
-from engine.cli import main
+from engine.cli.main import main
 from engine.errors import DamagedSavepointError, DiskFullError, DriverDiedError
-from engine.instants import to_micros
-from engine.jobs.data_directory import DataDirectory
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.values.instants import to_micros
 from tests.api.conftest import T0, Plane
 from tests.api.stand_in_server import StandInServer
 from tests.api.test_savepoint_removal import BASE, code_of

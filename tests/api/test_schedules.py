@@ -19,9 +19,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule,
 from sqlalchemy import event
 
 from engine.api.change_request import etag
-from engine.jobs.states import State
-from engine.store import pipelines, versions
-from engine.store.records import read_record
+from engine.jobs.decisions.states import State
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines, versions
 from tests.api.conftest import Plane, report
 
 SCHEDULES = int(os.environ.get("REQUEST_SCHEDULES", "20"))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from engine.errors import SecretsKeyError
-from engine.jobs.data_directory import DataDirectory
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.store.access.vault import Vault, fresh_key
 from engine.store.database import open_database
-from engine.store.records import StoredRecords
-from engine.store.vault import Vault, fresh_key
+from engine.store.jobs.records import StoredRecords
 from tests.api.conftest import Plane
 
 QUERY = "SELECT '{{ secret:KAFKA }}'"

@@ -12,9 +12,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from engine.api.sessions import LENGTH, LINK_LENGTH, Sessions
-from engine.cli import main
+from engine.cli.main import main
 from engine.errors import CrossSiteError
-from engine.store import left_sessions
+from engine.store.access import left_sessions
 from tests.api.conftest import T0, TOKEN, Plane
 from tests.api.stand_in_server import StandInServer
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from engine.errors import InsecureBindError, SettingError
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.decide import Policy
-from engine.jobs.leaks import Limits
-from engine.jobs.spec import Pipeline
+from engine.jobs.decisions.decide import Policy
+from engine.jobs.decisions.spec import Pipeline
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk.leaks import Limits
 from engine.server import check_bind, read_section, stand_where_it_stood
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, load
-from engine.store import pipelines
 from engine.store.database import open_database
+from engine.store.pipelines import pipelines
 from tests.api.conftest import T0
 
 

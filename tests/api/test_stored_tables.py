@@ -21,9 +21,9 @@ from jsonschema import Draft202012Validator
 
 from engine.api.plan_query import plan_query
 from engine.errors import ProbeBusyError, SecretsKeyError
-from engine.jobs.probes import LocalProbes, ProbeOrder, ProbeResult
-from engine.store import pipeline_secrets
+from engine.jobs.processes.probes import LocalProbes, ProbeOrder, ProbeResult
 from engine.store.database import open_database
+from engine.store.pipelines import pipeline_secrets
 from tests.api import arroyo_shapes as shapes
 from tests.api.conftest import Plane
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from engine.api.target_registry import read_unread
-from engine.store import targets
 from engine.store.migrations import MIGRATIONS
+from engine.store.pipelines import targets
 from tests.api.conftest import Plane
 
 X, Y = "SELECT to file:///out/x", "SELECT to file:///out/y"

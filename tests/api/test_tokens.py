@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from engine.api.admission import Admission
-from engine.commands import token as verb
-from engine.commands.client import Client
-from engine.instants import to_micros
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.desired import describe_change
-from engine.jobs.spec import Pipeline, Restore
+from engine.cli.client import Client
+from engine.cli.server import token as verb
+from engine.jobs.decisions.desired import describe_change
+from engine.jobs.decisions.spec import Pipeline, Restore
+from engine.jobs.disk.data_directory import DataDirectory
 from engine.server import _admit_token
 from engine.settings import ApiSettings
-from engine.store import tokens
+from engine.store.access import tokens
 from engine.store.database import open_database
+from engine.values.instants import to_micros
 from tests.api.conftest import T0, TOKEN, Plane
 
 

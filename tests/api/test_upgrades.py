@@ -10,11 +10,11 @@ import pytest
 
 from engine.api import go_back
 from engine.api.savepoints import take_due
-from engine.cli import main
-from engine.commands.client import Client, Json
+from engine.cli.client import Client, Json
+from engine.cli.main import main
 from engine.errors import SavepointError
-from engine.jobs.spec import ShownUpgrade
-from engine.jobs.states import State
+from engine.jobs.decisions.spec import ShownUpgrade
+from engine.jobs.decisions.states import State
 from tests.api.conftest import Plane, report
 
 KEPT = ShownUpgrade("3f0c", "SELECT 1", False, True, "tumble-77 STATE_KEPT\n", "**plan**", '{"verdicts": []}')

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
-from engine.jobs.ids import make
-from engine.jobs.processes import try_lock
+from engine.cli.main import main
+from engine.jobs.disk.ids import make
+from engine.jobs.processes.processes import try_lock
 from tests.api.stand_in_server import StandInServer
 
 LONG = "a" * 90

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
-from engine.commands.client import Json, RefusedError
-from engine.commands.savepoint import until_settled
-from engine.commands.waiting import Goal, JobWatch, ProgressLine, verdict
+from engine.cli.client import Json, RefusedError
+from engine.cli.main import main
+from engine.cli.savepoints.savepoint import until_settled
+from engine.cli.waiting import Goal, JobWatch, ProgressLine, verdict
 from engine.errors import EngineError, UnreachableError
 from tests.api.conftest import Plane
 from tests.api.stand_in_server import StandInServer

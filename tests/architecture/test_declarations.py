@@ -8,7 +8,7 @@ from engine.connectors.options import TableOptions
 from engine.formats import FORMATS
 from engine.functions import AGGREGATES, FUNCTIONS
 from engine.functions.base import AggregateFunction, Function
-from engine.jobs.states import STATES, TRANSITIONS, State
+from engine.jobs.decisions.states import STATES, TRANSITIONS, State
 
 
 @pytest.mark.parametrize("connector", CONNECTORS, ids=lambda connector: connector.name)

@@ -9,9 +9,9 @@ from engine.connectors import CONNECTORS
 from engine.docs import FOLDER, PAGES, stale_pages
 from engine.docs.models import spell_default, walk_settings
 from engine.docs.sql_support import read_features, refusal
-from engine.durations import spell_duration
-from engine.environment import VARIABLES
 from engine.settings import PREFIX, Settings
+from engine.values.durations import spell_duration
+from engine.values.environment import VARIABLES
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,7 +53,7 @@ def test_every_environment_variable_in_the_code_is_declared() -> None:
         name: file
         for name, file in names.items()
         if name not in plain | settings | {PREFIX, f"{PREFIX}SECTION__KEY"} and not name.startswith(prefixes)
-    } == {}, "declare it in engine/environment.py"
+    } == {}, "declare it in engine/values/environment.py"
     assert [variable.name for variable in VARIABLES if variable.name not in names] == [], "nothing reads it any more"
 
 

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from engine.api.metrics.declared import METRICS
-from engine.epoch_report import PHASES
 from engine.errors import Cause
-from engine.jobs.states import State
+from engine.jobs.decisions.states import State
+from engine.values.epoch_report import PHASES
 
 DOCS = Path(__file__).parents[2] / "docs"
 SERIES = {name: metric for metric in METRICS for name in metric.series}

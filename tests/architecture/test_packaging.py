@@ -10,7 +10,7 @@ import pytest
 
 import airflow_provider_arroyo
 import engine
-from engine.cli import main
+from engine.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.plan import column_lineage, explain, nodes, reads, rules
+from engine.plan import column_lineage, explain, nodes, rules
+from engine.plan.placement import reads
 from engine.plan.tree import Node
 
 ROOT = Path(__file__).parents[2]

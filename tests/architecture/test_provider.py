@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.states import State
+from engine.jobs.decisions.states import State
 
 pytestmark = pytest.mark.provider
 

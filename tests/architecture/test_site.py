@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.compile import compile_script
-from engine.jobs.states import STATES
+from engine.jobs.decisions.states import STATES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

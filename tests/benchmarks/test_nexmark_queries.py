@@ -22,8 +22,8 @@ from benchmarks.nexmark.queries.windowed import WINDOWED
 from benchmarks.nexmark.tables import COLUMNS
 from benchmarks.nexmark.turns import PARALLELISM, Topics, Turn
 from engine.compile import compile_script
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
 from tests.fusing import IS_FUSED
 
 if TYPE_CHECKING:

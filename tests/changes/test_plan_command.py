@@ -11,7 +11,7 @@ import pytest
 
 from engine.checkpoints.claim import StatefulQuery
 from engine.checkpoints.manifest import SavepointManifest, write_manifest
-from engine.cli import main
+from engine.cli.main import main
 from engine.compile import compile_script
 from engine.udf.declared import UdfFile
 

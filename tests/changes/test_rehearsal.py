@@ -11,8 +11,8 @@ import pytest
 
 from engine.changes.rehearsal import refuse_unrepeatable, remarks, with_kept_rows
 from engine.changes.row_difference import DifferentRow, RehearsalReport, SinkDifference, to_json, to_text
-from engine.cli import main
-from engine.commands.rehearse import _usual_scratch
+from engine.cli.main import main
+from engine.cli.upgrades.rehearse import _usual_scratch
 from engine.compile import Program, compile_script
 from engine.connectors.rehearsal import REHEARSAL
 from engine.errors import RehearsalError, RequestError, ScriptRefused

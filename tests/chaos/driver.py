@@ -18,10 +18,10 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.errors import EngineError, SupersededError
-from engine.spark.epoch import SinkMessage, commit_sinks
-from engine.spark.offset_log import hash_offsets
-from engine.spark.targets import Target, sink_directory
-from engine.spark.write_segments import write_task
+from engine.spark.read.offset_log import hash_offsets
+from engine.spark.run.epoch import SinkMessage, commit_sinks
+from engine.spark.write.targets import Target, sink_directory
+from engine.spark.write.write_segments import write_task
 from tests.chaos.events import SHARDS, make_events
 
 DONE, SUPERSEDED, OVERTAKEN, FAILED = 0, 3, 4, 5

@@ -13,8 +13,8 @@ from engine.checkpoints.manifest import SavepointManifest
 from engine.checkpoints.parting import refuse_gap
 from engine.checkpoints.restore import restore
 from engine.errors import NoStateError, SavepointGapError
-from engine.spark.run import RunSpec
-from engine.spark.run_spec import StateUpgrade
+from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import StateUpgrade
 from tests.checkpoints.test_carry_over_with_spark import (
     COUNTS,
     EVEN_COUNTS,

@@ -10,8 +10,8 @@ from engine.changes.verdict import Reform
 from engine.checkpoints import contents
 from engine.checkpoints.forms import carried_forms, read_forms, tell_later, untold, write_forms
 from engine.errors import UnreadableStateError
-from engine.plan.forms import Form
 from engine.plan.nodes import Retelling
+from engine.plan.state.forms import Form
 
 TOLD = Retelling("41:one:other", "(c1 > 3)", 42)
 

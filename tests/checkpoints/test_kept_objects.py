@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from engine.errors import OtherQueryError, UpgradeRefusedError
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from engine.udf.declared import UdfFile
 from tests.checkpoints.test_carry_over_with_spark import LAST, Pipeline, all_events, pipeline
 from tests.checkpoints.test_upgrade_with_spark import upgrade

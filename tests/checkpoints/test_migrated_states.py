@@ -19,8 +19,8 @@ from engine.checkpoints.restore import restore
 from engine.checkpoints.savepoints import take
 from engine.checkpoints.withheld import read_withheld
 from engine.compile import compile_script
-from engine.instants import now
-from engine.spark.run_spec import StateUpgrade
+from engine.spark.run.run_spec import StateUpgrade
+from engine.values.instants import now
 from tests.checkpoints.test_carry_over_with_spark import LAST, STEPS, Pipeline, events_of, pipeline
 from tests.checkpoints.test_upgrade_with_spark import last_of_old, upgrade
 from tests.streams.play import START

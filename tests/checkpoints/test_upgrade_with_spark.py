@@ -15,7 +15,7 @@ from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.compile import compile_script
 from engine.errors import EngineError, OtherQueryError, UpgradeRefusedError
-from engine.spark.run_spec import StateUpgrade
+from engine.spark.run.run_spec import StateUpgrade
 from tests.checkpoints.test_carry_over_with_spark import (
     COUNTS,
     LAST,
@@ -87,7 +87,7 @@ def test_one_that_a_sink_may_have_taken_for_good_is_finished_by_the_old_query(
 ) -> None:
     pipeline.run(PLAIN + COUNTS, LAST)
     pipeline.uncommit()
-    monkeypatch.setattr("engine.spark.take_over.is_begun_for_good", lambda *_: True)
+    monkeypatch.setattr("engine.spark.upgrade.take_over.is_begun_for_good", lambda *_: True)
 
     epochs = upgrade(pipeline, COUNTS + SESSIONS + PLAIN)
 

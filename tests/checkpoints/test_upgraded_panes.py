@@ -22,8 +22,8 @@ from engine.checkpoints.savepoints import take
 from engine.compile import compile_script
 from engine.errors import UnreadableStateError
 from engine.inspection.rows import is_kept_by_spark, operator_named, rows_of_buckets
-from engine.instants import now
-from engine.spark.run_spec import RunSpec, StateUpgrade
+from engine.spark.run.run_spec import RunSpec, StateUpgrade
+from engine.values.instants import now
 from tests.checkpoints.test_carry_over_with_spark import LAST, STEPS, Pipeline, events_of, pipeline
 from tests.checkpoints.test_migrated_states import AGGREGATES, LONG_HOP, answers, check, written
 from tests.checkpoints.test_migrated_states import script as script_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from engine.plan.operators import Operator
+    from engine.plan.state.operators import Operator
 
 __all__ = ["pipeline"]
 FIT = ["n", "c", "s", "lo", "hi"]

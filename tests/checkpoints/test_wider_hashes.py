@@ -20,7 +20,7 @@ from engine.checkpoints import spark_log
 from engine.checkpoints.forms import read_forms
 from engine.checkpoints.rescale import repartition
 from engine.compile import compile_script
-from engine.spark.run_spec import RunSpec
+from engine.spark.run.run_spec import RunSpec
 from engine.udf.declared import UdfFile
 from tests.checkpoints.test_carry_over_with_spark import STEPS, Pipeline
 from tests.checkpoints.test_upgrade_with_spark import upgrade

@@ -21,8 +21,8 @@ from engine.checkpoints.restore import restore
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.checkpoints.savepoints import take
 from engine.compile import compile_script
-from engine.instants import now
-from engine.spark.run_spec import RunSpec
+from engine.spark.run.run_spec import RunSpec
+from engine.values.instants import now
 from tests.checkpoints.test_carry_over_with_spark import STEPS, Pipeline
 from tests.checkpoints.test_migrated_states import LONG_HOP, STARTS
 from tests.checkpoints.test_upgrade_with_spark import upgrade

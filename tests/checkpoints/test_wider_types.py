@@ -16,7 +16,7 @@ from engine.changes.compare import compare
 from engine.changes.verdict import Change
 from engine.checkpoints.rescale import repartition
 from engine.compile import compile_script
-from engine.spark.run_spec import RunSpec
+from engine.spark.run.run_spec import RunSpec
 from tests.checkpoints.test_carry_over_with_spark import LAST, STEPS, Pipeline
 from tests.checkpoints.test_upgrade_with_spark import upgrade
 from tests.golden.folding import fold

@@ -9,7 +9,7 @@ import pytest
 from engine.changes.verdict import Migration
 from engine.checkpoints.withheld import carried, read_withheld, write_withheld
 from engine.errors import UnreadableStateError
-from engine.plan.withheld import ROWS
+from engine.plan.state.withheld import ROWS
 
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:

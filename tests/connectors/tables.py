@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from engine.connectors import find_connector
 from engine.connectors.base import Connector, Position, Sink, SinkContext, Source, Table
-from engine.connectors.options import OptionValue, WithOption, read_table_options
+from engine.connectors.options import WithOption, read_table_options
 from engine.delivery.epoch import Epoch
 from engine.errors import TextPosition
 from engine.schema import Field, Schema, arrow_schema
 from engine.types import BIGINT, TEXT
+from engine.values.option_values import OptionValue
 
 NUMBERS = Schema((Field("n", BIGINT, nullable=False), Field("name", TEXT)))
 Row = dict[str, Any]

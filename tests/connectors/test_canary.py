@@ -11,9 +11,9 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import EngineError
-from engine.secret_references import SECRET_PREFIX
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.secret_references import SECRET_PREFIX
 from tests.connectors.http_serving import serving
 
 if TYPE_CHECKING:

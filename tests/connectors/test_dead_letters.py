@@ -16,10 +16,10 @@ from engine.connectors.base import DeadLetter, SinkContext
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.delivery.ownership import MARK as OWNER_MARK
 from engine.errors import UnwritableTargetError
-from engine.spark.dead_letters import DeadLetterNotes, noted_dead_letters
-from engine.spark.epoch import EpochPart
-from engine.spark.run import RunSpec
-from engine.spark.targets import Target
+from engine.spark.run.epoch import EpochPart
+from engine.spark.run.lifecycle import RunSpec
+from engine.spark.write.dead_letters import DeadLetterNotes, noted_dead_letters
+from engine.spark.write.targets import Target
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from engine.connectors.base import Options
 from engine.connectors.options import TableOptions, WithOption, parse_options, read_table_options, split_options
 from engine.errors import EngineError, ScriptRefused, TextPosition
 from engine.formats.json.options import JsonOptions
-from engine.option_values import ByteCount, MicrosOrInterval
+from engine.values.option_values import ByteCount, MicrosOrInterval
 from tests.connectors.tables import connector, given
 
 

@@ -7,7 +7,7 @@ import pytest
 from engine.compile import Program, compile_script
 from engine.connectors.redirected import describe_redirected
 from engine.errors import ScriptRefused
-from engine.sink_prefix import writing_under
+from engine.values.sink_prefix import writing_under
 
 pytestmark = pytest.mark.unit
 

@@ -27,8 +27,8 @@ from engine.errors import (
     TargetUnavailableError,
 )
 from engine.schema import Field, Schema
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
 from tests.connectors.redis_server import Server, running
 from tests.connectors.tables import batch, epoch, sink, table, take
 

@@ -12,7 +12,7 @@ from engine.connectors.base import DeadLetter
 from engine.connectors.refused_rows import forget_refused, keep_refused, refused_rows_of
 from engine.delivery.file_ledger import permit_at_least_once
 from engine.errors import UnwritableTargetError
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.connectors.receiver import Receiver
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 from tests.streams.play import kill_in_epoch, play, read_rows

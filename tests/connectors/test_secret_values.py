@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from engine.connectors.base import Options
 from engine.connectors.secret_values import complaint_about, fill_in
 from engine.errors import SecretNotFoundError
-from engine.secret_references import secrets_named
+from engine.values.secret_references import secrets_named
 
 
 class Place(Options):

@@ -6,7 +6,7 @@ import pytest
 
 from engine.compile import Program, compile_script
 from engine.connectors.kafka.read.options import KafkaSourceOptions
-from engine.sink_prefix import only_shown
+from engine.values.sink_prefix import only_shown
 
 pytestmark = pytest.mark.unit
 

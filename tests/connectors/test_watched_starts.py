@@ -13,7 +13,7 @@ import pytest
 from engine.connectors.base import HasMovingStart, Position
 from engine.connectors.filesystem.source import FilesystemSource
 from engine.connectors.filesystem.source_from import FilesystemSourceFrom
-from engine.start_positions import read_start
+from engine.values.start_positions import read_start
 from tests.connectors.tables import NUMBERS, between, connector, rows, table
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

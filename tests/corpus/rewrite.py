@@ -28,7 +28,7 @@ def rewrite_errors(case: Case) -> None:
 
 def rewrite_rows(cases: list[Case]) -> None:
     """The sibling files `.rows`, as runs write them now."""
-    from engine.spark.session import close_session, open_session
+    from engine.spark.jvm.session import close_session, open_session
     from tests.corpus.test_corpus import spec, written_rows
     from tests.joined import run_to_end
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import ScriptRefused
 from engine.plan.explain import explain
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.corpus.case import INPUTS, MARKS, Case, all_cases, compiled, complaints
 from tests.fusing import IS_FUSED
 from tests.joined import Joined, played, run_to_end

@@ -29,7 +29,7 @@ from engine.connectors.base import Epoch, Table
 from engine.delivery.durable import create_durably, replace_durably
 from engine.delivery.segments import SegmentFile, to_message
 from engine.errors import EngineError
-from engine.spark.offset_log import hash_offsets
+from engine.spark.read.offset_log import hash_offsets
 from tests.connectors.tables import NUMBERS, sink, table
 
 EPOCHS = 4

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from engine.formats.timestamps import ARROW_TIMESTAMP, read_timestamp, to_text
-from engine.instants import to_micros
+from engine.values.instants import to_micros
 
 LAST = to_micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
 FIRST = to_micros(datetime(1, 1, 1, tzinfo=UTC))

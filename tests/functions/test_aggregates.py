@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine.compile import compile_script
 from engine.functions import AGGREGATES
-from engine.plan.expr import Column
+from engine.plan.expressions.expr import Column
 from engine.plan.nodes import Aggregate, Project, WindowAggregate
 from engine.plan.tree import walk
 from engine.spark.printers.aggregates import aggregate_to_sql, distinct_to_sql

@@ -15,11 +15,11 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 from engine import types
 from engine.arrow.functions import FUNCTION_KERNELS
 from engine.functions import FUNCTIONS, find_function
-from engine.plan.calls import call
-from engine.plan.expr import Call, Column, Expr, Literal, rewrite
+from engine.plan.expressions.calls import call
+from engine.plan.expressions.expr import Call, Column, Expr, Literal, rewrite
 from engine.spark.printers.expressions import to_sql
-from engine.spark.register_kernels import register_calls
 from engine.spark.spark_types import to_spark
+from engine.spark.workers.register_kernels import register_calls
 from tests.functions.cases import CASES
 from tests.functions.cases.values import literal
 

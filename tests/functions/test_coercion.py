@@ -9,8 +9,8 @@ from engine.functions import AGGREGATES, FUNCTIONS, find_aggregate, find_functio
 from engine.functions.base import AggregateFunction, Function
 from engine.functions.coercion import can_cast, can_coerce, common_type
 from engine.functions.parsers.time_patterns import to_java_pattern
-from engine.plan.calls import call
-from engine.plan.expr import Call, Column, Expr, Literal
+from engine.plan.expressions.calls import call
+from engine.plan.expressions.expr import Call, Column, Expr, Literal
 from engine.types import BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP
 from tests.functions.cases.values import at, literal, seconds
 

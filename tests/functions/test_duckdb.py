@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import duckdb
 
 from engine.functions import find_function
-from engine.plan.expr import Literal
+from engine.plan.expressions.expr import Literal
 from tests.functions.cases import CASES
 
 SAME = {

@@ -16,9 +16,9 @@ from engine import types
 from engine.arrow.evaluate import OPERATOR_KERNELS, evaluate
 from engine.errors import DataError
 from engine.functions.time import TRUNCATED_TO
-from engine.plan.calls import call, cast
-from engine.plan.evaluable import EVALUATED, can_evaluate
-from engine.plan.expr import Call, Case, Cast, Column, Expr, Member, walk
+from engine.plan.expressions.calls import call, cast
+from engine.plan.expressions.evaluable import EVALUATED, can_evaluate
+from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Member, walk
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark.printers.expressions import to_sql
 from tests.functions.cases import CASES

@@ -10,11 +10,11 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine import types
 from engine.arrow.evaluate import evaluate
-from engine.plan.calls import call, cast
-from engine.plan.expr import Call, Case, Column, Expr, Literal, Member, walk
-from engine.plan.fusable import is_fusable
+from engine.plan.expressions.calls import call, cast
+from engine.plan.expressions.expr import Call, Case, Column, Expr, Literal, Member, walk
+from engine.plan.placement.fusable import is_fusable
 from engine.spark.printers.expressions import to_sql
-from engine.spark.register_kernels import register_calls
+from engine.spark.workers.register_kernels import register_calls
 from tests.functions.cases.values import INF, NAN, literal
 from tests.functions.test_evaluate import COLUMNS, random_rows
 

@@ -9,7 +9,7 @@ import re2
 from pyspark.sql import SparkSession
 
 from engine.functions.parsers.regex import RegexError, to_java, why_refused
-from engine.plan.expr import Call, Literal
+from engine.plan.expressions.expr import Call, Literal
 from engine.spark.printers.expressions import to_sql
 from engine.types import BOOLEAN, TEXT
 

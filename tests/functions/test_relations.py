@@ -13,7 +13,7 @@ import pytest
 from engine import types
 from engine.arrow.keys import TooManyPairs
 from engine.arrow.relations import Relations
-from engine.plan.expr import Call, Column, Literal, Named
+from engine.plan.expressions.expr import Call, Column, Literal, Named
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Branch, Filter, JoinKind, NamedOver, Order, Over, Project, Top, Union, WindowJoin
 from engine.plan.tree import Node

@@ -20,7 +20,7 @@ EVERY = 20
 
 def main() -> int:
     """Run the cases, and print every difference as it is found."""
-    from engine.spark.session import close_session, open_session
+    from engine.spark.jvm.session import close_session, open_session
 
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--cases", type=int, default=50, help="how many queries are compared, at least")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from engine.checkpoints.rescale import repartition
-from engine.epoch_report import EpochReport
 from engine.errors import EngineError, ScriptRefused
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
+from engine.values.epoch_report import EpochReport
 from tests.fusing import IS_FUSED
 from tests.fuzz.data import Stream, random_changes, random_stream, shown
 from tests.fuzz.lookups import declaration

@@ -17,9 +17,9 @@ from datetime import datetime
 from pathlib import Path
 
 from engine.checkpoints.layout import StatePaths
-from engine.epoch_report import EpochReport, SinkProgress
-from engine.instants import FAR_FUTURE
-from engine.spark.offset_log import read_ends
+from engine.spark.read.offset_log import read_ends
+from engine.values.epoch_report import EpochReport, SinkProgress
+from engine.values.instants import FAR_FUTURE
 from tests.fuzz.data import Stream
 from tests.fuzz.oracle import Oracle, Row, difference
 from tests.fuzz.queries import Relation

@@ -11,10 +11,11 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine.plan.hidden import RETRACT, WATERMARK
 from engine.plan.nodes import UpdatingAggregate
-from engine.spark import lower, stream
+from engine.spark import lower
 from engine.spark.lower import joins
 from engine.spark.lower.rows import open_table
 from engine.spark.lower.updating import lower_updating_aggregate
+from engine.spark.run import stream
 from engine.udf.declared import Udfs
 from tests.fuzz.plays import compile_little, failures, random_case
 from tests.fuzz.shapes import Shape, grouped, joining, windowed

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from engine.epoch_report import SinkProgress
-from engine.plan.completeness import OPEN_SESSIONS
+from engine.plan.times.completeness import OPEN_SESSIONS
+from engine.values.epoch_report import SinkProgress
 from tests.fuzz.data import START, Stream, random_row
 from tests.fuzz.oracle import Oracle, Row
 from tests.fuzz.promises import broken_promise

@@ -19,7 +19,7 @@ from tests.gate.shapes import PIPELINES, SHAPES
 
 def main() -> int:
     """Play until there were that many moments of each shape, and print every fault as it is found."""
-    from engine.spark.session import close_session, open_session
+    from engine.spark.jvm.session import close_session, open_session
 
     parser = argparse.ArgumentParser(prog="python -m tests.gate")
     parser.add_argument(

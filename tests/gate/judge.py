@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import duckdb
 
-from engine.epoch_report import SinkProgress
+from engine.values.epoch_report import SinkProgress
 from tests.gate.plays import Play, PlayedRow
 from tests.gate.shapes import DELAY, IDLE, Shape
 from tests.streams.play import START

@@ -12,11 +12,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from engine.checkpoints.layout import StatePaths
-from engine.epoch_report import EpochReport, SinkProgress
-from engine.instants import from_micros
-from engine.spark.offset_log import read_ends
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.read.offset_log import read_ends
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport, SinkProgress
+from engine.values.instants import from_micros
 from tests.gate.scripts import Script, random_scripts, write_scripts
 from tests.gate.shapes import Pipeline
 from tests.witness import visible_files
@@ -24,7 +24,7 @@ from tests.witness import visible_files
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from engine.spark.planner import Offset
+    from engine.spark.read.planner import Offset
 
 STEPS = 50
 """A play has no more steps; each is an epoch, and a moment."""

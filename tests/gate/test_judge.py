@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.epoch_report import SinkProgress
-from engine.instants import FAR_FUTURE, to_micros
-from engine.spark.planner import Offset
+from engine.spark.read.planner import Offset
+from engine.values.epoch_report import SinkProgress
+from engine.values.instants import FAR_FUTURE, to_micros
 from tests.gate.judge import faults
 from tests.gate.plays import Play
 from tests.gate.scripts import Script

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from string import Template
 
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from engine.udf.declared import UdfFile
 from tests.fusing import IS_FUSED
 from tests.golden.folding import KEYS, folded_rows, in_seconds

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from engine.connectors.single_file import sink as single_file_sink
 from engine.delivery.faults import Point
-from engine.spark.run import run_in
-from engine.spark.session import open_session
-from engine.spark.stop_control import Control
+from engine.spark.jvm.session import open_session
+from engine.spark.run.lifecycle import run_in
+from engine.spark.run.stop_control import Control
 from tests.golden.case import spec
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from engine.api.plan_upgrade import plan_fork, plan_hand_over, plan_upgrade
 from engine.checkpoints.running_query import compile_running, query_of_state
-from engine.cli import main
+from engine.cli.main import main
 from engine.errors import UnreadableStateError
 from engine.inspection.summary import operator_figures
-from engine.jobs.spec import Upgrade
+from engine.jobs.decisions.spec import Upgrade
 from tests.inspection.conftest import Kept
 from tests.kept.cases import CASES
 

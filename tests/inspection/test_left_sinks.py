@@ -11,15 +11,15 @@ import pytest
 from engine.api.plan_upgrade import check_sinks, plan_upgrade
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
-from engine.commands.state_texts import diagnosis_text
+from engine.cli.state.state_texts import diagnosis_text
 from engine.delivery.ledger import LedgerEntry
 from engine.delivery.manifests import EpochManifest, decide_manifest
 from engine.delivery.rolling import OpenFile
 from engine.delivery.segments import Segment
 from engine.errors import LeftSinkError
 from engine.inspection.diagnosis import diagnose
-from engine.jobs.spec import Upgrade
-from engine.spark.targets import sink_directory
+from engine.jobs.decisions.spec import Upgrade
+from engine.spark.write.targets import sink_directory
 from tests.inspection.conftest import Kept
 from tests.inspection.test_starts_in_plans import MORE, SQL
 

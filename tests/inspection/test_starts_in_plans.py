@@ -8,10 +8,10 @@ import pytest
 
 from engine.api.plan_starts import check_redone, check_starts
 from engine.api.plan_upgrade import plan_upgrade
-from engine.cli import main
+from engine.cli.main import main
 from engine.errors import StartPositionError
-from engine.jobs.spec import Upgrade
-from engine.start_positions import read_starts
+from engine.jobs.decisions.spec import Upgrade
+from engine.values.start_positions import read_starts
 from tests.inspection.conftest import Kept
 from tests.kept.cases import CASES
 

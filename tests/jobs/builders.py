@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import SourceUnavailableError
-from engine.jobs.assignment import Assignment
-from engine.jobs.observe import Observation, Process
-from engine.jobs.spec import Pipeline
-from engine.jobs.states import State
-from engine.jobs.status import Failure, Goodbye, Status, failure_of
+from engine.jobs.decisions.observe import Observation, Process
+from engine.jobs.decisions.spec import Pipeline
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Failure, Goodbye, Status, failure_of
+from engine.jobs.processes.assignment import Assignment
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 FATAL = Failure("sql.unknown_column", "no column 'x'")

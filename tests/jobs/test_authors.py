@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from engine.jobs import actions
 from engine.jobs.authors import author_of
+from engine.jobs.decisions import actions
+from engine.jobs.decisions.states import State
 from engine.jobs.records import JobRecord
-from engine.jobs.states import State
 from tests.jobs.builders import FLEETING, T0, status, wanted
 
 RETRY_AT: datetime = T0

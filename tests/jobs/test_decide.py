@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from engine.errors import Cause, LedgerLostError, MissingPackageError
-from engine.jobs.actions import (
+from engine.jobs.decisions.actions import (
     AbandonRescale,
     AcceptMaintenance,
     Action,
@@ -25,12 +25,24 @@ from engine.jobs.actions import (
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.decide import DIED, SILENT, STUCK, UNASKED, Policy, backoff, decide, died, endless, hanging, slow_start
-from engine.jobs.intend import intend
-from engine.jobs.observe import Maintenance, Observation
-from engine.jobs.spec import Pipeline, Restore
-from engine.jobs.states import State, may_follow
-from engine.jobs.status import Failure, Status, failure_of
+from engine.jobs.decisions.decide import (
+    DIED,
+    SILENT,
+    STUCK,
+    UNASKED,
+    Policy,
+    backoff,
+    decide,
+    died,
+    endless,
+    hanging,
+    slow_start,
+)
+from engine.jobs.decisions.intend import intend
+from engine.jobs.decisions.observe import Maintenance, Observation
+from engine.jobs.decisions.spec import Pipeline, Restore
+from engine.jobs.decisions.states import State, may_follow
+from engine.jobs.decisions.status import Failure, Status, failure_of
 from tests.jobs.builders import FATAL, FLEETING, OUTAGE, T0, alive, gone, nothing, orphaned, status, wanted
 
 KILLED = Failure("run.died", "restore ended with exit code -9")

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.desired import (
+from engine.jobs.decisions.desired import (
     ask_restart,
     ask_restore,
     ask_stop,
@@ -16,9 +16,9 @@ from engine.jobs.desired import (
     next_version,
     other_interval,
 )
-from engine.jobs.spec import PlannedQuery, Restore, Spec, StopRequest, Version
-from engine.jobs.states import State
-from engine.jobs.status import Failure
+from engine.jobs.decisions.spec import PlannedQuery, Restore, Spec, StopRequest, Version
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Failure
 from tests.jobs.builders import T0, status, wanted
 
 BY = StopRequest("ann", T0)

@@ -25,9 +25,9 @@ from engine.errors import (
     SourceUnavailableError,
     StateBusyError,
 )
-from engine.jobs import processes
-from engine.jobs.assignment import Assignment
-from engine.jobs.runner import NO_ROOM
+from engine.jobs.processes import processes
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.runner import NO_ROOM
 from tests.jobs.builders import assigned
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.assignment import Assignment
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.driver_environment import driver_environment
-from engine.jobs.runner import LocalRunner
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.driver_environment import driver_environment
+from engine.jobs.processes.runner import LocalRunner
 from tests.jobs.builders import assigned
 
 ID = "pl_aaaaaaaaaaaaaaaa"

@@ -6,13 +6,13 @@ import secrets
 import subprocess
 import sys
 
-from engine.jobs import processes
+from engine.jobs.processes import processes
 
 STARTING = """
 import subprocess, threading
 from engine.driver.home import end_group
-from engine.jobs import processes
-from engine.process_starts import starting_process
+from engine.jobs.processes import processes
+from engine.values.process_starts import starting_process
 
 look, has_looked, has_started = processes.marked, threading.Event(), threading.Event()
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs import forked_drivers, processes
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.forked_drivers import ForkedDriver, ForkedDrivers
-from engine.jobs.observe import Process
-from engine.jobs.runner import LocalRunner
-from engine.jobs.status import Run
+from engine.jobs.decisions.observe import Process
+from engine.jobs.decisions.status import Run
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes import forked_drivers, processes
+from engine.jobs.processes.forked_drivers import ForkedDriver, ForkedDrivers
+from engine.jobs.processes.runner import LocalRunner
 from tests.jobs.builders import T0, assigned
 
 SERVER = """

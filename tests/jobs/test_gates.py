@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.epoch_report import SinkProgress
 from engine.errors import CompletenessUnknownError, SinkNotFoundError
-from engine.instants import FAR_FUTURE
-from engine.jobs.gates import Gate, GateTime, at_end, is_passed, least_complete
-from engine.jobs.status import Progress
+from engine.jobs.decisions.gates import Gate, GateTime, at_end, is_passed, least_complete
+from engine.jobs.decisions.status import Progress
+from engine.values.epoch_report import SinkProgress
+from engine.values.instants import FAR_FUTURE
 
 SETTLED = datetime(2026, 1, 1, 5, 29, 51, tzinfo=UTC)
 EDGE = SETTLED.replace(second=0)

@@ -20,13 +20,13 @@ from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.driver import home
 from engine.driver.home import Home, StopMode
 from engine.driver.main import drive
-from engine.epoch_report import EpochReport
 from engine.errors import UnreadableStateError
-from engine.jobs.left_goodbyes import left_goodbye
-from engine.jobs.process_usage import ProcessUsage, RunUsage
-from engine.jobs.runner import Holder
-from engine.jobs.status import Failure, Goodbye
-from engine.start_steps import StartStep
+from engine.jobs.decisions.status import Failure, Goodbye
+from engine.jobs.processes.left_goodbyes import left_goodbye
+from engine.jobs.processes.process_usage import ProcessUsage, RunUsage
+from engine.jobs.processes.runner import Holder
+from engine.values.epoch_report import EpochReport
+from engine.values.start_steps import StartStep
 from tests.jobs.builders import T0, assigned
 from tests.jobs.test_driver import FailingWork
 

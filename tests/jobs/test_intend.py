@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.instants import FAR_FUTURE
-from engine.jobs.actions import (
+from engine.jobs.decisions.actions import (
     AbandonRescale,
     AcceptMaintenance,
     Finish,
@@ -18,10 +17,11 @@ from engine.jobs.actions import (
     Repartition,
     RestoreSavepoint,
 )
-from engine.jobs.intend import intend
-from engine.jobs.spec import Restore
-from engine.jobs.states import State
-from engine.jobs.status import Progress
+from engine.jobs.decisions.intend import intend
+from engine.jobs.decisions.spec import Restore
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Progress
+from engine.values.instants import FAR_FUTURE
 from tests.jobs.builders import FATAL, FLEETING, OUTAGE, T0, status, wanted
 
 LATER = T0 + timedelta(minutes=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.process_usage import ProcessUsage, UsageMeter
+from engine.jobs.processes.process_usage import ProcessUsage, UsageMeter
 
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")

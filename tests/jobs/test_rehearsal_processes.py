@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs import processes
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.ids import make
-from engine.jobs.rehearsal import RehearsalFolder, RehearsalOrder, RehearsedChange
-from engine.jobs.rehearsal_processes import LocalRehearsers, folder_of
+from engine.jobs.decisions.rehearsal import RehearsalFolder, RehearsalOrder, RehearsedChange
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk.ids import make
+from engine.jobs.processes import processes
+from engine.jobs.processes.rehearsal_processes import LocalRehearsers, folder_of
 from tests.system.conftest import until
 
 PLAYER = """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.errors import RetentionError
-from engine.jobs.retention import HeldSavepoint, Retention, check_retention, decide_fates
+from engine.jobs.schedules.retention import HeldSavepoint, Retention, check_retention, decide_fates
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 

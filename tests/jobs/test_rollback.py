@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import NoWayBackError
-from engine.jobs.rollback import SavedState, SinkAhead, WayBack, sinks_ahead, way_back
+from engine.jobs.decisions.rollback import SavedState, SinkAhead, WayBack, sinks_ahead, way_back
 
 PLANS = {1: "a", 2: "b", 3: "b", 4: "c"}
 SAVED = [SavedState("sp_4", before_version=4, version=3), SavedState("sp_2", before_version=2, version=1)]

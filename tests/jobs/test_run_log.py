@@ -15,10 +15,10 @@ import pytest
 from engine.driver.home import Home
 from engine.driver.main import outcome_of
 from engine.driver.run_log import JsonLines, RunLog, tell_failure
-from engine.epoch_report import EpochReport
 from engine.errors import SourceUnavailableError
-from engine.spark.log_warnings import LogWarning, SparkLog, in_our_words
-from engine.start_steps import StartStep
+from engine.spark.run.log_warnings import LogWarning, SparkLog, in_our_words
+from engine.values.epoch_report import EpochReport
+from engine.values.start_steps import StartStep
 from tests.jobs.builders import T0, assigned
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from engine.errors import Cause
-from engine.jobs import processes
-from engine.jobs.actions import MaintenanceTask, Repartition, RestoreSavepoint
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.observe import Process
-from engine.jobs.runner import NO_ROOM, LocalRunner
-from engine.jobs.spec import Restore
-from engine.jobs.status import Failure, Run
+from engine.jobs.decisions.actions import MaintenanceTask, Repartition, RestoreSavepoint
+from engine.jobs.decisions.observe import Process
+from engine.jobs.decisions.spec import Restore
+from engine.jobs.decisions.status import Failure, Run
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes import processes
+from engine.jobs.processes.runner import NO_ROOM, LocalRunner
 from tests.jobs.builders import T0, assigned
 
 ID = f"pl_{os.getpid():016d}"
@@ -30,10 +30,10 @@ RUN = Run(f"job_{os.getpid():016d}", ID, 1, "h", 1, 1, T0)
 """Named for this process: whoever kills a run kills all that carry its name, those of another play of tests too."""
 HOLDS = """
 import pathlib, sys
-from engine.jobs import processes
-from engine.jobs.actions import Repartition
-from engine.jobs.assignment import Assignment
-from engine.jobs.runner import Holder
+from engine.jobs.processes import processes
+from engine.jobs.decisions.actions import Repartition
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.runner import Holder
 import os, time
 own = Assignment.read(pathlib.Path(sys.argv[2]))
 while (lock := processes.try_lock(own.lock)) is None:  # whoever looks whether it is held holds it for a moment

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from engine.errors import RetentionError
-from engine.jobs.savepoint_schedule import (
+from engine.jobs.schedules.savepoint_schedule import (
     Hindrance,
     LeaveOut,
     Schedule,

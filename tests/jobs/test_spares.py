@@ -14,20 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs import processes
-from engine.jobs.assignment import Assignment
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.observe import Process
-from engine.jobs.runner import LocalRunner
-from engine.jobs.spares import LOCK, READY, SpareDrivers, fits
-from engine.jobs.status import Run
+from engine.jobs.decisions.observe import Process
+from engine.jobs.decisions.status import Run
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes import processes
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.runner import LocalRunner
+from engine.jobs.processes.spares import LOCK, READY, SpareDrivers, fits
 from tests.jobs.builders import T0
 
 ID = "pl_bbbbbbbbbbbbbbbb"
 RUN = Run(f"job_{os.getpid():016d}", ID, 1, "h", 1, 1, T0)
 WARM = """
 import os, pathlib, subprocess, sys
-from engine.jobs import processes
+from engine.jobs.processes import processes
 folder = pathlib.Path(sys.argv[1])
 lock = processes.try_lock(folder / "lock")
 (folder / "ready").touch()
@@ -278,8 +278,8 @@ def test_spares_end_with_their_control_plane_and_what_they_leave_goes(reserve: R
 
 def test_one_whose_control_plane_was_killed_ends(reserve: Reserve, tmp_path: Path) -> None:
     script = (
-        "import os, pathlib, sys; from engine.jobs.spares import SpareDrivers; "
-        "from engine.jobs.data_directory import DataDirectory; "
+        "import os, pathlib, sys; from engine.jobs.processes.spares import SpareDrivers; "
+        "from engine.jobs.disk.data_directory import DataDirectory; "
         "spares = SpareDrivers(DataDirectory(pathlib.Path(sys.argv[1])), 1, lambda: dict(os.environ), "
         "[sys.executable, '-c', sys.argv[2]], lambda: 100.0, lambda: 2**40); "
         "spares._quiet_since = 0; spares.keep(); os.kill(os.getpid(), 9)"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.jobs.states import STATES, TRANSITIONS, State, may_follow
+from engine.jobs.decisions.states import STATES, TRANSITIONS, State, may_follow
 
 
 @pytest.mark.parametrize("state", State)

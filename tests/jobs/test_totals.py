@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from engine.epoch_report import EpochReport, TableFigures
 from engine.errors import Cause
-from engine.jobs.totals import TableTotals, Totals, add_epochs, add_restart
+from engine.jobs.decisions.totals import TableTotals, Totals, add_epochs, add_restart
+from engine.values.epoch_report import EpochReport, TableFigures
 from tests.jobs.builders import T0
 
 

@@ -7,8 +7,8 @@ from dataclasses import fields
 import pytest
 
 from engine.driver.work import state_upgrade
-from engine.jobs.spec import Upgrade
-from engine.spark.run_spec import StateUpgrade
+from engine.jobs.decisions.spec import Upgrade
+from engine.spark.run.run_spec import StateUpgrade
 
 WISH = Upgrade(("a",), ("b",), "88aa", "sp_1", 3, "f", is_fork=True, repeated=("counts",), hold_back=("c",))
 

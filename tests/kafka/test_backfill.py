@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from engine.backfill import Backfill
-from engine.epoch_report import EpochReport
 from engine.errors import BackfillError
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.backfill import Backfill
+from engine.values.epoch_report import EpochReport
 from tests.kafka.broker import Broker
 from tests.streams.play import kill_in_epoch
 

@@ -11,7 +11,7 @@ from engine.connectors.kafka.read.first_offsets import stated_offsets
 from engine.connectors.kafka.read.positions import ReadPosition
 from engine.connectors.kafka.read.source import KafkaSource
 from engine.errors import StartPositionError
-from engine.start_positions import read_start
+from engine.values.start_positions import read_start
 from tests.kafka.broker import Broker
 from tests.kafka.tables import begin, kafka_source, kafka_table, offsets, values
 

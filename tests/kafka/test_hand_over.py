@@ -19,8 +19,8 @@ import duckdb
 import pytest
 
 from engine.errors import UnreachableError
-from engine.jobs import processes
-from engine.jobs.process_usage import is_java
+from engine.jobs.processes import processes
+from engine.jobs.processes.process_usage import is_java
 from tests.kafka.broker import Broker
 from tests.kills.stories import ArmedPlane
 from tests.system.conftest import until

@@ -10,7 +10,7 @@ import pytest
 from engine.connectors.addresses import ALLOWED
 from engine.driver.inferring import infer
 from engine.errors import MissingTopicError, SchemaUnknownError
-from engine.jobs.probes import ProbeOrder, ProbeResult
+from engine.jobs.processes.probes import ProbeOrder, ProbeResult
 from tests.connectors.http_serving import serving
 from tests.connectors.registry_stub import Stub
 from tests.kafka.broker import Broker

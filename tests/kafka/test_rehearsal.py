@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.checkpoints import savepoints
-from engine.spark.rehearsal_plan import RehearsalSpec, plan_rehearsal
-from engine.spark.rehearse import rehearse
-from engine.spark.stop_control import Control
+from engine.spark.run.stop_control import Control
+from engine.spark.upgrade.rehearsal_plan import RehearsalSpec, plan_rehearsal
+from engine.spark.upgrade.rehearse import rehearse
 from tests.kafka.broker import Broker
 from tests.kafka.test_with_spark import EARLIEST, numbers, run_until, spec_of, written
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.kafka.broker import Broker
 from tests.kafka.sink_pipeline import MODES, make_topic, settled
 from tests.streams.play import kill_in_epoch, play, read_rows

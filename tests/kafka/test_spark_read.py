@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import Row
 
-from engine.commands.run import INTERRUPTED
+from engine.cli.scripts.run import INTERRUPTED
 from engine.compile import compile_script
 from engine.connectors.base import Slice
 from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.spark import KafkaSparkRead
 from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
-from engine.epoch_report import EpochReport
 from engine.errors import MissingPackageError, ScriptRefused
-from engine.spark.run import RunSpec, run_in
-from engine.spark.slices_read_by_spark import slices_of
-from engine.spark.stop_control import Control
+from engine.spark.read.slices_read_by_spark import slices_of
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 from tests.connectors.tables import given, table
 from tests.kafka.broker import Broker
 from tests.kafka.jars import spark_kafka

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.epoch_report import EpochReport
 from engine.errors import RecordsLostError, SourceUnavailableError, TopicRecreatedError
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 from tests.kafka.broker import Broker
 from tests.ports import free_ports
 from tests.streams.play import kill_in_epoch, read_rows

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from engine.udf.declared import UdfFile
 
 IMPULSE = """

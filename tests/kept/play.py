@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 
 from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
-from engine.epoch_report import EpochReport
-from engine.spark.run import run, run_in
-from engine.spark.session import close_session, open_session
-from engine.spark.stop_control import Control
+from engine.spark.jvm.session import close_session, open_session
+from engine.spark.run.lifecycle import run, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 from tests.kept.cases import CASES, output_of
 
 if TYPE_CHECKING:

@@ -39,17 +39,17 @@ from engine.delivery.ownership import Owner
 from engine.driver.home import StopMode
 from engine.driver.main import main
 from engine.driver.run_listener import RunListener
-from engine.epoch_report import EpochReport
 from engine.errors import NothingToSaveError, OutOfRangeError, SupersededError
-from engine.instants import from_micros, now
-from engine.jobs.assignment import Assignment
-from engine.jobs.spec import Upgrade
+from engine.jobs.decisions.spec import Upgrade
+from engine.jobs.processes.assignment import Assignment
 from engine.schema import Schema
-from engine.spark.epoch import SinkMessage, commit_sinks
-from engine.spark.offset_log import hash_offsets
-from engine.spark.targets import Target, sink_directory
-from engine.spark.write_segments import write_task
-from engine.start_steps import StartStep
+from engine.spark.read.offset_log import hash_offsets
+from engine.spark.run.epoch import SinkMessage, commit_sinks
+from engine.spark.write.targets import Target, sink_directory
+from engine.spark.write.write_segments import write_task
+from engine.values.epoch_report import EpochReport
+from engine.values.instants import from_micros, now
+from engine.values.start_steps import StartStep
 from tests.chaos.events import SCHEMA, SHARDS, make_events
 from tests.connectors.tables import table
 from tests.quick_reports import quick_report

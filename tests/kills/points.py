@@ -15,7 +15,7 @@ import engine.delivery.faults
 import engine.jobs.fault_points
 from engine.checkpoints.fault_points import MovePoint
 from engine.delivery.faults import Point
-from engine.jobs.actions import Action, ForgetFailures, Wait
+from engine.jobs.decisions.actions import Action, ForgetFailures, Wait
 from engine.jobs.fault_points import (
     ControlPoint,
     HandOverPoint,
@@ -25,7 +25,7 @@ from engine.jobs.fault_points import (
     SchedulePoint,
     TransferPoint,
 )
-from engine.store.reprocessings import MEETING
+from engine.store.pipelines.reprocessings import MEETING
 from tests.kills.stories import Kill
 
 STEPS = (ControlPoint.BEFORE_INTENT, ControlPoint.AFTER_INTENT, ControlPoint.AFTER_ACTION)

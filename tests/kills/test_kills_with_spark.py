@@ -17,7 +17,7 @@ from typing import Any, Literal
 import pytest
 
 from engine.checkpoints.savepoints import verify
-from engine.jobs import processes
+from engine.jobs.processes import processes
 from tests.kills.stories import SCRATCH, ArmedPlane, Story
 from tests.kills.windows import QUERY, windows_of, write_events
 from tests.system.conftest import until

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from engine.connectors.nexmark.events import EventMaker
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
 from tests.fusing import IS_FUSED
 from tests.fuzz.oracle import Row, comparable, difference
 from tests.nexmark.queries import SIDE, STATELESS, UPDATING, VIEWS, WINDOWED, Query

@@ -19,11 +19,11 @@ from engine.checkpoints.spark_log import newest_commit
 from engine.delivery.epoch import Epoch
 from engine.driver.main import main
 from engine.driver.run_listener import RunListener
-from engine.epoch_report import EpochReport
-from engine.jobs.assignment import Assignment
+from engine.jobs.processes.assignment import Assignment
 from engine.schema import Field, Schema
-from engine.spark.epoch import commit_sinks
+from engine.spark.run.epoch import commit_sinks
 from engine.types import BIGINT, TEXT
+from engine.values.epoch_report import EpochReport
 from tests.connectors.tables import batch
 from tests.kills.driver import EPOCH_ROWS, PACE, StandInWork, WithoutPandas, Writing, written
 

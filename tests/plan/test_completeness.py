@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.compile import compile_script
-from engine.instants import to_micros
-from engine.plan.completeness import (
+from engine.plan.nodes import Hop, Session, Tumble
+from engine.plan.times.completeness import (
     END,
     OPEN_SESSIONS,
     ClosingWindow,
@@ -21,7 +21,7 @@ from engine.plan.completeness import (
     complete_until,
     row_paths,
 )
-from engine.plan.nodes import Hop, Session, Tumble
+from engine.values.instants import to_micros
 
 MINUTE = timedelta(minutes=1)
 TABLES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.compile import compile_script
-from engine.plan.fingerprint import differ_in_format
+from engine.plan.identity.fingerprint import differ_in_format
 
 TABLES = """
 CREATE TABLE rows (at TIMESTAMP NOT NULL, key TEXT, WATERMARK FOR at)

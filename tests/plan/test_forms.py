@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from engine.compile import compile_script
 from engine.plan.explain import explain
-from engine.plan.forms import Form, form_of, with_forms
 from engine.plan.nodes import Retelling, UpdatingAggregate
+from engine.plan.state.forms import Form, form_of, with_forms
 from engine.plan.tree import walk
 
 SCRIPT = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import main
+from engine.cli.main import main
 from engine.compile import Program, compile_script
 from engine.plan.explain import explain
 from engine.plan.nodes import Filter, Fused

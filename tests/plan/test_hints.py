@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import main
+from engine.cli.main import main
 from engine.compile import Program
 from tests.changes.test_compare import ALL, GROUP, HOP, JOIN, TUMBLE, program
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.cli import main
+from engine.cli.main import main
 from engine.compile import compile_script
 from engine.plan.explain import explain, explain_state
-from engine.plan.operators import Operator
+from engine.plan.state.operators import Operator
 from engine.udf.declared import UdfFile
 
 TABLES = """

@@ -10,10 +10,10 @@ from engine import types
 from engine.compile import compile_script
 from engine.functions import AGGREGATES
 from engine.plan.explain import explain_state
-from engine.plan.expr import Column
+from engine.plan.expressions.expr import Column
 from engine.plan.nodes import Aggregate
-from engine.plan.panes import as_it_begins
-from engine.plan.retained_state import needs_values, needs_values_in_window
+from engine.plan.state.panes import as_it_begins
+from engine.plan.state.retained_state import needs_values, needs_values_in_window
 from engine.spark.printers.aggregates import aggregate_to_sql
 from engine.updating.accumulators import Measure, keeps_values
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engine.compile import Program, compile_script
-from engine.plan.whole import WholeBranch, whole_branch
+from engine.plan.placement.whole import WholeBranch, whole_branch
 
 TABLES = """
 CREATE TABLE bids (

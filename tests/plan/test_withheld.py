@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from engine.compile import compile_script
 from engine.plan.explain import show
 from engine.plan.nodes import Filter, Project, WindowAggregate
+from engine.plan.state.withheld import RANGES, ROWS, ranges_of, step_of, withhold
 from engine.plan.tree import walk
-from engine.plan.withheld import RANGES, ROWS, ranges_of, step_of, withhold
 
 SCRIPT = """
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, user TEXT, n BIGINT, WATERMARK FOR at)

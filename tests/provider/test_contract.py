@@ -16,7 +16,7 @@ import engine.api.partitions as partitions
 import engine.api.rehearsal_answers as rehearsal_answers
 import engine.api.reprocessing as reprocessing
 import engine.api.savepoint_rules as savepoint_rules
-import engine.jobs.states as engine_states
+import engine.jobs.decisions.states as engine_states
 from airflow_provider_arroyo import (
     answers,
     calls,

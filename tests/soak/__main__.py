@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.commands.client import RefusedError
+from engine.cli.client import RefusedError
 from engine.errors import UnreachableError
-from engine.jobs import processes
+from engine.jobs.processes import processes
 from tests.soak.growth import Growth, Sample, growths
 from tests.soak.measure import measure
 from tests.soak.pipelines import SHAPES, Shape, read_rows

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from engine.jobs import processes
+from engine.jobs.processes import processes
 
 _MIB = 1024 * 1024
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.spark.begun_epochs import BegunEpochs
-from engine.spark.stop_control import Control, StopRequested
+from engine.spark.run.begun_epochs import BegunEpochs
+from engine.spark.run.stop_control import Control, StopRequested
 
 
 def test_epochs_are_refused_only_while_none_is_under_way() -> None:

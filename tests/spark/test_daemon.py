@@ -17,7 +17,7 @@ def test_a_worker_has_imported_what_it_needs_and_need_not_look_through_it_for_ga
 
         import pyarrow as pa
 
-        needed = [sys.modules.get(name) for name in ("engine.spark.source", "engine.updating.aggregate")]
+        needed = [sys.modules.get(name) for name in ("engine.spark.read.source", "engine.updating.aggregate")]
         looked_through = {id(each) for each in gc.get_objects()}
         are_left_out = not any(id(module) in looked_through for module in needed)
         for _ in batches:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.classic.dataframe import DataFrame
 
 from engine.errors import EngineError
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.streams.play import play
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PythonException
 
 from engine.checkpoints.layout import StatePaths
-from engine.spark.failures import explain_failure
+from engine.spark.run.failures import explain_failure
 
 HEAD = "An exception was thrown from the Python worker:\n"
 TRACEBACK = """Traceback (most recent call last):

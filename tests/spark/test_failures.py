@@ -19,7 +19,7 @@ from engine.errors import (
     WorkerLateError,
     cause_of,
 )
-from engine.spark.failures import explain_failure
+from engine.spark.run.failures import explain_failure
 
 PATHS = StatePaths(Path("/state"))
 

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.forks import client, server
-from engine.spark.forks.start import ForkServer, start_server
+from engine.spark.workers import fork_client as client
+from engine.spark.workers import fork_server as server
+from engine.spark.workers.fork_start import ForkServer, start_server
 
 pytestmark = pytest.mark.unit
 ROOT = Path(__file__).parents[2]
@@ -59,7 +60,7 @@ def test_it_is_what_python_is(forks: ForkServer, arguments: tuple[str, ...]) -> 
 
 
 def test_it_has_imported_already(forks: ForkServer) -> None:
-    asked = "import sys, runpy; print('engine.spark.reading' in sys.modules)"
+    asked = "import sys, runpy; print('engine.spark.read.reading' in sys.modules)"
     assert play(sys.executable, "-c", asked).stdout == "False\n"
 
     played = play(forks.python, "-m", "timeit", "-n1", "-r1", "-s", asked)

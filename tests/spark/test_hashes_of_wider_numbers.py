@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine import types
-from engine.plan.expr import Column
+from engine.plan.expressions.expr import Column
 from engine.spark.printers.expressions import hash_to_sql
 
 if TYPE_CHECKING:

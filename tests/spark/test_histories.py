@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from engine.backfill import Backfill, read_backfill
 from engine.compile import compile_script
 from engine.errors import BackfillError
-from engine.spark.histories import histories_of, unsaid_starts
-from engine.spark.history import History
-from engine.spark.starts import BegunTable
-from engine.start_positions import read_time
+from engine.spark.read.histories import histories_of, unsaid_starts
+from engine.spark.read.history import History
+from engine.spark.read.starts import BegunTable
+from engine.values.backfill import Backfill, read_backfill
+from engine.values.start_positions import read_time
 
 DAY, NEXT_DAY, HALF_PAST = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-01T00:30:00Z"
 MICROS = int(read_time(DAY).timestamp()) * 1_000_000

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from engine.connectors.base import Position
-from engine.spark.history import History
-from engine.spark.planner import Offset, Planner, PlanSpec
-from engine.spark.pulses import Pulses
-from engine.spark.watermarks import END_OF_TIME, Activity, Silence
+from engine.spark.read.history import History
+from engine.spark.read.planner import Offset, Planner, PlanSpec
+from engine.spark.read.pulses import Pulses
+from engine.spark.read.watermarks import END_OF_TIME, Activity, Silence
 from tests.spark.test_planner import FakeSource, note
 
 BOUNDED = History(since=100, until=200)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from engine.compile import compile_script
-from engine.epoch_report import HeldBy
-from engine.instants import from_micros
-from engine.plan.completeness import RowPath
 from engine.plan.nodes import Tumble
-from engine.spark.history import History
-from engine.spark.holding import held_by
-from engine.spark.planner import Offset
-from engine.spark.watermarks import END_OF_TIME, Marks, Shown, advance
+from engine.plan.times.completeness import RowPath
+from engine.spark.read.history import History
+from engine.spark.read.planner import Offset
+from engine.spark.read.watermarks import END_OF_TIME, Marks, Shown, advance
+from engine.spark.run.holding import held_by
+from engine.values.epoch_report import HeldBy
+from engine.values.instants import from_micros
 
 SECOND = 1_000_000
 TABLES = compile_script("""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.conf import driver_conf
+from engine.spark.jvm.conf import driver_conf
 from engine.spark.jvm.local_files import ARCHIVE, CLASS
 from engine.spark.jvm.local_files.build import build, compiler_version, digest_of_source
 

@@ -20,7 +20,7 @@ WITHOUT_PANDAS = """
 import sys
 from pathlib import Path
 from engine.spark.run import RunSpec, run
-from engine.spark.stop_control import Control
+from engine.spark.run.stop_control import Control
 script = '''
 CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '1000', message_count = '9');
 CREATE TABLE printed WITH (connector = 'stdout', format = 'json', type = 'sink');

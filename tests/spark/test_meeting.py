@@ -12,12 +12,12 @@ import pytest
 from engine.checkpoints.layout import StatePaths
 from engine.connectors.base import Position
 from engine.errors import UnreadableStateError
-from engine.instants import to_micros
-from engine.spark import hand_over
-from engine.spark.history import History
-from engine.spark.planner import Offset, Planner, PlanSpec
-from engine.spark.scan_spec import format_name
-from engine.spark.watermarks import Activity
+from engine.spark.read.history import History
+from engine.spark.read.planner import Offset, Planner, PlanSpec
+from engine.spark.read.scan_spec import format_name
+from engine.spark.read.watermarks import Activity
+from engine.spark.upgrade import hand_over
+from engine.values.instants import to_micros
 from tests.spark.test_planner import FakeSource, MovingSource, note
 
 

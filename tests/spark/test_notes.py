@@ -11,11 +11,11 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import MissingNoteError
-from engine.spark import notes
-from engine.spark.planner import Offset, Planner, PlanSpec
-from engine.spark.reports import Reporter
-from engine.spark.scan_spec import format_name
-from engine.spark.watermarks import Activity
+from engine.spark.read import notes
+from engine.spark.read.planner import Offset, Planner, PlanSpec
+from engine.spark.read.scan_spec import format_name
+from engine.spark.read.watermarks import Activity
+from engine.spark.run.reports import Reporter
 from tests.spark.test_planner import FakeSource
 
 SQL = """

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.delivery.faults import Point
-from engine.epoch_report import EpochReport
-from engine.spark import run
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run import lifecycle as run
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 from tests.streams.play import read_rows
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.offset_log import Settled, planned_for, read_ends, read_settled
-from engine.spark.planner import Offset
-from engine.spark.watermarks import END_OF_TIME
+from engine.spark.read.offset_log import Settled, planned_for, read_ends, read_settled
+from engine.spark.read.planner import Offset
+from engine.spark.read.watermarks import END_OF_TIME
 
 
 def plan(checkpoint: Path, windows: int, *sources: Offset | None) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.compile import compile_script
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
 from tests.corpus.case import INPUTS
 from tests.kept.cases import CASES
 from tests.kept.test_kept import STATES, name_of

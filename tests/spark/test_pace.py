@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from engine.spark.neighbours import Neighbours
-from engine.spark.pace import EndedEpoch, Machine, look_after, rest_after
-from engine.spark.pace_file import PaceFile, PlannerPause
-from engine.spark.pacing import Pacing, leaves_work, pacing_of
-from engine.spark.planner import Offset
-from engine.spark.progress import ReadSlices
+from engine.spark.read.planner import Offset
+from engine.spark.run.neighbours import Neighbours
+from engine.spark.run.pace import EndedEpoch, Machine, look_after, rest_after
+from engine.spark.run.pace_file import PaceFile, PlannerPause
+from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
+from engine.spark.run.progress import ReadSlices
 
 LINGER = timedelta(milliseconds=250)
 

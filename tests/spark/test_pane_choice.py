@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.backfill import Backfill
 from engine.compile import compile_script
-from engine.spark.pane_choice import begins_by_pane
-from engine.spark.run_spec import RunSpec
+from engine.spark.run.run_spec import RunSpec
+from engine.spark.state.pane_choice import begins_by_pane
+from engine.values.backfill import Backfill
 
 pytestmark = pytest.mark.unit
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 
 from engine.connectors.base import Chunk, Position, Slice
-from engine.spark import notes
-from engine.spark.planner import Offset, Planner, PlanSpec
-from engine.spark.pulses import Pulses
-from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Shown, advance, follow
+from engine.spark.read import notes
+from engine.spark.read.planner import Offset, Planner, PlanSpec
+from engine.spark.read.pulses import Pulses
+from engine.spark.read.watermarks import END_OF_TIME, Activity, Marks, Shown, advance, follow
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -13,13 +13,13 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 from engine import types
 from engine.errors import TooLargeError, UnusableNameError
 from engine.functions import FUNCTIONS
-from engine.plan.calls import call, cast
-from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member, Value, walk
+from engine.plan.expressions.calls import call, cast
+from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Literal, Member, Value, walk
 from engine.spark.printers.calls import FORMS
 from engine.spark.printers.expressions import to_sql
 from engine.spark.printers.literals import quote_name
-from engine.spark.register_kernels import register_calls
 from engine.spark.spark_types import to_spark
+from engine.spark.workers.register_kernels import register_calls
 from tests.functions.cases.values import INF, NAN, at, decimal, literal, seconds, small, typed, unsigned
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from engine.epoch_report import PHASES, EpochReport, SinkProgress, TableFigures
-from engine.plan.completeness import RowPath
 from engine.plan.nodes import Tumble
-from engine.spark.planner import Offset
-from engine.spark.progress import ReadSlices, WrittenEpoch, read_progress
+from engine.plan.times.completeness import RowPath
+from engine.spark.read.planner import Offset
+from engine.spark.run.progress import ReadSlices, WrittenEpoch, read_progress
+from engine.values.epoch_report import PHASES, EpochReport, SinkProgress, TableFigures
 
 AT = datetime(2026, 1, 1, 5, 30, tzinfo=UTC)
 SETTLED = datetime(2026, 1, 1, 5, 29, 51, tzinfo=UTC)

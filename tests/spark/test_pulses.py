@@ -12,10 +12,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from engine.compile import compile_script
 from engine.connectors.base import LONGEST_SEARCH, HasPatience
 from engine.schema import Field, Schema
-from engine.spark.planner import PlanSpec
-from engine.spark.pulses import Pulses, announce, beat
-from engine.spark.scan_spec import BARE, ScanSpec
-from engine.spark.source import Reader
+from engine.spark.read.planner import PlanSpec
+from engine.spark.read.pulses import Pulses, announce, beat
+from engine.spark.read.scan_spec import BARE, ScanSpec
+from engine.spark.read.source import Reader
 from engine.types import TEXT
 from tests.connectors.tables import source, table
 from tests.kafka.tables import kafka_source

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from engine.spark import notes
-from engine.spark.planner import Offset, Planner, PlanSpec
-from engine.spark.watermarks import END_OF_TIME, Activity, Silence, follow_clock
+from engine.spark.read import notes
+from engine.spark.read.planner import Offset, Planner, PlanSpec
+from engine.spark.read.watermarks import END_OF_TIME, Activity, Silence, follow_clock
 from tests.spark.test_planner import START, Backlog, FakeSource, MovingSource, note
 
 QUIET = timedelta(minutes=10)

@@ -12,13 +12,13 @@ import pytest
 from engine.compile import compile_script
 from engine.connectors.base import Chunk, Slice
 from engine.errors import OutOfRangeError
-from engine.instants import FAR_FUTURE, from_micros
-from engine.plan.fuse import fused_tables
-from engine.spark import notes
-from engine.spark.assigned_slices import AssignedSlice, EpochMoment
-from engine.spark.planner import PlanSpec
-from engine.spark.reading import SliceReading, heartbeat
-from engine.spark.scan_spec import WITH_WATERMARK, ScanSpec
+from engine.plan.placement.fuse import fused_tables
+from engine.spark.read import notes
+from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
+from engine.spark.read.planner import PlanSpec
+from engine.spark.read.reading import SliceReading, heartbeat
+from engine.spark.read.scan_spec import WITH_WATERMARK, ScanSpec
+from engine.values.instants import FAR_FUTURE, from_micros
 
 SQL = """
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, who TEXT, n BIGINT)

@@ -16,11 +16,11 @@ from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
 from engine.compile import compile_script
 from engine.errors import RehearsalError, RehearsalFailedError, StartPositionError
-from engine.spark.rehearsal_plan import RehearsalSpec, plan_rehearsal
-from engine.spark.rehearse import rehearse
-from engine.spark.run import RunSpec
-from engine.spark.stop_control import Control
-from engine.start_positions import EARLIEST
+from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.stop_control import Control
+from engine.spark.upgrade.rehearsal_plan import RehearsalSpec, plan_rehearsal
+from engine.spark.upgrade.rehearse import rehearse
+from engine.values.start_positions import EARLIEST
 from tests.streams.play import START, play
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.epoch_report import EpochReport
-from engine.spark.run import Outcome, RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import Outcome, RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

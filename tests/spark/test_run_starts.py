@@ -8,9 +8,9 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import StartPositionError
-from engine.spark.planner import Offset
-from engine.spark.starts import BegunTable, begun_after, counting_starts, with_starts
-from engine.start_positions import read_starts
+from engine.spark.read.planner import Offset
+from engine.spark.read.starts import BegunTable, begun_after, counting_starts, with_starts
+from engine.values.start_positions import read_starts
 
 TABLE = "CREATE TABLE {name} (n BIGINT) WITH (connector = {options}, type = 'source', format = 'json');"
 KAFKA = "'kafka', bootstrap_servers = 'b:1', topic = 't'"

@@ -22,10 +22,10 @@ from engine.errors import (
     WorkerDiedError,
     cause_of,
 )
-from engine.spark.conf import driver_conf
 from engine.spark.jvm import start as java_process
+from engine.spark.jvm.conf import driver_conf
 from engine.spark.jvm.java import Java, find_java
-from engine.spark.session import death_explained
+from engine.spark.jvm.session import death_explained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -211,7 +211,7 @@ def test_settings_are_not_seen_in_the_list_of_processes(tmp_path: Path) -> None:
 def test_what_a_dead_java_takes_along_is_told_as_its_death(symptom: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     death = JvmDiedError("the JVM was killed by signal 9")
     java = SimpleNamespace(is_alive=False, death=lambda: death)
-    monkeypatch.setattr("engine.spark.session._java_of_session", lambda: java)
+    monkeypatch.setattr("engine.spark.jvm.session._java_of_session", lambda: java)
 
     with pytest.raises(JvmDiedError) as told, death_explained():
         raise symptom
@@ -229,7 +229,7 @@ class SparkIsGoneError(PySparkException):
 def test_spark_error_from_jvm_that_is_ending_is_named_as_its_death(monkeypatch: pytest.MonkeyPatch) -> None:
     death = JvmDiedError("the JVM was killed by signal 15")
     java = SimpleNamespace(is_alive=True, death=lambda: death)
-    monkeypatch.setattr("engine.spark.session._java_of_session", lambda: java)
+    monkeypatch.setattr("engine.spark.jvm.session._java_of_session", lambda: java)
 
     with pytest.raises(JvmDiedError) as told, death_explained():
         raise SparkIsGoneError("")
@@ -248,7 +248,7 @@ def test_spark_error_of_living_jvm_ends_in_no_stack_trace(
     error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     java = SimpleNamespace(is_alive=True, death=lambda: None)
-    monkeypatch.setattr("engine.spark.session._java_of_session", lambda: java)
+    monkeypatch.setattr("engine.spark.jvm.session._java_of_session", lambda: java)
 
     with pytest.raises(DriverCrashedError) as told, death_explained():
         raise error

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.errors import DiskNotSharedError, NoExecutorsError
-from engine.spark import shared_disk
-from engine.spark.shared_disk import ExecutorLook, look_at, probe_executors, refuse_other_disks
+from engine.spark.run import shared_disk
+from engine.spark.run.shared_disk import ExecutorLook, look_at, probe_executors, refuse_other_disks
 
 SPARK: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="spark://host:7077"))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.errors import UnwritableTargetError
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
-from engine.start_steps import StartStep
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.start_steps import StartStep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.inspection.rows import shown_rows
 from engine.inspection.summary import summarize_state
-from engine.spark.state_rows import rows_of_window
+from engine.spark.state.state_rows import rows_of_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,11 +15,11 @@ from engine.checkpoints.manifest import read_manifest
 from engine.compile import compile_script
 from engine.delivery.manifests import EpochManifest, decide_manifest
 from engine.errors import StateNotKeptError
-from engine.plan.forms import Form
 from engine.plan.nodes import Retelling
-from engine.spark.run_spec import StateUpgrade
-from engine.spark.take_over import is_begun_for_good, retellings_of, save_before
-from engine.spark.targets import sink_directory
+from engine.plan.state.forms import Form
+from engine.spark.run.run_spec import StateUpgrade
+from engine.spark.upgrade.take_over import is_begun_for_good, retellings_of, save_before
+from engine.spark.write.targets import sink_directory
 from tests.checkpoints.conftest import clock, paths
 
 __all__ = ("clock", "paths")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.compile import compile_script
 from engine.connectors.base import Epoch, SinkContext
-from engine.spark.targets import Target
+from engine.spark.write.targets import Target
 
 EPOCH = Epoch(3, "lineage", 1, "offsets", watermark_before=17)
 SCRIPT = """

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
 from tests.corpus.case import INPUTS
 from tests.spark.test_changes import final_orders
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from engine.compile import compile_script
 from engine.connectors.filesystem.options import FilesystemSourceOptions
 from engine.connectors.filesystem.watched import WatchedFilesystemSource
-from engine.instants import from_micros
-from engine.spark.assigned_slices import AssignedSlice, EpochMoment
-from engine.spark.planner import Offset, Planner, PlanSpec
-from engine.spark.reading import SliceReading
-from engine.spark.scan_spec import WITH_WATERMARK, ScanSpec
-from engine.spark.watermarks import Activity
+from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
+from engine.spark.read.planner import Offset, Planner, PlanSpec
+from engine.spark.read.reading import SliceReading
+from engine.spark.read.scan_spec import WITH_WATERMARK, ScanSpec
+from engine.spark.read.watermarks import Activity
+from engine.values.instants import from_micros
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 NOW = NOON + timedelta(days=1)

@@ -15,17 +15,19 @@ from typing import Any
 
 import pytest
 
-from engine.commands.backup import BACKUP, RESTORE_BACKUP
-from engine.commands.base import Command
+from engine.cli.base import Command
+from engine.cli.server.backup import BACKUP, RESTORE_BACKUP
 from engine.errors import BackupError, SecretsKeyError, StoreDamagedError, StoreTooNewError
-from engine.jobs.data_directory import DataDirectory
-from engine.jobs.spec import Pipeline, Spec, Version
-from engine.jobs.states import State
-from engine.jobs.status import Status
-from engine.store import backups, jobs, pipeline_secrets, pipelines, versions
+from engine.jobs.decisions.spec import Pipeline, Spec, Version
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Status
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.store import backups
 from engine.store.database import open_database
+from engine.store.jobs import jobs
+from engine.store.jobs.records import read_record
 from engine.store.migrations import MIGRATIONS
-from engine.store.records import read_record
+from engine.store.pipelines import pipeline_secrets, pipelines, versions
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 NEWEST = len(MIGRATIONS)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import serve
+from engine.cli.server import serve
 from engine.errors import StoreDamagedError
-from engine.jobs.data_directory import DataDirectory
+from engine.jobs.disk.data_directory import DataDirectory
 from engine.store.database import open_database
 
 

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.epoch_report import EpochReport
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control, StopMode
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control, StopMode
+from engine.values.epoch_report import EpochReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

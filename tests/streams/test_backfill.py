@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from engine.backfill import Backfill
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
+from engine.values.backfill import Backfill
 from tests.streams.play import START, play
 
 if TYPE_CHECKING:

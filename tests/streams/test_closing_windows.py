@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.checkpoints.spark_log import numbers
-from engine.spark.offset_log import read_settled
-from engine.spark.run import RunSpec
+from engine.spark.read.offset_log import read_settled
+from engine.spark.run.lifecycle import RunSpec
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.epoch_report import EpochReport, SinkProgress
-from engine.instants import FAR_FUTURE
-from engine.plan.completeness import OPEN_SESSIONS
-from engine.spark.run import RunSpec, run_in
+from engine.plan.times.completeness import OPEN_SESSIONS
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.values.epoch_report import EpochReport, SinkProgress
+from engine.values.instants import FAR_FUTURE
 from tests.streams.play import START, Step, StepByStep, at, read_rows, write_script
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.streams.play import play, read_rows
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.epoch_report import PHASES
-from engine.jobs.totals import Totals, add_epochs
-from engine.spark.run import RunSpec
+from engine.jobs.decisions.totals import Totals, add_epochs
+from engine.spark.run.lifecycle import RunSpec
+from engine.values.epoch_report import PHASES
 from tests.streams.play import Step, at, play, read_rows, write_script
 
 if TYPE_CHECKING:

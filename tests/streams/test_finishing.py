@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.compile import compile_script
-from engine.spark import hand_over
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.spark.upgrade import hand_over
 from tests.streams.play import at, play, read_rows
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.checkpoints.layout import StatePaths
-from engine.epoch_report import EpochReport
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
+from engine.values.epoch_report import EpochReport
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 from engine.checkpoints.late_batches import Stretch, untold
 from engine.checkpoints.layout import StatePaths
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
 if TYPE_CHECKING:

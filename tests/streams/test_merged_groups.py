@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.golden.folding import fold
 from tests.streams.play import Step, at, play, write_script
 from tests.streams.test_fused import figures

@@ -12,7 +12,7 @@ import pytest
 from engine.compile import compile_script
 from engine.plan.nodes import Partials
 from engine.plan.tree import walk
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.streams.play import Step, at, play, read_rows, write_script
 from tests.streams.test_fused import figures, state_schemas
 

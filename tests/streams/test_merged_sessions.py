@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.streams.play import START, Step, play, read_rows, write_script
 from tests.streams.test_fused import figures, state_schemas
 from tests.streams.test_merged_rows import is_merged

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import Row
 
-from engine.epoch_report import EpochReport
-from engine.spark import epoch as epoch_part
-from engine.spark import run
-from engine.spark.one_task_place import OneTaskPlace, put_aside_in
-from engine.spark.run import RunSpec
+from engine.spark.run import epoch as epoch_part
+from engine.spark.run import lifecycle as run
+from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.one_task_place import OneTaskPlace, put_aside_in
+from engine.values.epoch_report import EpochReport
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.checkpoints.savepoints import take
 from engine.compile import compile_script
-from engine.epoch_report import EpochReport
-from engine.instants import now
-from engine.plan.panes import fit_for_panes
-from engine.spark.run import RunSpec
+from engine.plan.state.panes import fit_for_panes
+from engine.spark.run.lifecycle import RunSpec
+from engine.values.epoch_report import EpochReport
+from engine.values.instants import now
 from tests.streams.play import at, kill_in_epoch, play, read_rows, wider
 from tests.streams.test_fused import figures
 from tests.streams.test_merged_rows import WINDOWS, spec

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.streams.play import Step, at, play, write_script
 from tests.streams.test_watermarks import COUNT, TABLES, answer, watermark_minutes
 

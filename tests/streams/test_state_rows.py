@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.epoch_report import EpochReport
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
+from engine.values.epoch_report import EpochReport
 from tests.streams.play import Step, at, play, write_script
 
 if TYPE_CHECKING:

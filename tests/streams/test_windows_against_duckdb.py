@@ -18,7 +18,7 @@ import duckdb
 import pytest
 
 from engine.checkpoints.rescale import repartition
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.streams.play import play, wider
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine.commands.client import Client, RefusedError
+from engine.cli.client import Client, RefusedError
 from engine.errors import UnreachableError
-from engine.jobs import processes
+from engine.jobs.processes import processes
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]

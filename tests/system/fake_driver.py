@@ -27,11 +27,11 @@ from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.driver.home import StopMode
 from engine.driver.main import main
 from engine.driver.run_listener import RunListener
-from engine.epoch_report import EpochReport
 from engine.errors import EngineError
-from engine.instants import FAR_FUTURE
-from engine.jobs.assignment import Assignment
-from engine.start_steps import StartStep
+from engine.jobs.processes.assignment import Assignment
+from engine.values.epoch_report import EpochReport
+from engine.values.instants import FAR_FUTURE
+from engine.values.start_steps import StartStep
 from tests.quick_reports import quick_report
 
 LINEAGE = "one"

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from engine.jobs import processes
+from engine.jobs.processes import processes
 from tests.held_answers import HeldAnswers, holding
 from tests.real_airflow import RealAirflow, until
 from tests.system.conftest import QUERY, Served

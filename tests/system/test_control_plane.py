@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
-from engine.jobs import processes
+from engine.cli.main import main
+from engine.jobs.processes import processes
 from tests.system.conftest import Served, until
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.jobs import processes
-from engine.start_steps import StartStep
+from engine.jobs.processes import processes
+from engine.values.start_steps import StartStep
 from tests.system.conftest import Served, until
 
 # A thousand rows to every second of event time, eight keys: so 125 to each, however fast the clock on the wall goes.

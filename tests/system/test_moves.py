@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
-from engine.commands.client import Json
-from engine.commands.remote import rows_of
+from engine.cli.client import Json
+from engine.cli.main import main
+from engine.cli.remote import rows_of
 from engine.delivery.faults import ALLOWED, ARMED
-from engine.jobs import processes
 from engine.jobs.fault_points import TransferPoint
+from engine.jobs.processes import processes
 from tests.dag_runs import play
 from tests.system.conftest import Served, until
 

@@ -16,21 +16,21 @@ from pathlib import Path
 
 import pytest
 
-from engine.backfill import Backfill
-from engine.commands.run_order import fits_spare, read_order, write_order
-from engine.commands.warm_run import hand_over, leave_spare
+from engine.cli.scripts.run_order import fits_spare, read_order, write_order
+from engine.cli.scripts.warm_run import hand_over, leave_spare
 from engine.driver.handover import SOCKET, TOKEN, Line, call, is_private
 from engine.driver.left_spares import end_spare, find_spare
 from engine.driver.surroundings import digest_of_surroundings
 from engine.errors import DriverCrashedError
-from engine.jobs import processes
-from engine.spark.run_spec import RunSpec, StateUpgrade
-from engine.start_positions import LATEST
+from engine.jobs.processes import processes
+from engine.spark.run.run_spec import RunSpec, StateUpgrade
 from engine.udf.declared import UdfFile
+from engine.values.backfill import Backfill
+from engine.values.start_positions import LATEST
 
 SPARE = """
 import pathlib, signal, sys, time
-from engine.commands import run_spare
+from engine.cli.scripts import run_spare
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 
@@ -48,7 +48,7 @@ sys.exit(run_spare.RunSpare(pathlib.Path(sys.argv[1]), work, {lifetime}, memory=
 """
 CALLER = """
 import os, pathlib, sys
-from engine.commands.warm_run import hand_over
+from engine.cli.scripts.warm_run import hand_over
 from engine.driver.handover import call
 from engine.driver.surroundings import digest_of_surroundings
 line = call(pathlib.Path(sys.argv[1]), digest_of_surroundings(os.environ))
@@ -275,7 +275,7 @@ def test_a_caller_that_thinks_better_of_it_leaves_the_spare_to_the_next(left: Le
 
 
 def test_none_is_left_where_memory_is_short(left: Left, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.commands.warm_run.free_memory", lambda: 2**30)
+    monkeypatch.setattr("engine.cli.scripts.warm_run.free_memory", lambda: 2**30)
 
     leave_spare(left.directory, {}, ["touch", str(tmp_path / "started")])
 

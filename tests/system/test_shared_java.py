@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from engine.checkpoints.layout import StatePaths
-from engine.jobs import processes
-from engine.jobs.process_usage import is_java
+from engine.jobs.processes import processes
+from engine.jobs.processes.process_usage import is_java
 from tests.system.conftest import Served, until
 
 SOURCE = """

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from engine.jobs import processes
-from engine.jobs.data_directory import DataDirectory
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes import processes
 from tests.system.conftest import Served
 
 COPY = """

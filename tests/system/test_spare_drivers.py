@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs import processes
+from engine.jobs.processes import processes
 from tests.system.conftest import Served, until
 
 QUERY = """

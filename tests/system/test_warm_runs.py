@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.driver.handover import LOCK
-from engine.jobs import processes
+from engine.jobs.processes import processes
 from engine.spark.jvm.class_archive import cache_dir
 from tests.system.conftest import until
 

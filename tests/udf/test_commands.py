@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.api.plan_query import plan_query
-from engine.cli import main
+from engine.cli.main import main
 from engine.errors import ScriptRefused
 
 SCRIPT = """

@@ -11,8 +11,8 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import EngineError, OtherQueryError, ScriptRefused
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
 from engine.udf.declared import UdfFile
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from engine.plan.hidden import RETRACT, is_hidden
 from engine.updating.bucket_state import BucketState
 
 if TYPE_CHECKING:
-    from engine.spark.buckets import Bucketed
+    from engine.spark.state.buckets import Bucketed
 
 Change = tuple[bool, dict[str, Any]]
 """Whether the row is taken back, and the row."""

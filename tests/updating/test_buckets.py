@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import Row
 
 from engine.schema import Field, Schema
-from engine.spark.buckets import LABELS, BucketProcessor, recent_chunks
+from engine.spark.state.buckets import LABELS, BucketProcessor, recent_chunks
 from engine.types import BIGINT, TEXT
 from engine.updating.accumulators.base import Measure
 from engine.updating.aggregate import AggregateOperator

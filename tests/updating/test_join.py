@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from engine.plan.expr import Call, Column, Expr
+from engine.plan.expressions.expr import Call, Column, Expr
 from engine.plan.nodes import JoinKind
 from engine.schema import Field, Schema
 from engine.types import BIGINT, BOOLEAN, TEXT

@@ -14,7 +14,7 @@ import pytest
 from engine import types
 from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
 from engine.schema import Field, Schema
-from engine.spark.watermarked_buckets import timer_of
+from engine.spark.state.watermarked_buckets import timer_of
 from engine.updating import panes
 from engine.updating.accumulators import Measure
 from engine.updating.bucket_state import NEVER, BucketState

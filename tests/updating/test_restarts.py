@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.checkpoints.rescale import repartition
-from engine.spark.run import RunSpec
+from engine.spark.run.lifecycle import RunSpec
 from tests.golden.folding import fold
 from tests.streams.play import kill_in_epoch, play, wider
 from tests.updating.test_with_spark import batch_answer, tables

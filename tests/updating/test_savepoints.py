@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
-from engine.epoch_report import EpochReport
-from engine.spark.run import run_in
-from engine.spark.stop_control import Control
+from engine.spark.run.lifecycle import run_in
+from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 from tests.spark.test_updating_queries import folded
 from tests.streams.play import play
 from tests.updating.test_restarts import QUERY, spec_of

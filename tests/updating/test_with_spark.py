@@ -15,11 +15,11 @@ import pytest
 from engine.compile import compile_script
 from engine.errors import SumOverflowError
 from engine.plan.hidden import hidden_in
-from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import quoted
-from engine.spark.run import RunSpec
-from engine.spark.stream import EpochLimits, open_tables, scan_specs
+from engine.spark.run.epoch import EpochPart
+from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.stream import EpochLimits, open_tables, scan_specs
 from tests.streams.play import START, Row, Step, at, play, read_rows, write_script
 from tests.updating.streams import fold
 

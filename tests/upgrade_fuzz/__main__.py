@@ -14,7 +14,7 @@ from tests.upgrade_fuzz.story import DifferenceError, Story
 
 def main() -> int:
     """Play stories until so many edits were made, and print every difference as it is found."""
-    from engine.spark.session import close_session, gateway_of_session, open_session
+    from engine.spark.jvm.session import close_session, gateway_of_session, open_session
 
     parser = argparse.ArgumentParser(prog="python -m tests.upgrade_fuzz")
     parser.add_argument("--cases", type=int, default=1000, help="how many edits are made, at least")

@@ -23,7 +23,7 @@ from engine.checkpoints.running_query import query_of_state
 from engine.compile import Program, compile_script
 from engine.errors import UpgradeRefusedError
 from engine.inspection.find import find_damage
-from engine.spark.run_spec import RunSpec, StateUpgrade
+from engine.spark.run.run_spec import RunSpec, StateUpgrade
 from tests.streams.play import START, Step, at, play, write_script
 from tests.upgrade_fuzz.branches import Branch
 from tests.upgrade_fuzz.data import STEPS, random_events, sizes

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from engine.changes.compare import compare
 from engine.changes.show import show
 from engine.compile import Program
-from engine.epoch_report import EpochReport
-from engine.spark.run import run_in
-from engine.spark.run_spec import RunSpec, StateUpgrade
+from engine.spark.run.lifecycle import run_in
+from engine.spark.run.run_spec import RunSpec, StateUpgrade
+from engine.values.epoch_report import EpochReport
 from tests.streams.play import START, Step, StepByStep, at, write_script
 from tests.upgrade_matrix.changes import CHANGES, ScriptChange
 from tests.upgrade_matrix.scripts import Script

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.desired import describe_change
-from engine.jobs.spec import Restore
+from engine.jobs.decisions.desired import describe_change
+from engine.jobs.decisions.spec import Restore
 from tests.jobs.builders import wanted
 
 ENGINE = Path(__file__).parents[2] / "engine"

@@ -15,11 +15,11 @@ from benchmarks.nexmark.queries.base import Query
 from benchmarks.nexmark.queries.windowed import DELAY
 from benchmarks.nexmark.tables import declared
 from benchmarks.nexmark.turns import PARALLELISM, Play, Played, Turn
-from engine.backfill import Backfill
-from engine.epoch_report import EpochReport
-from engine.spark.run import RunSpec, run_in
-from engine.spark.session import open_session
-from engine.spark.stop_control import Control
+from engine.spark.jvm.session import open_session
+from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.stop_control import Control
+from engine.values.backfill import Backfill
+from engine.values.epoch_report import EpochReport
 
 _TYPES = {"i": "BIGINT", "t": "TEXT", "ts": "TIMESTAMP NOT NULL"}
 _TABLE = """CREATE TABLE {table} ({columns}, WATERMARK FOR datetime AS datetime - INTERVAL '{delay} seconds')

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from engine.jobs.states import State
-from engine.jobs.status import Failure, Progress, Run, Status
-from engine.jobs.told_runs import ToldRun
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import Failure, Progress, Run, Status
+from engine.jobs.decisions.told_runs import ToldRun
 from engine.openlineage.runs import EventType
-from engine.store.certificates import Certificate
+from engine.store.partitions.certificates import Certificate
 
 _ENDS: dict[str, EventType] = {"finished": "COMPLETE", "stopped": "ABORT", "failed": "FAIL"}
 _ASKED = frozenset({State.STOPPED, State.STOPPING, State.CHECKPOINT_STOPPING, State.RESCALING})

@@ -9,9 +9,9 @@ from engine.api.context import Context
 from engine.api.lineage import version_datasets
 from engine.api.lineage_events.due import Telling
 from engine.errors import EngineError
-from engine.jobs.gates import least_complete
-from engine.jobs.status import Failure, Progress
-from engine.jobs.told_runs import ToldRun
+from engine.jobs.decisions.gates import least_complete
+from engine.jobs.decisions.status import Failure, Progress
+from engine.jobs.decisions.told_runs import ToldRun
 from engine.openlineage.datasets import Datasets
 from engine.openlineage.runs import (
     Certificate,
@@ -26,7 +26,8 @@ from engine.openlineage.runs import (
     RunFacets,
     run_id,
 )
-from engine.store import asking_runs, runs
+from engine.store.jobs import runs
+from engine.store.openlineage import asking_runs
 
 LOG = logging.getLogger(__name__)
 _NOTHING = Datasets(inputs=[], outputs=[])

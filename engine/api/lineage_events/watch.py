@@ -19,10 +19,14 @@ from engine.api.lineage_events.due import Seen, Telling, next_telling
 from engine.api.lineage_events.events import EventMaker
 from engine.api.lineage_events.senders import Sender
 from engine.errors import EngineError, LineageEventRefusedError, LineageUnreachableError, PipelineNotFoundError
-from engine.jobs.pushes import Chance, pause
-from engine.jobs.told_runs import ToldRun
-from engine.store import certificates, changes, jobs, previews, runs, told_runs
-from engine.store.records import read_record
+from engine.jobs.decisions.pushes import Chance, pause
+from engine.jobs.decisions.told_runs import ToldRun
+from engine.store import changes
+from engine.store.jobs import jobs, runs
+from engine.store.jobs.records import read_record
+from engine.store.openlineage import told_runs
+from engine.store.partitions import certificates
+from engine.store.pipelines import previews
 
 LOG = logging.getLogger(__name__)
 _REST = timedelta(minutes=1)

@@ -16,12 +16,12 @@ from engine.api.metrics import declared
 from engine.api.metrics.declared import Metric
 from engine.api.partition_deliveries import waiting_for
 from engine.errors import Cause
-from engine.instants import FAR_FUTURE
-from engine.jobs.states import State
-from engine.jobs.totals import TableTotals
-from engine.store import partitions, pushes
-from engine.store.job_figures import JobFigures, job_figures
-from engine.store.records import read_record
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.totals import TableTotals
+from engine.store.jobs.job_figures import JobFigures, job_figures
+from engine.store.jobs.records import read_record
+from engine.store.partitions import partitions, pushes
+from engine.values.instants import FAR_FUTURE
 
 
 @dataclass(slots=True)

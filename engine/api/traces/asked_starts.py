@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.api.traces.spans import SpanId
-from engine.jobs.spec import Pipeline
-from engine.jobs.status import Run
+from engine.jobs.decisions.spec import Pipeline
+from engine.jobs.decisions.status import Run
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engine.api.traces.spans import Span, SpanId
 from engine.errors import MissingPackageError
-from engine.instants import to_micros
+from engine.values.instants import to_micros
 
 try:
     from opentelemetry.context import Context

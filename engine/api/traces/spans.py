@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from engine.epoch_report import PHASES, EpochReport
 from engine.errors import EngineError
-from engine.instants import Clock
-from engine.jobs.status import Run
+from engine.jobs.decisions.status import Run
+from engine.values.epoch_report import PHASES, EpochReport
+from engine.values.instants import Clock
 
 Value = str | int | float | bool
 

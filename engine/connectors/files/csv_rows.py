@@ -17,7 +17,7 @@ from engine.connectors.text_files import open_text
 from engine.errors import BadRecordError, EngineError, UnreadableFileError, message_of
 from engine.formats.csv import CsvOptions
 from engine.formats.numbers import fitting
-from engine.plan.expr import Cast, Column
+from engine.plan.expressions.expr import Cast, Column
 from engine.schema import Field, Schema, arrow_schema, to_arrow
 
 _MOST_COLUMNS = 5000

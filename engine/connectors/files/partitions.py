@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from engine.connectors.files.time_folders import end_of
 from engine.errors import UnwritableTargetError
-from engine.instants import to_micros
 from engine.plan.hidden import EVENT_TIME
 from engine.schema import Schema
+from engine.values.instants import to_micros
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _SAFE = " !$'()*+,;@&-._~"

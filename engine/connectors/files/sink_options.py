@@ -13,7 +13,7 @@ from engine.connectors.base import Options
 from engine.connectors.existing import Existing, existing_option
 from engine.connectors.files.names import Strategy
 from engine.delivery.rolling import RollingPolicy
-from engine.option_values import ByteCount
+from engine.values.option_values import ByteCount
 
 
 class FileSinkOptions(Options):

@@ -13,7 +13,7 @@ from pydantic import Field as Option
 
 from engine.connectors.base import Options
 from engine.delivery.target_names import bucket_name, file_name
-from engine.option_values import ByteCount
+from engine.values.option_values import ByteCount
 
 _SCHEME = re.compile(r"([a-z0-9]+)::?//|([a-z0-9]+)::", re.IGNORECASE)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,62}", re.IGNORECASE)

@@ -18,7 +18,7 @@ from engine.connectors.filesystem.options import (
 from engine.formats.base import RecordKind
 from engine.formats.json.options import JsonOptions
 from engine.formats.parquet import ParquetOptions
-from engine.start_positions import EARLIEST_ONLY, StartWord
+from engine.values.start_positions import EARLIEST_ONLY, StartWord
 
 if TYPE_CHECKING:
     from engine.connectors.files.rolling_sink import RollingFilesSink

@@ -14,8 +14,8 @@ from engine import types
 from engine.connectors.base import Compression, Options
 from engine.connectors.files.sink_options import TimedFileSinkOptions
 from engine.connectors.files.storage import Location, StorageOptions, WritablePath, read_location
-from engine.option_values import Pattern
 from engine.schema import Field
+from engine.values.option_values import Pattern
 
 _SCHEME = re.compile(r"([a-z0-9]+)::?//|([a-z0-9]+)::", re.IGNORECASE)
 

@@ -15,7 +15,7 @@ from engine.connectors.schema_registry import ask_for_columns, registry_complain
 from engine.connectors.secret_values import fill_in
 from engine.delivery.target_names import topic_name, topic_place
 from engine.formats.base import RecordKind
-from engine.start_positions import StartWord, read_start
+from engine.values.start_positions import StartWord, read_start
 
 if TYPE_CHECKING:
     from engine.connectors.kafka.read.source import KafkaSource

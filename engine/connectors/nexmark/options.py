@@ -8,7 +8,7 @@ from pydantic import Field as Option
 from pydantic import model_validator
 
 from engine.connectors.base import Options
-from engine.option_values import MicrosOrInterval
+from engine.values.option_values import MicrosOrInterval
 
 NATURAL_SPACING = timedelta(microseconds=100)
 """How far apart events are that have no rate."""

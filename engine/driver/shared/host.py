@@ -34,10 +34,10 @@ from engine.driver.handover import Line, short_path
 from engine.driver.shared.place import SEEN_OFF, START, JavaWish
 from engine.driver.shared.shares import InJava, Shares
 from engine.errors import DriverCrashedError, EngineError
-from engine.jobs import processes
-from engine.jobs.process_usage import RunUsage, UsageMeter
-from engine.jobs.unleft_java import forget_java, note_java
-from engine.spark.host_java import Door, HostJava
+from engine.jobs.processes import processes
+from engine.jobs.processes.process_usage import RunUsage, UsageMeter
+from engine.jobs.processes.unleft_java import forget_java, note_java
+from engine.spark.jvm.host_java import Door, HostJava
 
 LOG = logging.getLogger(__name__)
 IDLE = 30.0

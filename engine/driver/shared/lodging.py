@@ -22,11 +22,11 @@ from engine import errors
 from engine.driver.handover import SOCKET, Line, short_path
 from engine.driver.shared.place import LOG, SEEN_OFF, START, JavaWish, host_mark, make_private
 from engine.errors import EngineError, SharedJavaDiedError
-from engine.jobs import processes
-from engine.jobs.last_words import last_words
-from engine.jobs.process_usage import SharedJava
-from engine.jobs.unleft_java import Birth, end_now
-from engine.spark.session import Session, join_session, leave_session
+from engine.jobs.processes import processes
+from engine.jobs.processes.last_words import last_words
+from engine.jobs.processes.process_usage import SharedJava
+from engine.jobs.processes.unleft_java import Birth, end_now
+from engine.spark.jvm.session import Session, join_session, leave_session
 
 HOST_COMMAND = (sys.executable, "-m", "engine.driver.shared.host")
 _START_PATIENCE = 120.0

@@ -17,8 +17,8 @@ from pathlib import Path
 from engine.driver.handover import is_private
 from engine.driver.surroundings import digest_of_surroundings
 from engine.errors import SharedJavaDiedError
-from engine.jobs import processes
-from engine.secret_references import SECRET_PREFIX
+from engine.jobs.processes import processes
+from engine.values.secret_references import SECRET_PREFIX
 
 START, LOG = "start", "host.log"
 SEEN_OFF: Mapping[str, object] = {"is": "seen off"}

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.jobs.process_usage import ProcessRole, ProcessUsage, RunUsage
+from engine.jobs.processes.process_usage import ProcessRole, ProcessUsage, RunUsage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
-from engine.plan.expr import Expr, columns_of
-from engine.plan.former_types import Formers
+from engine.plan.expressions.expr import Expr, columns_of
+from engine.plan.state.former_types import Formers
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine import types
-from engine.plan.expr import Expr, columns_of
+from engine.plan.expressions.expr import Expr, columns_of
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.plan.expr import Column, Expr, Named, columns_of, is_nullable
+from engine.plan.expressions.expr import Column, Expr, Named, columns_of, is_nullable
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.tree import Node
 from engine.schema import Field, Schema

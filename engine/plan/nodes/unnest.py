@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine import types
-from engine.plan.expr import Expr
+from engine.plan.expressions.expr import Expr
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from engine.plan.expr import Named, is_nullable
-from engine.plan.former_types import Formers
+from engine.plan.expressions.expr import Named, is_nullable
 from engine.plan.nodes.joins import UpdatingJoin
 from engine.plan.nodes.rows import Scan
 from engine.plan.nodes.updating_ranking import UpdatingTop
 from engine.plan.nodes.windowed import NamedAggregate
+from engine.plan.state.former_types import Formers
 from engine.plan.tree import Node, inputs_of
 from engine.schema import Field, Schema
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from engine import types
-from engine.plan.expr import Expr
-from engine.plan.former_types import Formers
+from engine.plan.expressions.expr import Expr
 from engine.plan.nodes.over import Order
+from engine.plan.state.former_types import Formers
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 

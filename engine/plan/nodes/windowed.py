@@ -9,12 +9,12 @@ from typing import TypeAlias
 
 from engine import types
 from engine.functions.base import Takes
-from engine.plan.expr import Call, Column, Expr, Named, is_nullable
-from engine.plan.former_types import Formers
+from engine.plan.expressions.expr import Call, Column, Expr, Named, is_nullable
 from engine.plan.nodes.joins import LookupJoin, WindowJoin
 from engine.plan.nodes.over import Order, Over, Top
 from engine.plan.nodes.rows import Filter, Project, Scan, Union
 from engine.plan.nodes.unnest import Unnest
+from engine.plan.state.former_types import Formers
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 

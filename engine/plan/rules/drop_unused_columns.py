@@ -34,7 +34,7 @@ from engine.plan.nodes import (
     pass_through,
 )
 from engine.plan.nodes.joins import sides_read
-from engine.plan.reads import read_by
+from engine.plan.placement.reads import read_by
 from engine.plan.tree import Node, rewrite
 from engine.schema import Schema
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from engine import types
 from engine.functions import AGGREGATES
-from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Named, is_nullable
+from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Literal, Named, is_nullable
 from engine.plan.nodes import Aggregate, Carried, NamedAggregate, Project, Session, WindowAggregate, Write
 from engine.plan.tree import Node, rewrite
 

@@ -21,12 +21,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from engine.errors import EngineError, JavaStartError, JvmDiedError
-from engine.process_endings import count_memory_kills, describe_ending
-from engine.process_starts import starting_process
 from engine.spark.jvm.class_archive import Archive
 from engine.spark.jvm.economy import economy_options
 from engine.spark.jvm.java import Java
 from engine.spark.jvm.local_files import ARCHIVE
+from engine.values.process_endings import count_memory_kills, describe_ending
+from engine.values.process_starts import starting_process
 
 START_DEADLINE = timedelta(seconds=120)
 """A JVM on an overloaded machine of two cores was ready after 40 s at worst."""

@@ -9,7 +9,6 @@ from itertools import count
 from pyspark.sql import DataFrame
 
 from engine.connectors.base import Table
-from engine.plan.leading_rows import leading_rows
 from engine.plan.nodes import (
     Branch,
     Filter,
@@ -30,6 +29,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
+from engine.plan.placement.leading_rows import leading_rows
 from engine.plan.tree import Node, walk
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join

@@ -8,14 +8,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
-from engine.plan.expr import Column, Expr
-from engine.plan.former_types import group
+from engine.plan.expressions.expr import Column, Expr
 from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
 from engine.plan.nodes import MERGED_ROWS, Hop, Partials, WindowAggregate
+from engine.plan.state.former_types import group
 from engine.schema import Field, Schema
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 from engine.spark.spark_types import spark_schema
-from engine.spark.watermarked_buckets import run_by_watermark
+from engine.spark.state.watermarked_buckets import run_by_watermark
 from engine.updating.accumulators import Measure
 from engine.updating.pane_spec import PaneSpec
 from engine.updating.panes import PaneOperator

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.expr import Column
+from engine.plan.expressions.expr import Column
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, HIDDEN, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.plan.nodes import Filter, Fused, Partials, Project, Scan, Union, WindowAggregate
 from engine.plan.tree import walk

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.expr import Call, Column, Expr, children, is_nullable, replace_parts, walk
+from engine.plan.expressions.expr import Call, Column, Expr, children, is_nullable, replace_parts, walk
 from engine.spark.printers.expressions import to_sql
 from engine.spark.printers.udfs import is_udf, uncopied
 

@@ -10,9 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
 from engine.functions import AGGREGATES
-from engine.plan.conditions import split_condition
-from engine.plan.expr import Column, Expr, Literal, Named
-from engine.plan.former_types import group
+from engine.plan.expressions.conditions import split_condition
+from engine.plan.expressions.expr import Column, Expr, Literal, Named
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.plan.nodes import (
     MERGED_ROWS,
@@ -23,15 +22,16 @@ from engine.plan.nodes import (
     UpdatingJoin,
     is_updating,
 )
-from engine.plan.retained_state import needs_values
-from engine.plan.retelling import mark_of
+from engine.plan.state.former_types import group
+from engine.plan.state.retained_state import needs_values
+from engine.plan.state.retelling import mark_of
 from engine.schema import Field, Schema
-from engine.spark.buckets import run_in_buckets
 from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 from engine.spark.printers.literals import quote_name
 from engine.spark.printers.udfs import udf_to_sql
 from engine.spark.spark_types import spark_schema
+from engine.spark.state.buckets import run_in_buckets
 from engine.udf.declared import Udf, Udfs
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.functions_of_lists import GATHERED

@@ -8,15 +8,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
-from engine.plan.expr import Column, Expr
-from engine.plan.former_types import group
+from engine.plan.expressions.expr import Column, Expr
 from engine.plan.hidden import EVENT_TIME, RETRACT
 from engine.plan.nodes import UpdatingTop, is_updating
+from engine.plan.state.former_types import group
 from engine.schema import Field, Schema
-from engine.spark.buckets import run_in_buckets
 from engine.spark.lower.updating import CHANGE, numbered
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 from engine.spark.spark_types import spark_schema
+from engine.spark.state.buckets import run_in_buckets
 from engine.updating.accumulators.base import Sorting
 from engine.updating.state_columns import MATCH, ROW
 from engine.updating.top import TopOperator, TopSpec

@@ -9,7 +9,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.expr import columns_of
+from engine.plan.expressions.expr import columns_of
 from engine.plan.hidden import EVENT_TIME, WATERMARK, hidden_in
 from engine.plan.nodes import (
     LAST_TIME,

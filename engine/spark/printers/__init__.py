@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from engine.plan.expr import Call
+from engine.plan.expressions.expr import Call
 
 Printer: TypeAlias = Callable[[Call, Sequence[str]], str | None]
 Form: TypeAlias = str | Printer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.functions.arrow_types import to_arrow_name
-from engine.plan.expr import Call
+from engine.plan.expressions.expr import Call
 from engine.spark.printers import Form
 from engine.spark.printers.literals import text_to_sql
 

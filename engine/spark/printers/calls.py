@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from engine.functions import FUNCTIONS
-from engine.plan.expr import Call
+from engine.plan.expressions.expr import Call
 from engine.spark.printers import Form
 from engine.spark.printers.arrays import ARRAYS
 from engine.spark.printers.arrow_typeof import TYPE_NAMES

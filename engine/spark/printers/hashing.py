@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.plan.expr import Call, Literal
+from engine.plan.expressions.expr import Call, Literal
 from engine.spark.printers import Form
 from engine.spark.printers.literals import text_to_sql
 

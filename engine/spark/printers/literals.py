@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from engine import types
 from engine.errors import UnusableNameError
-from engine.plan.expr import Value
+from engine.plan.expressions.expr import Value
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;/()\[\]+*=<>!?@#%&|^~-]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine import types
-from engine.plan.expr import Call, Literal
+from engine.plan.expressions.expr import Call, Literal
 from engine.spark.printers import Form, Printer
 from engine.spark.printers.literals import text_to_sql, type_to_sql
 from engine.spark.printers.regex import REGEX, matches

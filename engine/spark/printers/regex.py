@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from engine.functions.parsers.regex import java_name, to_java
-from engine.plan.expr import Call, Expr, Literal
+from engine.plan.expressions.expr import Call, Expr, Literal
 from engine.spark.printers import Form
 from engine.spark.printers.literals import text_to_sql
 

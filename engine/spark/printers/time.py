@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engine import types
 from engine.functions.parsers.time_patterns import to_java_pattern
-from engine.plan.expr import Call, Literal
+from engine.plan.expressions.expr import Call, Literal
 from engine.spark.printers import Form, Printer
 from engine.spark.printers.casts import cast_to_sql, micros_to_sql
 from engine.spark.printers.literals import text_to_sql

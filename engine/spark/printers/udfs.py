@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.functions import FUNCTIONS
-from engine.plan.expr import Call
+from engine.plan.expressions.expr import Call
 
 UNCOPIED = "once "
 """Stands before the name of a function in a call that Spark must not copy."""

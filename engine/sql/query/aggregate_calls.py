@@ -14,8 +14,8 @@ from sqlglot import exp
 from engine import types
 from engine.errors import FunctionArgumentsError, UnsupportedClauseError
 from engine.functions import AggregateFunction, find_aggregate
-from engine.plan.calls import coerce
-from engine.plan.expr import Cast, Expr, Literal
+from engine.plan.expressions.calls import coerce
+from engine.plan.expressions.expr import Cast, Expr, Literal
 from engine.plan.nodes import Aggregate, Order
 from engine.sql.query.windows import is_window_call
 from engine.sql.scalar.calls import make_call

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from engine.plan.expr import Call, Expr
+from engine.plan.expressions.expr import Call, Expr
 from engine.plan.nodes import Filter
 from engine.plan.tree import Node
 from engine.sql.scalar.calls import make_call

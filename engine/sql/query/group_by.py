@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import NotGroupedError, UnsupportedClauseError, WindowContextError, WindowMismatchError
-from engine.plan.expr import Column, Expr, Literal, Named, replace_parts, walk
+from engine.plan.expressions.expr import Column, Expr, Literal, Named, replace_parts, walk
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Carried, NamedAggregate, UpdatingAggregate, Window, WindowAggregate, window_of
 from engine.plan.tree import Node

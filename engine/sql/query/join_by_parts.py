@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from engine import types
 from engine.functions.coercion import can_cast
-from engine.plan.calls import coerce
-from engine.plan.expr import Expr, Literal
+from engine.plan.expressions.calls import coerce
+from engine.plan.expressions.expr import Expr, Literal
 from engine.plan.tree import Node
 from engine.sql.query.relation_columns import column_of
 from engine.sql.scalar.calls import make_call

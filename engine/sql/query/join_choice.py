@@ -16,8 +16,8 @@ from datetime import timedelta
 
 from engine import types
 from engine.errors import JoinError, TextPosition, WindowMismatchError
-from engine.plan.conditions import split_condition
-from engine.plan.expr import Call, Column, Expr, columns_of
+from engine.plan.expressions.conditions import split_condition
+from engine.plan.expressions.expr import Call, Column, Expr, columns_of
 from engine.plan.nodes import JoinKind, Session, UpdatingJoin, WindowJoin, window_of
 from engine.plan.nodes.joins import Pair
 from engine.plan.tree import Node

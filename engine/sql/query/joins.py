@@ -18,7 +18,7 @@ from typing import cast
 from sqlglot import exp
 
 from engine.errors import EngineError, JoinError, TextPosition
-from engine.plan.expr import Column, Expr, Named
+from engine.plan.expressions.expr import Column, Expr, Named
 from engine.plan.nodes import JoinKind, Project, pass_through
 from engine.sql.query.conjunctions import conjuncts
 from engine.sql.query.join_choice import JoinCondition, choose_join, equality_of, join_condition_of

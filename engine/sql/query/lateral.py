@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import EngineError, JoinError, TooLargeError, UnsupportedClauseError
-from engine.plan.expr import Case, Column, Expr, Literal, Named, columns_of
+from engine.plan.expressions.expr import Case, Column, Expr, Literal, Named, columns_of
 from engine.plan.nodes import Filter, JoinKind, Project, pass_through
 from engine.plan.tree import Node
 from engine.sql.column_names import numbered

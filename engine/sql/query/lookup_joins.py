@@ -11,7 +11,7 @@ from typing import Literal
 
 from engine import types
 from engine.errors import JoinError
-from engine.plan.expr import Cast, Column, Expr
+from engine.plan.expressions.expr import Cast, Column, Expr
 from engine.plan.nodes import LookupJoin
 from engine.plan.nodes.updating import is_updating
 from engine.sql.catalog import LookupTable

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from engine.errors import UpdatingQueryError
 from engine.functions import FUNCTIONS
-from engine.plan.expr import Call, Column, Expr, walk
+from engine.plan.expressions.expr import Call, Column, Expr, walk
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Filter, Project, UpdatingAggregate, UpdatingTop, is_updating
 from engine.plan.tree import Node, inputs_of, walk_once

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from engine.errors import EngineError, HintError, TextPosition
-from engine.plan.operators import is_stateful
+from engine.plan.state.operators import is_stateful
 from engine.plan.tree import Node, inputs_of, with_inputs
 from engine.sql.text.parse import Script
 from engine.sql.text.pieces import BEHIND_SELECT, MISPLACED

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import ColumnCountError, OverError, ScriptRefused, UnsupportedClauseError
-from engine.plan.expr import Column, Expr, Named
+from engine.plan.expressions.expr import Column, Expr, Named
 from engine.plan.nodes import Order, Project, Top
 from engine.plan.tree import Node
 from engine.sql.complaints import errors_located

@@ -22,8 +22,8 @@ from engine.errors import EngineError, FunctionArgumentsError, OverError, Unknow
 from engine.functions import AggregateFunction, find_aggregate, find_over
 from engine.functions.base import Signature
 from engine.functions.over import OverFunction
-from engine.plan.calls import coerce
-from engine.plan.expr import Case, Column, Expr, Literal, Member
+from engine.plan.expressions.calls import coerce
+from engine.plan.expressions.expr import Case, Column, Expr, Literal, Member
 from engine.plan.nodes import NamedOver, Order, Over, Session, Window
 from engine.plan.tree import Node
 from engine.sql.query.aggregate_calls import resolve_aggregate

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from engine import types
-from engine.plan.calls import coerce
-from engine.plan.expr import Column, Named, is_nullable
+from engine.plan.expressions.calls import coerce
+from engine.plan.expressions.expr import Column, Named, is_nullable
 from engine.plan.nodes import Project
 from engine.plan.tree import Node
 from engine.schema import Field, Schema

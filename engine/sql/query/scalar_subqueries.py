@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import UnsupportedClauseError
-from engine.plan.expr import Column, Expr, Literal, Named
+from engine.plan.expressions.expr import Column, Expr, Literal, Named
 from engine.plan.nodes import Carried, NamedAggregate, Unnest, UpdatingAggregate, WindowAggregate
 from engine.plan.nodes.joins import Pair
 from engine.plan.tree import Node

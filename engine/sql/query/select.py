@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import SyntaxRefusedError, UnsupportedClauseError
-from engine.plan.expr import Column, Expr, Named
+from engine.plan.expressions.expr import Column, Expr, Named
 from engine.plan.nodes import Carried, Filter
 from engine.plan.tree import Node
 from engine.sql.complaints import Complaints, errors_located

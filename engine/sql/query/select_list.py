@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from engine.errors import ColumnCountError, DuplicateNameError, UnknownColumnError
-from engine.plan.expr import Expr, Named
+from engine.plan.expressions.expr import Expr, Named
 from engine.schema import Schema
 from engine.sql.column_names import count_columns, usable, usable_list
 from engine.sql.complaints import errors_located

@@ -19,9 +19,9 @@ from sqlglot import exp
 
 from engine.errors import ColumnCountError, TextPosition, TooLargeError, TypeMismatchError, UnsupportedClauseError
 from engine.functions.coercion import common_type
-from engine.plan.expr import Column, Expr, Named
+from engine.plan.expressions.expr import Column, Expr, Named
+from engine.plan.expressions.structs import make_struct
 from engine.plan.nodes import Project, Union
-from engine.plan.structs import make_struct
 from engine.plan.tree import Node
 from engine.schema import Field
 from engine.sql.column_names import count_columns

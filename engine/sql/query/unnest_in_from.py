@@ -13,7 +13,7 @@ from sqlglot import exp
 from engine import types
 from engine.errors import JoinError, UnsupportedClauseError
 from engine.functions import find_function
-from engine.plan.expr import Case, Column, Expr, Literal
+from engine.plan.expressions.expr import Case, Column, Expr, Literal
 from engine.plan.nodes import Filter, Unnest
 from engine.sql.column_names import numbered, usable
 from engine.sql.query.unnest_in_select import ArrayUnnesting

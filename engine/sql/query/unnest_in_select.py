@@ -16,7 +16,7 @@ from sqlglot import exp
 from engine import types
 from engine.errors import FunctionArgumentsError, UnsupportedClauseError
 from engine.functions import find_function
-from engine.plan.expr import Column, Expr
+from engine.plan.expressions.expr import Column, Expr
 from engine.plan.nodes import Unnest
 from engine.plan.tree import Node
 from engine.sql.scalar.calls import make_call

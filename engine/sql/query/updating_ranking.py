@@ -15,7 +15,7 @@ from typing import cast, get_args
 
 from engine import types
 from engine.errors import OverError
-from engine.plan.expr import Column, Expr, Literal, Named
+from engine.plan.expressions.expr import Column, Expr, Literal, Named
 from engine.plan.nodes import Filter, NamedOver, Order, Project, UpdatingTop
 from engine.plan.nodes.updating_ranking import Ranking
 from engine.plan.tree import Node

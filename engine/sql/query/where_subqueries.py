@@ -20,8 +20,8 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import ColumnCountError, TextPosition, UnsupportedClauseError
-from engine.plan.expr import Call, Case, Column, Expr, columns_of, is_nullable
-from engine.plan.expr import Literal as Constant
+from engine.plan.expressions.expr import Call, Case, Column, Expr, columns_of, is_nullable
+from engine.plan.expressions.expr import Literal as Constant
 from engine.plan.nodes import Filter, Project, Session, Unnest, pass_through
 from engine.plan.tree import Node
 from engine.sql.column_names import count_columns

@@ -14,9 +14,8 @@ from datetime import timedelta
 from sqlglot import exp
 
 from engine import types
-from engine.durations import read_duration
 from engine.errors import EngineError, WindowArgumentError, WindowMismatchError
-from engine.plan.expr import Call, Column, Literal, Named
+from engine.plan.expressions.expr import Call, Column, Literal, Named
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, pass_through, window_of
 from engine.plan.tree import Node
@@ -24,6 +23,7 @@ from engine.sql.scalar.calls import make_call
 from engine.sql.scalar.expressions import WINDOWS
 from engine.sql.scalar.intervals import read_interval
 from engine.sql.text.parse import Script
+from engine.values.durations import read_duration
 
 WINDOW_NAME = "window"
 """What the column of a window without an alias is called."""

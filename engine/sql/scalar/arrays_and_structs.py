@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import FunctionArgumentsError, UnsupportedClauseError
-from engine.plan.expr import Expr, Literal
-from engine.plan.structs import make_struct
+from engine.plan.expressions.expr import Expr, Literal
+from engine.plan.expressions.structs import make_struct
 from engine.sql.column_names import usable_members
 from engine.sql.scalar.calls import MakeCall, Translate
 from engine.sql.scope import member_of

@@ -11,9 +11,9 @@ from engine.errors import FunctionArgumentsError, TypeMismatchError, UnknownFunc
 from engine.functions import find_function
 from engine.functions.base import Function
 from engine.functions.coercion import can_cast
-from engine.plan.calls import call, coerce
-from engine.plan.expr import Cast, Expr, Literal
-from engine.plan.json_calls import part_as
+from engine.plan.expressions.calls import call, coerce
+from engine.plan.expressions.expr import Cast, Expr, Literal
+from engine.plan.expressions.json_calls import part_as
 
 Translate = Callable[[exp.Expr], Expr]
 """Gives the value of a node of the parser's tree."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from engine.errors import UnsupportedClauseError
-from engine.plan.expr import Expr
+from engine.plan.expressions.expr import Expr
 from engine.sql.scalar.calls import TranslateCall, make_call, negated
 
 USE_IN_WHERE = "use it in WHERE, alone or beside other conditions with AND"

@@ -17,7 +17,6 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from engine import types
-from engine.durations import read_duration
 from engine.errors import (
     EngineError,
     OverError,
@@ -29,9 +28,9 @@ from engine.errors import (
 )
 from engine.functions import aggregate_names, find_aggregate, find_function, find_over, function_names
 from engine.functions.coercion import can_cast, common_type
-from engine.plan.calls import coerce
-from engine.plan.expr import Case, Cast, Expr, Literal
-from engine.plan.json_calls import part_as
+from engine.plan.expressions.calls import coerce
+from engine.plan.expressions.expr import Case, Cast, Expr, Literal
+from engine.plan.expressions.json_calls import part_as
 from engine.sql.data_types import translate_type, unit_of
 from engine.sql.scalar.arrays_and_structs import translate_nested
 from engine.sql.scalar.calls import clipped, make_call, negated
@@ -46,6 +45,7 @@ from engine.sql.scalar.unreadable_constants import check_constants
 from engine.sql.scope import Scope, member_of
 from engine.sql.text.dialect import Arroyo
 from engine.sql.text.parse import Script
+from engine.values.durations import read_duration
 
 _CLOCKS = ("current_date", "current_time", "current_timestamp")
 """Functions that are called without parentheses, where no column has their name."""

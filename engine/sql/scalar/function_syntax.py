@@ -11,7 +11,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from engine import types
-from engine.plan.expr import Expr, Literal
+from engine.plan.expressions.expr import Expr, Literal
 from engine.sql.scalar.calls import Translate, TranslateCall, make_call
 
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}

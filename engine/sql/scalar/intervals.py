@@ -13,11 +13,11 @@ from datetime import timedelta
 from sqlglot import exp
 
 from engine import types
-from engine.durations import read_duration, read_months
 from engine.errors import FunctionArgumentsError
-from engine.plan.calls import call
-from engine.plan.expr import Expr, Literal
+from engine.plan.expressions.calls import call
+from engine.plan.expressions.expr import Expr, Literal
 from engine.sql.scalar.calls import Translate, make_call
+from engine.values.durations import read_duration, read_months
 
 
 def read_interval(node: exp.Interval) -> timedelta:

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import TypeMismatchError
-from engine.plan.expr import Expr, Literal
+from engine.plan.expressions.expr import Expr, Literal
 from engine.sql.scalar.calls import clipped
 
 

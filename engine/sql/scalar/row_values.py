@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from engine.errors import ColumnCountError
-from engine.plan.expr import Expr
+from engine.plan.expressions.expr import Expr
 from engine.sql.scalar.calls import MakeCall, Translate
 from engine.sql.scalar.unreadable_constants import check_constants
 

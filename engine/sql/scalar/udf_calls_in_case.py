@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from engine import types
 from engine.functions import find_function
-from engine.plan.expr import Call, Case, Expr, rewrite, walk
+from engine.plan.expressions.expr import Call, Case, Expr, rewrite, walk
 
 
 def call_in_branches(case: Case) -> Case:

@@ -15,7 +15,7 @@ from datetime import date
 
 from engine import types
 from engine.errors import TypeMismatchError
-from engine.plan.expr import Call, Cast, Expr, Literal
+from engine.plan.expressions.expr import Call, Cast, Expr, Literal
 
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 _NUMBER = re.compile(

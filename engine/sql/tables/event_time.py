@@ -22,8 +22,8 @@ from engine import types
 from engine.connectors.base import Connector
 from engine.connectors.options import TableOptions
 from engine.errors import EventTimeError, TextPosition
-from engine.plan.evaluable import can_evaluate
-from engine.plan.expr import Column, Expr, Literal, is_nullable, substitute
+from engine.plan.expressions.evaluable import can_evaluate
+from engine.plan.expressions.expr import Column, Expr, Literal, is_nullable, substitute
 from engine.plan.hidden import EVENT_TIME
 from engine.sql.scalar.calls import make_call
 from engine.sql.scalar.expressions import Expressions

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 
 from engine.connectors.base import Table
 from engine.errors import OptionValueError
-from engine.plan.expr import Column, Named
+from engine.plan.expressions.expr import Column, Named
 from engine.plan.nodes import (
     LATE_TIME,
     LATE_WATERMARK,

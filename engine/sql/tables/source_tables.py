@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from engine.errors import EventTimeError, OptionValueError, TableColumnError
 from engine.formats import find_format
-from engine.plan.delays import fixed_delay
-from engine.plan.expr import Column, Expr, Named
+from engine.plan.expressions.delays import fixed_delay
+from engine.plan.expressions.expr import Column, Expr, Named
 from engine.plan.nodes import Project, Scan
 from engine.plan.tree import Node
 from engine.schema import Field, Schema

@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from engine.connectors.options import WithOption
 from engine.errors import OptionTypeError, OptionValueError, TextPosition
-from engine.option_values import OptionValue
 from engine.sql.complaints import Complaints
 from engine.sql.scalar.intervals import read_interval
 from engine.sql.text.dialect import BareOption
 from engine.sql.text.parse import Script
+from engine.values.option_values import OptionValue
 
 
 def given_options(node: exp.Create, script: Script, complaints: Complaints, at: TextPosition) -> list[WithOption]:

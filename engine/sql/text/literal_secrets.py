@@ -16,10 +16,10 @@ from engine.connectors.options import WithOption, name_of
 from engine.connectors.secret_values import is_secret, key_in_url, refers_to_secret
 from engine.errors import LiteralSecretError
 from engine.formats import FORMATS
-from engine.secret_references import SECRET_PREFIX
 from engine.sql.complaints import Complaints
 from engine.sql.tables.written_options import given_options
 from engine.sql.text.parse import Script
+from engine.values.secret_references import SECRET_PREFIX
 
 
 def literal_secrets(script: Script) -> list[LiteralSecretError]:

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from engine import types
-from engine.plan.calls import call
-from engine.plan.expr import Call, Cast, Expr, Literal, Value
+from engine.plan.expressions.calls import call
+from engine.plan.expressions.expr import Call, Cast, Expr, Literal, Value
 
 NAN = float("nan")
 INF = float("inf")

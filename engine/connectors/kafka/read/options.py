@@ -11,9 +11,9 @@ from pydantic import Field as Option
 
 from engine import types
 from engine.connectors.kafka.options import KafkaOptions
-from engine.option_values import ByteCount, Pattern
 from engine.schema import Field
-from engine.start_positions import read_start
+from engine.values.option_values import ByteCount, Pattern
+from engine.values.start_positions import read_start
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 

@@ -25,7 +25,7 @@ from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.positions import ReadPosition, partition_name, share, split_name
 from engine.connectors.kafka.read.rows import RowMaker
 from engine.errors import MissingTopicError, RecordsLostError, TopicRecreatedError
-from engine.start_positions import EARLIEST, StartPosition, read_start, to_millis_up
+from engine.values.start_positions import EARLIEST, StartPosition, read_start, to_millis_up
 
 _LOOK_AGAIN = 0.02
 """How many seconds lie between two looks for new records at least; Spark asks a hundred times a second."""

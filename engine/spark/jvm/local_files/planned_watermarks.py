@@ -15,8 +15,8 @@ from datetime import timedelta
 
 from pyspark.sql import SparkSession
 
-from engine.plan.window_ends import Ends
-from engine.spark.watermarks import END_OF_WINDOWS
+from engine.plan.times.window_ends import Ends
+from engine.spark.read.watermarks import END_OF_WINDOWS
 
 _TICK = timedelta(microseconds=1)
 

@@ -1,0 +1,1 @@
+"""Verbs of pipelines: deploy, list, stop, rescale, move, logs."""

@@ -1,0 +1,133 @@
+"""`arroyo top`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from engine.cli.base import Command
+from engine.cli.client import Client, Json, field_of, is_away, segment
+from engine.cli.pipelines.list_pipelines import all_pipelines
+from engine.cli.pipelines.top_keys import keys
+from engine.cli.pipelines.top_order import ORDERS, WORST, ordered
+from engine.cli.remote import add_connection, connect, errors_shown, rows_of, say
+from engine.errors import EngineError
+from engine.values.instants import now, to_micros
+
+if TYPE_CHECKING:
+    from engine.cli.pipelines.top_table import View
+
+_REFRESH = 2.0
+_PATIENCE = 5.0
+"""Seconds that an answer may take: keys wait as long."""
+_EVENTS = 100
+_WIDTH_OF_A_PIPE = 200
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("--once", action="store_true", help="Print one table and exit")
+    order = f"Sort by this column, the worst or largest first (default: {WORST})"
+    parser.add_argument("--sort", choices=ORDERS, default=WORST, help=order)
+    add_connection(parser)
+
+
+@errors_shown
+def run(args: Namespace) -> int:
+    """The pipelines, the worst first, until `q` or Ctrl-C."""
+    client = connect(args)
+    if args.json:
+        rows = ordered(list(all_pipelines(client)), args.sort, is_reversed=False)
+        say(json.dumps({"data": rows, "has_more": False}, indent=2))
+    elif args.once or not sys.stdout.isatty():
+        _print_once(client, args.sort)
+    else:
+        _watch(replace(client, timeout=_PATIENCE), args.sort)
+    return 0
+
+
+def _print_once(client: Client, order: str) -> None:
+    from rich.console import Console  # noqa: PLC0415 - other verbs need not pay for it
+
+    from engine.cli.pipelines.top_table import View, table  # noqa: PLC0415
+
+    width = shutil.get_terminal_size((_WIDTH_OF_A_PIPE, 0)).columns
+    Console(width=width).print(table(View(list(all_pipelines(client)), order), width))
+
+
+def _watch(client: Client, order: str) -> None:
+    from rich.console import Console  # noqa: PLC0415 - other verbs need not pay for it
+    from rich.live import Live  # noqa: PLC0415
+
+    from engine.cli.pipelines.top_table import View, screen  # noqa: PLC0415
+
+    console, watch = Console(), Watch(client)
+    view = watch.refreshed(View((), order))
+    with keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as live:
+        due = time.monotonic() + _REFRESH
+        while True:
+            live.update(screen(view, console.width, console.height, to_micros(now())), refresh=True)
+            for key in pressed(max(0.0, due - time.monotonic())):
+                if key == "q":
+                    return
+                view = watch.after_key(view, key)
+            if time.monotonic() >= due:
+                view = watch.refreshed(view)
+                due = time.monotonic() + _REFRESH
+
+
+@dataclass(slots=True)
+class Watch:
+    """Looks at a control plane again and again, and keeps what it has said last while it is away."""
+
+    client: Client
+    clock: Callable[[], int] = lambda: to_micros(now())
+    answered: int | None = None
+
+    def refreshed(self, view: View) -> View:
+        """The view with what is so now. Raises what is no outage, and an outage before the first answer."""
+        try:
+            rows = list(all_pipelines(self.client))
+            known = any(row.get("id") == view.chosen for row in rows)
+            view = view if known else replace(view, chosen=None, events=None)
+            events = view.events if view.events is None else self._events(view.chosen)
+        except EngineError as error:
+            if self.answered is None or not is_away(error):
+                raise
+            return replace(view, away_since=self.answered)
+        self.answered = self.clock()
+        return replace(view, rows=rows, events=events, away_since=None)
+
+    def after_key(self, view: View, key: str) -> View:
+        """The view that a key asks for; keys that mean nothing change nothing."""
+        if key == "enter":
+            if view.events is not None:
+                return replace(view, events=None)
+            return self.refreshed(replace(view, events=())) if view.chosen else view
+        if view.events is not None:
+            return view
+        if key == "s":
+            return replace(view, order=ORDERS[(ORDERS.index(view.order) + 1) % len(ORDERS)])
+        if key == "r":
+            return replace(view, is_reversed=not view.is_reversed)
+        return _moved(view, 1 if key == "down" else -1) if key in ("up", "down") else view
+
+    def _events(self, pipeline: str | None) -> list[dict[str, Json]]:
+        return rows_of(self.client.get(f"/pipelines/{segment(str(pipeline))}/events", {"limit": _EVENTS}))
+
+
+def _moved(view: View, step: int) -> View:
+    ids = [field_of(row, "id") for row in view.in_order()]
+    if not ids:
+        return view
+    at = ids.index(view.chosen) + step if view.chosen in ids else 0
+    return replace(view, chosen=ids[min(max(at, 0), len(ids) - 1)])
+
+
+TOP = Command(add_arguments, run)

@@ -1,0 +1,263 @@
+"""`arroyo run`: a script as one job in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from contextlib import nullcontext
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.cli.arguments.backfill import add_backfill_arguments, backfill_of
+from engine.cli.arguments.connection_file import add_connections_argument, connections_text
+from engine.cli.arguments.into import add_into_argument
+from engine.cli.arguments.udf_files import add_udf_argument, read_udf_files
+from engine.cli.arguments.upgrade import add_upgrade_arguments
+from engine.cli.base import Command, path
+from engine.cli.terminal import bold, complain, dim, read_script, say
+from engine.errors import ScriptRefused, SettingError
+from engine.values.durations import read_duration
+from engine.values.sink_prefix import writing_under
+from engine.values.start_positions import read_starts
+from engine.values.start_steps import StartStep
+
+if TYPE_CHECKING:
+    from engine.spark.run.run_spec import RunSpec, StateUpgrade
+    from engine.spark.run.stop_control import Control
+    from engine.spark.run.warm_session import TakeOver
+    from engine.values.epoch_report import EpochReport
+
+INTERRUPTED = 130
+_SETTINGS = {
+    "memory": "JVM heap, such as 4g",
+    "master": "the Spark master (default: local[P])",
+    "shared_disk": "on if all executors of a spark:// master can access the state directory",
+    "epoch_interval": "the shortest time between two epochs, such as '10 seconds'",
+    "linger": "the pause between epochs (default: 250 ms)",
+    "quick": "true starts sooner and runs slower",
+    "fuse": "push filters, projections and pre-aggregation into source tasks (default: on)",
+    "count_state": "on counts the rows in window state (default: off)",
+    "by_pane": "on stores window state by pane, if the windows allow that and start empty (default: on for complete "
+    "files)",
+}
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="Read the script from this file; - is standard input")
+    parser.add_argument("--name", metavar="N", help="Name the pipeline (default: the name of the file)")
+    parser.add_argument(
+        "--parallelism", metavar="P", type=_positive, default=1, help="Set the parallelism (default: 1)"
+    )
+    parser.add_argument(
+        "--state-dir",
+        metavar="DIR",
+        type=path,
+        help="Store the state in this directory; the same script resumes from it",
+    )
+    add_udf_argument(parser)
+    add_connections_argument(parser)
+    settings = "; ".join(f"{name}: {text}" for name, text in _SETTINGS.items())
+    parser.add_argument(
+        "--set",
+        metavar="key=value",
+        action="append",
+        default=[],
+        help=f"Change a setting of the run; may be repeated. {settings}",
+    )
+    parser.add_argument(
+        "--max-epoch-rows", metavar="N", type=_positive, help="Read at most N rows of a table per epoch"
+    )
+    parser.add_argument(
+        "--json-progress", action="store_true", help="Print one JSON object per epoch on standard error"
+    )
+    parser.add_argument(
+        "--start-from",
+        metavar="TABLE=POSITION",
+        action="append",
+        default=[],
+        help="Set where a table that was never read starts: earliest, latest, group, "
+        'timestamp:2026-01-31T00:00:00Z or offsets:{"0": 12}; may be repeated (default: its own option)',
+    )
+    add_backfill_arguments(parser)
+    add_into_argument(parser)
+    parser.add_argument(
+        "--stand-ins",
+        metavar="DIR",
+        type=path,
+        help="Test the script: read each table from DIR/in/TABLE.json and write it to DIR/out/TABLE.json (one JSON "
+        "object per line) instead of using its connector",
+    )
+    parser.add_argument("--force", action="store_true", help="Discard the state if it belongs to another script")
+    parser.add_argument(
+        "--upgrade",
+        action="store_true",
+        help="Adopt the state of another script; `arroyo plan` shows what is kept",
+    )
+    add_upgrade_arguments(parser)
+    parser.add_argument(
+        "--warm",
+        action="store_true",
+        help="Reuse the JVM of the last run with --warm from this directory, and keep one for the next run (ten "
+        "minutes, 1 GiB)",
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number greater than zero")
+    return int(text)
+
+
+def _run(arguments: Namespace) -> int:
+    from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.connectors.stand_ins import prepare_outputs  # noqa: PLC0415 - nor for this
+    from engine.jobs.decisions.spec import RUN_SETTINGS, read_run_settings  # noqa: PLC0415 - nor for this
+    from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
+
+    script = writing_under(read_script(arguments.file), arguments.into)
+    udfs, connections = read_udf_files(arguments.udf), connections_text(arguments)
+    settings = _settings(arguments.set)
+    run_settings = read_run_settings({name: text for name, text in settings.items() if name in RUN_SETTINGS})
+    try:
+        check_requirements(udfs)
+        program = compile_script(script, udfs=udfs, connections=connections, stand_ins=arguments.stand_ins)
+    except ScriptRefused as error:
+        complain(error, script)
+        return 2
+    if arguments.stand_ins is not None:
+        prepare_outputs(program.tables.values(), arguments.stand_ins)
+    state_dir = arguments.state_dir
+    with nullcontext(str(state_dir)) if state_dir else tempfile.TemporaryDirectory(prefix="arroyo-") as directory:
+        from engine.spark.run.run_spec import RunSpec  # noqa: PLC0415 - nothing of Spark is imported for a refused script
+
+        spec = RunSpec(
+            name=arguments.name or (Path(arguments.file).stem if arguments.file != "-" else "stdin"),
+            sql=script,
+            state_dir=Path(directory),
+            parallelism=arguments.parallelism,
+            force=arguments.force,
+            upgrade=_upgrade(arguments),
+            max_epoch_rows=arguments.max_epoch_rows,
+            epoch_interval=read_duration(settings.get("epoch_interval", "0 seconds")),
+            linger=run_settings.linger,
+            master=run_settings.master,
+            shared_disk=run_settings.shared_disk,
+            memory=run_settings.memory,
+            udfs=udfs,
+            connections=connections,
+            quick=run_settings.quick,
+            fuse=run_settings.fuse,
+            count_state=run_settings.count_state,
+            by_pane=run_settings.by_pane,
+            stand_ins=arguments.stand_ins,
+            keeps_state=state_dir is not None,
+            start_from=read_starts(arguments.start_from, "--start-from"),
+            backfill=backfill_of(arguments),
+        )
+        if arguments.warm:
+            from engine.cli.scripts.warm_run import run_warm  # noqa: PLC0415 - few runs need it
+
+            return run_warm(spec, as_json=arguments.json_progress, run_cold=until_end)
+        return until_end(spec, as_json=arguments.json_progress)
+
+
+def _upgrade(arguments: Namespace) -> StateUpgrade | None:
+    """Return how the run takes over the state of another script; None if it does not."""
+    from engine.spark.run.run_spec import StateUpgrade  # noqa: PLC0415 - as above
+
+    if not arguments.upgrade:
+        if arguments.keep_state or arguments.reset or arguments.hold_back or arguments.accept_loss:
+            raise SettingError("--keep-state, --reset, --hold-back and --accept-loss belong to --upgrade")
+        return None
+    if arguments.state_dir is None:
+        raise SettingError("--upgrade needs the --state-dir whose state is to be taken over")
+    return StateUpgrade(
+        tuple(arguments.keep_state),
+        tuple(arguments.reset),
+        arguments.accept_loss,
+        hold_back=tuple(arguments.hold_back),
+    )
+
+
+def _settings(texts: list[str]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise SettingError(f"--set {text!r} is not of the form key=value")
+        if name not in _SETTINGS:
+            raise SettingError(f"{name!r} is not a setting of a run", hint=f"the settings are {', '.join(_SETTINGS)}")
+        settings[name] = value
+    return settings
+
+
+def until_end(spec: RunSpec, *, as_json: bool, warm: TakeOver | None = None) -> int:
+    """Run until the end, telling the person at the terminal; the exit code."""
+    from engine.spark.run.lifecycle import run  # noqa: PLC0415 - see `_run`
+    from engine.spark.run.stop_control import Control  # noqa: PLC0415 - see `_run`
+
+    control = Control()
+    _answer_signals(control)
+    show = _show_json if as_json else _show
+    if not as_json:
+        say(f"{bold(spec.name)}: starting with parallelism {spec.parallelism}")
+
+    def show_step(step: StartStep | None) -> None:
+        if step is StartStep.FIRST_EPOCH and not as_json:
+            say(dim("running; Ctrl-C stops it"))
+
+    outcome = run(spec, control, show, on_sign=show_step, warm=warm)
+    if not as_json:
+        say("finished: the input has ended" if outcome == "finished" else "stopped: the same command goes on from here")
+    return 0 if outcome == "finished" else INTERRUPTED
+
+
+def _answer_signals(control: Control) -> None:
+    """The first Ctrl-C stops after the epoch that is under way, the second at once, the third leaves."""
+
+    def stop(_number: int, _frame: object) -> None:
+        if control.mode == "immediate":
+            os._exit(INTERRUPTED)
+        control.stop("checkpoint" if control.mode is None else "immediate")
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+
+
+def _show(report: EpochReport) -> None:
+    watermark = (
+        "none yet" if report.watermark is None else "end" if report.is_last else f"{report.watermark:%Y-%m-%d %H:%M:%S}"
+    )
+    waiting = "" if report.rows_waiting is None else f"  waiting {report.rows_waiting}"
+    late = f"  late {report.late_rows}" if report.late_rows else ""
+    dropped = f"  dropped {report.dropped_in_epoch}" if report.dropped_in_epoch else ""
+    say(
+        f"epoch {report.epoch:>5}  in {report.rows_in:>8}  out {report.rows_out:>8}  "
+        f"{report.rows_per_second:>9.0f} rows/s  watermark {watermark}{waiting}{late}{dropped}"
+    )
+
+
+def _show_json(report: EpochReport) -> None:
+    say(json.dumps(dict(_plain(name, value) for name, value in asdict(report).items())))
+
+
+def _plain(name: str, value: object) -> tuple[str, object]:
+    """A figure in plain values: instants in ISO form, lengths in seconds."""
+    match value:
+        case timedelta():
+            return f"{name}_seconds", value.total_seconds()
+        case datetime():
+            return name, value.isoformat()
+        case dict():
+            return name, dict(_plain(key, inner) for key, inner in value.items())
+        case float():
+            return name, round(value, 1)
+    return name, value
+
+
+RUN = Command(_arguments, _run)

@@ -1,0 +1,1 @@
+"""Verbs of the control plane itself: serve, tokens, backup, sweep."""

@@ -1,0 +1,1 @@
+"""`arroyo state`: look into a state or a savepoint."""

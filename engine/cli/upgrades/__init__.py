@@ -1,0 +1,1 @@
+"""Verbs that plan, rehearse and show upgrades."""

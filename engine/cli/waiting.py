@@ -1,0 +1,165 @@
+"""`--wait` of the verbs that take time: look at the job until it is what was asked for.
+
+    arroyo deploy orders.sql --wait
+
+    orders: Created
+    orders: Scheduling, starting Java
+    orders: Scheduling, first epoch
+    orders: Running
+
+On a terminal these are one line that is written anew. The job goes on, however the wait ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TextIO
+
+from engine.cli.client import Client, Json, field_of, is_away
+from engine.cli.dry_run import send
+from engine.cli.long_poll import PATIENCE
+from engine.cli.remote import FAILED, connect, describe, rows_of, say, seconds, warn, warn_of_remarks
+from engine.errors import EngineError
+
+Goal = Literal["running", "finished", "stopped"]
+_PAUSE = 0.5
+
+
+def add_wait(parser: ArgumentParser, *goals: Goal) -> None:
+    """The arguments that make a verb wait; without a goal it is the first."""
+    text = f"Wait until the job is {' or '.join(goals)}, and show its progress"
+    default = f" (default: {goals[0]})" if len(goals) > 1 else ""
+    parser.add_argument("--wait", nargs="?", const=goals[0], choices=goals, help=text + default)
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="Wait at most this long (default: no limit)")
+
+
+def change(
+    args: Namespace,
+    method: str,
+    path: str,
+    body: Mapping[str, Json] | None,
+    *,
+    key: str | None = None,
+    text: Callable[[Mapping[str, Json]], str] = describe,
+) -> int:
+    """Send a change of a pipeline and show its answer, as `text` has it, after the wait if there is to be one."""
+    if args.dry_run or args.wait is None:
+        send(args, method, path, body, text, key=key)
+        return 0
+    client = connect(args)
+    answer = client.send(method, path, body, key=key)
+    warn_of_remarks(answer)
+    return wait(args, client, field_of(answer if isinstance(answer, dict) else {}, "id"))
+
+
+def wait(args: Namespace, client: Client, pipeline: str) -> int:
+    """Wait for what the arguments say, and show the pipeline as it is then."""
+    path = f"/pipelines/{pipeline}"
+    tasks: int | None = args.parallelism if "parallelism" in args else None
+    waiting = JobWatch(args.wait, lambda: client.get(f"{path}/jobs"), tasks=tasks, timeout=args.timeout)
+    complaint = waiting.until_end()
+    answer = client.get(path)
+    if args.json:
+        say(json.dumps(answer, indent=2))
+    elif isinstance(answer, dict):
+        say(describe(answer))
+    if complaint is not None:
+        warn(complaint)
+    return 0 if complaint is None else FAILED
+
+
+def verdict(goal: Goal, job: Mapping[str, Json], tasks: int | None = None) -> str | bool:
+    """Whether the job is where it was asked to be, with so many tasks if that was asked for; if it rests elsewhere, in
+    which words. As long as something that was asked for is still to come, its state says nothing."""
+    state = field_of(job, "state")
+    if job.get("settled") is False:
+        return False
+    if state == "Running" and tasks is not None and job.get("tasks") != tasks:
+        return f"pipeline.not_rescaled: the job goes on with parallelism {job.get('tasks')}; `arroyo events` says why"
+    if state.lower() == goal or state == "Finished":
+        return True
+    match state:
+        case "Failed" if goal == "stopped":
+            return True
+        case "Failed":
+            hint = f"\n  hint: {job['failure_hint']}" if job.get("failure_hint") else ""
+            return f"{job.get('failure_code') or 'pipeline.failed'}: {job.get('failure_message')}{hint}"
+        case "Stopped":
+            return f"pipeline.stopped: the job was stopped before it was {goal}"
+        case _ if goal == "stopped" and job.get("settled") is True:
+            return f"pipeline.not_stopped: the job is {state}, and no stop was requested; it keeps running"
+    return False
+
+
+def progress_of(job: Mapping[str, Json]) -> str:
+    """Describe what a job is doing, in a line."""
+    state, step, failure = field_of(job, "state"), job.get("step"), job.get("failure_code")
+    if job.get("blocked"):
+        return f"{state}, blocked by {failure}"
+    if state == "Recovering" and failure:
+        return f"{state} after {failure}"
+    return f"{state}, {step}" if step else state
+
+
+@dataclass(slots=True)
+class ProgressLine:
+    """A line that is written anew on a terminal; elsewhere each that differs is a line."""
+
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    _shown: str = ""
+
+    def show(self, text: str) -> None:
+        """Show what is the case now."""
+        if text == self._shown:
+            return
+        self._shown = text
+        self.stream.write(f"\r\033[K{text}" if self.stream.isatty() else f"{text}\n")
+        self.stream.flush()
+
+    def end(self) -> None:
+        """Leave the last text where it is; what is written next begins a line of its own."""
+        if self._shown and self.stream.isatty():
+            self.stream.write("\n")
+        self._shown = ""
+
+
+@dataclass(slots=True)
+class JobWatch:
+    """Looks at a job, until it is where it is to be."""
+
+    goal: Goal
+    look: Callable[[], Json]
+    """The answer with the jobs of the pipeline."""
+    tasks: int | None = None
+    timeout: float | None = None
+    line: ProgressLine = field(default_factory=ProgressLine)
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+    def until_end(self) -> str | None:
+        """Wait; None when the job has come where it was to be, else the reason why not."""
+        begin = answered = self.clock()
+        try:
+            while True:
+                now = self.clock()
+                try:
+                    [job] = rows_of(self.look())[:1] or [{}]
+                except EngineError as error:
+                    if not is_away(error) or now - answered > PATIENCE:
+                        raise
+                    self.line.show(f"the control plane does not answer: {error.message}")
+                else:
+                    answered = now
+                    self.line.show(progress_of(job))
+                    if (reached := verdict(self.goal, job, self.tasks)) is not False:
+                        return reached if isinstance(reached, str) else None
+                if self.timeout is not None and now - begin >= self.timeout:
+                    return f"cli.timeout: the job is not {self.goal} after {self.timeout:g} s; it goes on"
+                self.pause(_PAUSE)
+        finally:
+            self.line.end()

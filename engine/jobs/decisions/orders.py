@@ -1,0 +1,28 @@
+"""The orders of a driver that calls home. They follow from the job's state, so they are repeated until obeyed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.jobs.decisions.states import State, StopMode
+from engine.jobs.decisions.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Stop: once what was read is in the output, after the epoch in hand, or without finishing that."""
+
+    mode: Literal["graceful", "checkpoint", "immediate"]
+
+
+def orders(status: Status, stop: StopMode) -> tuple[Order, ...]:
+    """The orders for the newest run of a job in this state, which is to be stopped like that."""
+    match status.state:
+        case State.CHECKPOINT_STOPPING if stop == "graceful":
+            return (Order("graceful"),)
+        case State.CHECKPOINT_STOPPING | State.RESCALING:
+            return (Order("checkpoint"),)
+        case State.STOPPING | State.RECOVERING:
+            return (Order("immediate"),)
+    return ()

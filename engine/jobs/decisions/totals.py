@@ -1,0 +1,99 @@
+"""What a job has done in all, added up from the reports of its epochs.
+
+    epoch 0   clicks: 10 rows in, 1 dropped so far         totals: 10 rows in, 1 dropped
+    epoch 1   clicks: 20 rows in, 4 dropped so far         totals: 30 rows in, 4 dropped
+    restore of the state of epoch 0
+    epoch 1   clicks: 20 rows in, 3 dropped so far         totals: 50 rows in, 4 dropped: back at 3
+    epoch 2   clicks:  5 rows in, 5 dropped so far         totals: 55 rows in, 6 dropped
+
+A total never goes back, whatever becomes of the state. An epoch is in it once; one whose driver died before it could
+report it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from engine.errors import Cause
+from engine.values.epoch_report import EpochReport, Length, TableFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableTotals:
+    """What was done with a table in all; None is what nobody has told of it."""
+
+    rows_in: int | None = None
+    rows_out: int | None = None
+    late_rows: int | None = None
+    dropped_rows: int | None = None
+    dead_letters: int | None = None
+    newest_dropped: int | None = None
+    """What the newest report says of dropped rows so far, from which the next one is counted."""
+    newest_dead: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What a job has done in all. `late_rows` are all of them, those of no single table, too."""
+
+    epochs: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    state_changes: int = 0
+    duration: Length = timedelta(0)
+    phases: Mapping[str, Length] = field(default_factory=dict)
+    tables: Mapping[str, TableTotals] = field(default_factory=dict)
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """How often it was started again after a failure, by the failure's cause."""
+
+
+def add_epochs(before: Totals, reports: Iterable[EpochReport]) -> Totals:
+    """The totals with further epochs, oldest first."""
+    totals = before
+    for report in reports:
+        phases = {
+            name: totals.phases.get(name, timedelta(0)) + report.phases.get(name, timedelta(0))
+            for name in {**totals.phases, **report.phases}
+        }
+        tables = {table: _add(totals.tables.get(table, TableTotals()), new) for table, new in report.tables.items()}
+        totals = replace(
+            totals,
+            epochs=totals.epochs + 1,
+            rows_in=totals.rows_in + report.rows_in,
+            rows_out=totals.rows_out + report.rows_out,
+            late_rows=totals.late_rows + report.late_rows,
+            state_changes=totals.state_changes + report.state_changes,
+            duration=totals.duration + report.duration,
+            phases=phases,
+            tables={**totals.tables, **tables},
+        )
+    return totals
+
+
+def add_restart(before: Totals, cause: Cause) -> Totals:
+    """The totals with one more start after a failure."""
+    return replace(before, restarts={**before.restarts, cause.value: before.restarts.get(cause.value, 0) + 1})
+
+
+def _add(before: TableTotals, figures: TableFigures) -> TableTotals:
+    return TableTotals(
+        rows_in=_sum(before.rows_in, figures.rows_in),
+        rows_out=_sum(before.rows_out, figures.rows_out),
+        late_rows=_sum(before.late_rows, figures.late_rows),
+        dropped_rows=_sum(before.dropped_rows, _growth(before.newest_dropped, figures.dropped_rows)),
+        dead_letters=_sum(before.dead_letters, _growth(before.newest_dead, figures.dead_letters)),
+        newest_dropped=before.newest_dropped if figures.dropped_rows is None else figures.dropped_rows,
+        newest_dead=before.newest_dead if figures.dead_letters is None else figures.dead_letters,
+    )
+
+
+def _sum(before: int | None, further: int | None) -> int | None:
+    return before if further is None else (before or 0) + further
+
+
+def _growth(before: int | None, now: int | None) -> int | None:
+    """By how much a count has grown; one of an older state begins at what it says."""
+    return None if now is None else max(0, now - (before or 0))

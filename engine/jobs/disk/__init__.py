@@ -1,0 +1,1 @@
+"""The data directory: its layout, its size, and leftovers."""

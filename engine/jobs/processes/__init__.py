@@ -1,0 +1,1 @@
+"""Processes of this machine: drivers, spares, probes, rehearsals, and what they use."""

@@ -1,0 +1,52 @@
+"""What a driver is to do, as a file that only its owner can read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.jobs.decisions.spec import Upgrade
+
+
+class Assignment(BaseModel):
+    """One run of one job, and how to call home."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job_id: str
+    pipeline_id: str
+    generation: int
+    key: str = Field(repr=False, description="The secret that this run shows in its reports.")
+    server_file: Path = Field(description="Names the control plane's address; read again when it does not answer.")
+    lock: Path
+    state_dir: Path
+    name: str
+    query: str = Field(repr=False)
+    udfs: tuple[str, ...] = Field(default=(), repr=False)
+    connections: str = Field(default="", repr=False, description="CREATE CONNECTION statements it may use.")
+    secrets: dict[str, str] = Field(
+        default={}, repr=False, exclude=True, description="Handed over in the environment; they are in no file."
+    )
+    settings: dict[str, str] = {}
+    parallelism: int = 1
+    force: bool = False
+    upgrade: Upgrade | None = None
+    predecessors: tuple[str, ...] = Field(default=(), description="Pipelines that no longer write its targets.")
+    checkpoint_interval_seconds: float | None = None
+    heartbeat_seconds: float = 1.0
+    lease_seconds: float = 600.0
+    stuck_seconds: float = 60.0
+
+    def write(self, path: Path) -> None:
+        """Store it, for the eyes of this user only."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(self.model_dump_json())
+
+    @staticmethod
+    def read(path: Path) -> Assignment:
+        """Read what `write` stored."""
+        return Assignment.model_validate_json(path.read_text())

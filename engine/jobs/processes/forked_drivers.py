@@ -1,0 +1,175 @@
+"""Drivers as forks of one process that has imported what they need.
+
+A driver of a pipeline that shares Java is little beside what it has imported. Forks have that in common, in memory, and
+need not do it again.
+
+    the first such run is launched       the server is started, and imports
+    each of them                         server: forks, says which process that is; we: it may go on
+    the control plane ends               the server ends; drivers live on, and are known by pid and mark as all others
+
+See `engine/driver/forks.py` for the other side. A server that does not answer is ended, since it might answer the next
+question with what it says too late. Drivers that cannot be forked are started as usual.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.jobs.processes import processes
+
+LOG = logging.getLogger(__name__)
+FORKS_COMMAND = (sys.executable, "-m", "engine.driver.forks")
+ROOM_FOR_MARK = 200
+"""A fork writes its mark over that of the server, where the kernel shows the environment that a process began with."""
+_PATIENCE = 30.0
+"""For the first fork the server has to import, on a machine with much other work."""
+_PATIENCE_ONCE_UP = 10.0
+"""It has nothing else to do then, and whoever asks looks after all pipelines."""
+_REST = 600.0
+"""Seconds before the next try after a server has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedDriver:
+    """A driver that is a child of the server."""
+
+    pid: int
+    server: ForkServer
+
+    def poll(self) -> int | None:
+        """Return the exit code as `subprocess` does; None while the process runs, or if its exit code is lost."""
+        return self.server.ending(self.pid)
+
+
+@dataclass(slots=True)
+class ForkServer:
+    """One that runs, with the line to it."""
+
+    process: subprocess.Popen[bytes] = field(repr=False)
+    connection: socket.socket = field(repr=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _rest: bytes = b""
+
+    def fork(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> ForkedDriver:
+        """The driver of a run; OSError or ValueError where none came of it, and none will."""
+        with self._guard:
+            order = {"assignment": str(assignment), "log": str(log), "environment": dict(environment)}
+            pid = self._ask(order)["pid"]
+            if not isinstance(pid, int):
+                raise ValueError(pid)
+            self._say({"go": pid})
+        return ForkedDriver(pid, self)
+
+    def ending(self, pid: int) -> int | None:
+        """Return the exit code of a child process."""
+        with self._guard, suppress(OSError, ValueError):
+            code = self._ask({"ended": pid})["code"]
+            return code if isinstance(code, int) else None
+        return None
+
+    def close(self) -> None:
+        """Let it end; what it has forked lives on."""
+        self.connection.close()
+
+    def end(self) -> None:
+        """End it now."""
+        self.close()
+        self.process.kill()
+        self.process.wait()
+
+    def _ask(self, question: Mapping[str, object]) -> Mapping[str, object]:
+        """The answer; where none comes, the server is ended."""
+        try:
+            answer = self._answer(question)
+        except (OSError, ValueError):
+            self.end()
+            raise
+        self.connection.settimeout(_PATIENCE_ONCE_UP)
+        return answer
+
+    def _answer(self, question: Mapping[str, object]) -> Mapping[str, object]:
+        self._say(question)
+        while b"\n" not in self._rest:
+            if not (block := self.connection.recv(65536)):
+                raise ConnectionResetError
+            self._rest += block
+        line, _, self._rest = self._rest.partition(b"\n")
+        answer = json.loads(line)
+        if not isinstance(answer, dict):
+            raise ValueError(answer)
+        return answer
+
+    def _say(self, content: Mapping[str, object]) -> None:
+        self.connection.sendall(json.dumps(content).encode() + b"\n")
+
+
+@dataclass(slots=True)
+class ForkedDrivers:
+    """Has a server once one is needed."""
+
+    log: Path
+    """What the server itself prints."""
+    environment: Callable[[], Mapping[str, str]]
+    """What drivers inherit, before anything that belongs to a pipeline."""
+    command: Sequence[str] = FORKS_COMMAND
+    clock: Callable[[], float] = time.monotonic
+    _server: ForkServer | None = None
+    _failed_at: float | None = None
+
+    def fork(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> ForkedDriver | None:
+        """A driver that is a fork; None where it has to be started otherwise."""
+        if len(environment.get(processes.MARK, "").encode()) > ROOM_FOR_MARK:
+            return None
+        if self._failed_at is not None and self.clock() - self._failed_at < _REST:
+            return None
+        try:
+            if self._server is None or self._server.process.poll() is not None:
+                self.close()
+                self._server = self._start()
+            return self._server.fork(assignment, log, environment)
+        except (OSError, ValueError) as error:
+            LOG.warning("drivers cannot be forked now, and are started as new processes: %r; see %s", error, self.log)
+            self._failed_at = self.clock()
+            if self._server is not None:
+                self._server.end()
+                self._server = None
+            return None
+
+    def close(self) -> None:
+        """Let the server end; drivers live on."""
+        if self._server is not None:
+            self._server.close()
+
+    def _start(self) -> ForkServer:
+        ours, of_server = socket.socketpair()
+        with of_server, self.log.open("ab") as output:
+            try:
+                process = subprocess.Popen(
+                    [*self.command, str(of_server.fileno())],
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                    pass_fds=(of_server.fileno(),),
+                    start_new_session=True,
+                    # one thread, since the others would not be there in a fork
+                    env={**self.environment(), "OMP_NUM_THREADS": "1", processes.MARK: room_for_mark()},
+                )  # fmt: skip
+            except OSError:
+                ours.close()
+                raise
+        ours.settimeout(_PATIENCE)
+        return ForkServer(process, ours)
+
+
+def room_for_mark() -> str:
+    """The mark of a server, which is as long as that of a fork may be."""
+    return f"forks/{os.getpid()}/".ljust(ROOM_FOR_MARK, "-")

@@ -1,0 +1,165 @@
+"""What the processes of a run use of the machine, as /proc has it.
+
+    200 driver         12 s   90 MiB       driver    12 s    90 MiB
+      201 java         80 s  700 MiB       java      80 s   700 MiB
+        202 daemon      1 s   20 MiB
+          203 worker   30 s   40 MiB       workers   31 s    60 MiB, and what those that have ended had used
+
+Memory that forked workers share counts once in all, where the kernel says so. A figure that cannot be had is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.jobs.processes import processes
+
+ProcessRole: TypeAlias = Literal["driver", "java", "workers"]
+"""The driver, its JVM, and the Python processes that the JVM has asked for."""
+FORKS_WORKERS = b"engine.spark.workers.fork_server"
+"""What a driver starts beside Java: Spark's Python processes are forks of it."""
+_TICKS = float(os.sysconf("SC_CLK_TCK"))
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUsage:
+    """What processes have used: CPU time since the run began, and the memory that they have now."""
+
+    cpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False, description="CPU time since the run began.")]
+    memory_bytes: Annotated[int, Field(ge=0, lt=2**63, description="Resident memory.")]
+
+
+RunUsage: TypeAlias = Mapping[ProcessRole, ProcessUsage]
+"""What a run uses, by the role of its processes."""
+
+
+class SharedWith(BaseModel):
+    """Java that a run shares with those of other pipelines."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pid: int = Field(description="The number of its process.")
+    drivers: int = Field(description="How many pipelines share it.")
+
+
+class SharedJava(SharedWith):
+    """The same, with what this run has used of it, and has now."""
+
+    usage: dict[ProcessRole, ProcessUsage]
+
+
+def together(own: RunUsage, shared: RunUsage) -> RunUsage:
+    """Add a run's share of shared processes to its own use."""
+    roles = [*own, *(role for role in shared if role not in own)]
+    return {role: _sum(own.get(role, _NOTHING), shared.get(role, _NOTHING)) for role in roles}
+
+
+def _sum(one: ProcessUsage, other: ProcessUsage) -> ProcessUsage:
+    return ProcessUsage(one.cpu_seconds + other.cpu_seconds, one.memory_bytes + other.memory_bytes)
+
+
+_NOTHING = ProcessUsage(0.0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    pid: int
+    parent: int
+    cpu: float
+    cpu_of_ended: float
+    """What the children had used that have ended and that it has waited for."""
+    pages: int
+
+
+@dataclass(slots=True)
+class UsageMeter:
+    """Measures a process and all that it has started, again and again."""
+
+    pid: int = field(default_factory=os.getpid)
+    proc: Path = Path("/proc")
+    _cpu_before: dict[ProcessRole, float] = field(default_factory=dict)
+
+    def measure(self) -> RunUsage:
+        """Measure the current use. CPU time never decreases, even if an ended process was never reaped."""
+        cpu: dict[ProcessRole, float] = {}
+        memory: dict[ProcessRole, int] = {}
+        for role, process in self._roles():
+            cpu[role] = cpu.get(role, 0.0) + process.cpu
+            of_ended: ProcessRole = "workers" if role == "java" else role
+            if process.cpu_of_ended:
+                cpu[of_ended] = cpu.get(of_ended, 0.0) + process.cpu_of_ended
+            memory[role] = memory.get(role, 0) + self._memory(process)
+        self._cpu_before.update({role: max(cpu[role], self._cpu_before.get(role, 0.0)) for role in cpu})
+        return {role: ProcessUsage(self._cpu_before[role], memory[role]) for role in memory}
+
+    def _roles(self) -> Iterator[tuple[ProcessRole, _Process]]:
+        """The process and its descendants, with what each is in the run."""
+        children: dict[int, list[_Process]] = {}
+        root = None
+        for process in self._all():
+            children.setdefault(process.parent, []).append(process)
+            root = process if process.pid == self.pid else root
+        waiting: list[tuple[ProcessRole, _Process]] = [] if root is None else [("driver", root)]
+        while waiting:
+            role, process = waiting.pop()
+            yield role, process
+            waiting += [(self._role(child, role), child) for child in children.get(process.pid, ())]
+
+    def _role(self, process: _Process, parent: ProcessRole) -> ProcessRole:
+        if parent != "driver":
+            return "workers"
+        if is_java(process.pid, self.proc):
+            return "java"
+        return "workers" if self._forks_workers(process.pid) else "driver"
+
+    def _forks_workers(self, pid: int) -> bool:
+        try:
+            return FORKS_WORKERS in (self.proc / str(pid) / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+
+    def _all(self) -> Iterator[_Process]:
+        for entry in self.proc.iterdir() if self.proc.is_dir() else ():
+            process = _read(entry) if entry.name.isdigit() else None
+            if process is not None:
+                yield process
+
+    def _memory(self, process: _Process) -> int:
+        """Its share of the pages that it has, or all of them where the kernel does not say."""
+        try:
+            lines = (self.proc / str(process.pid) / "smaps_rollup").read_text().splitlines()
+        except OSError:
+            lines = []
+        share = next((line.split()[1] for line in lines if line.startswith("Pss:")), None)
+        return process.pages * _PAGE if share is None else int(share) * 1024
+
+
+def _read(entry: Path) -> _Process | None:
+    """The process of that directory; None when it has ended."""
+    try:
+        fields = processes.stat_fields(entry)
+    except OSError:
+        return None
+    user, system, user_of_ended, system_of_ended = map(int, fields[11:15])
+    return _Process(
+        pid=int(entry.name),
+        parent=int(fields[1]),
+        cpu=(user + system) / _TICKS,
+        cpu_of_ended=(user_of_ended + system_of_ended) / _TICKS,
+        pages=int(fields[21]),
+    )
+
+
+def is_java(pid: int, proc: Path = Path("/proc")) -> bool:
+    """Whether it is a JVM."""
+    try:
+        return (proc / str(pid) / "exe").readlink().name == "java"
+    except OSError:
+        return False

@@ -1,0 +1,225 @@
+"""Drivers in reserve: processes with Java and Spark up and warm, each of which becomes the driver of some run.
+
+    the control plane has begun           spare a is started, and warms itself up
+    spare a says that it is ready
+    run 7 is launched                     spare a is told through its standard input: it is run 7's driver
+    nothing is started for a while        spare b is started
+    run 8 is launched before b is warm    spare b is told, warms up no further, and is run 8's driver
+
+A spare ends when its standard input closes, so it never outlives the control plane that keeps it, however that ends.
+Once it is a driver it lives as any other. What its processes have in their environment still names the spare: the mark
+that a run is known by is written down beside its assignment.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from engine.jobs.decisions.spec import RunSettings, read_run_settings
+from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.processes import processes
+from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.free_memory import free_memory
+from engine.jobs.processes.last_words import last_words
+
+LOG = logging.getLogger(__name__)
+SPARE_COMMAND = (sys.executable, "-m", "engine.driver.spare")
+LOCK, READY, LOG_FILE = "lock", "ready", "spare.log"
+"""What a spare has in its directory: the first is held for as long as its process lives."""
+_QUIET = 60.0
+"""Seconds after a start before the next spare is started: a run that starts has the machine to itself."""
+_FIRST = 2.0
+"""The same when the control plane has just begun, and has runs of before to start again."""
+_REST = 600.0
+"""Seconds before the next try after a spare has ended by itself."""
+_MEMORY = 3 * 2**30
+"""A spare holds about one GiB; so much must be free that it takes nothing from anybody."""
+_LEAST = 2**29
+"""When less is free, spares go before anybody is ended for memory."""
+_YOUNG = 60.0
+"""Seconds in which the process of a directory may not have taken its lock yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """A process in reserve."""
+
+    id: str
+    directory: Path
+    process: subprocess.Popen[bytes]
+    environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def mark(self) -> str:
+        """Return the environment mark of all its processes."""
+        return spare_mark(self.id)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is warm, and alive."""
+        return self.is_alive and (self.directory / READY).exists()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
+    def hand_over(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> bool:
+        """Make it the driver of a run; whether it has taken the order."""
+        added = {name: text for name, text in environment.items() if self.environment.get(name) != text}
+        order = json.dumps({"assignment": str(assignment), "log": str(log), "environment": added})
+        pipe = self.process.stdin
+        try:
+            if pipe is None or not self.is_alive:
+                return False
+            pipe.write(order.encode() + b"\n")
+            pipe.close()
+        except OSError:  # it has ended meanwhile
+            return False
+        return True
+
+    def forget(self) -> None:
+        """Let it end: it is needed no more."""
+        if self.process.stdin:
+            self.process.stdin.close()
+
+
+def spare_mark(spare_id: str) -> str:
+    """The mark of a spare's processes."""
+    return f"spare/{spare_id}"
+
+
+@dataclass(slots=True)
+class SpareDrivers:
+    """Keeps so many spares."""
+
+    directory: DataDirectory
+    count: int
+    environment: Callable[[], Mapping[str, str]]
+    """What drivers inherit, before anything that belongs to a pipeline."""
+    command: Sequence[str] = SPARE_COMMAND
+    clock: Callable[[], float] = time.monotonic
+    memory: Callable[[], int] = free_memory
+    _spares: list[Spare] = field(default_factory=list)
+    _quiet_since: float = field(init=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _closed: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._quiet_since = self.clock() + _FIRST - _QUIET
+
+    def take(self, assignment: Assignment) -> Spare | None:
+        """A spare that can be the driver of a run, the warmest; from now on it is the caller's."""
+        with self._guard:
+            self._quiet_since = self.clock()
+            if not fits(assignment):
+                return None
+            alive = [spare for spare in self._spares if spare.is_alive]
+            if not alive:
+                return None
+            spare = max(alive, key=lambda spare: spare.is_ready)
+            self._spares.remove(spare)
+            return spare
+
+    def run(self) -> None:
+        """Keep them until closed."""
+        while not self._closed.wait(1.0):
+            try:
+                self.keep()
+            except OSError:
+                LOG.exception("spare drivers cannot be looked after now; it is tried again")
+
+    def keep(self) -> None:
+        """Start one if one is missing, and remove what ended ones have left."""
+        with self._guard:
+            self._remove_directories()
+            self._forget_ended()
+            if self._spares and self.memory() < _LEAST:
+                self._give_up()
+            if self._is_time_for_another():
+                if self.memory() < _MEMORY:
+                    self._quiet_since = self.clock()
+                else:
+                    self._spares.append(self._start())
+
+    def close(self) -> None:
+        """Let them end; those that are drivers live on."""
+        self._closed.set()
+        with self._guard:
+            for spare in self._spares:
+                spare.forget()
+
+    def _forget_ended(self) -> None:
+        ended = [spare for spare in self._spares if not spare.is_alive]
+        for spare in ended:
+            LOG.warning("a spare driver has ended with code %s; its log: %s", *_last_words(spare))
+            self._quiet_since = self.clock() + _REST - _QUIET
+            spare.forget()
+        self._spares = [spare for spare in self._spares if spare not in ended]
+
+    def _is_time_for_another(self) -> bool:
+        """Whether one is missing, nothing else starts, and those that are there are warm."""
+        is_quiet = self.clock() - self._quiet_since >= _QUIET
+        return len(self._spares) < self.count and is_quiet and all(spare.is_ready for spare in self._spares)
+
+    def _start(self) -> Spare:
+        spare_id = secrets.token_hex(8)
+        directory = self.directory.spares / spare_id
+        directory.mkdir(parents=True)
+        environment = {**self.environment(), processes.MARK: spare_mark(spare_id)}
+        with (directory / LOG_FILE).open("ab") as output:
+            process = subprocess.Popen(
+                [*self.command, str(directory)],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+            )
+        return Spare(spare_id, directory, process, environment)
+
+    def _give_up(self) -> None:
+        """Let all of them end, since others need their memory."""
+        LOG.warning("memory is short: %d spare drivers end", len(self._spares))
+        self._quiet_since = self.clock() + _REST - _QUIET
+        for spare in self._spares:
+            spare.forget()
+            processes.kill_group(spare.process.pid)
+            spare.process.wait()
+        self._spares = []
+
+    def _remove_directories(self) -> None:
+        for directory in self.directory.spares.iterdir() if self.directory.spares.is_dir() else ():
+            if processes.is_locked(directory / LOCK):
+                continue
+            if time.time() - directory.stat().st_mtime > _YOUNG and directory.name not in [s.id for s in self._spares]:
+                shutil.rmtree(directory, ignore_errors=True)
+
+
+def fits(assignment: Assignment) -> bool:
+    """Whether the driver of a run may be a spare: its session is of the usual kind."""
+    settings = read_run_settings(assignment.settings)
+    usual = RunSettings()
+    of_session = replace(
+        settings,
+        max_epoch_rows=usual.max_epoch_rows,
+        fuse=usual.fuse,
+        linger=usual.linger,
+        count_state=usual.count_state,
+        by_pane=usual.by_pane,
+    )
+    return assignment.parallelism == 1 and of_session == usual
+
+
+def _last_words(spare: Spare) -> tuple[int | None, str]:
+    return spare.process.poll(), last_words(spare.directory / LOG_FILE)[-500:] or "it said nothing"

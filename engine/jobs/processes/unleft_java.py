@@ -1,0 +1,75 @@
+"""In which Java of a host a driver works, written down beside its lock for as long as something of it may be under way.
+
+    a driver comes              runs/pl_1/java    {"pid": 4711, "born": "88123"}
+    the host has seen it off    runs/pl_1/java    is gone; then the host lets go of the lock
+    both are killed             runs/pl_1/java    stays: who has the lock next ends that Java first
+
+A Java whose host was killed ends by itself, but it takes its time, and goes on with all queries meanwhile. So whoever
+copies or removes what a pipeline has asks `is_at_work`, and not for the lock alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from engine.jobs.processes import processes
+
+Birth: TypeAlias = tuple[int, str | None]
+"""The number of a process, and what tells it from a later one."""
+_LOOK = 0.05
+
+
+class _UnleftJava(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    pid: int
+    born: str | None
+
+
+def note_java(lock: Path, pid: int) -> None:
+    """From now on something may be under way in that Java, for who holds the lock."""
+    _record(lock).write_text(_UnleftJava(pid=pid, born=processes.born(pid)).model_dump_json())
+
+
+def forget_java(lock: Path) -> None:
+    """Nothing is under way any more. The caller still holds the lock."""
+    _record(lock).unlink(missing_ok=True)
+
+
+def end_unleft_java(lock: Path) -> None:
+    """End the Java in which something may be under way for who held the lock before, of which the caller has it now."""
+    with suppress(FileNotFoundError):
+        content = _record(lock).read_text()
+        with suppress(ValidationError):  # whoever wrote it was killed before it let anybody in
+            java = _UnleftJava.model_validate_json(content)
+            end_now([(java.pid, java.born)])
+        forget_java(lock)
+
+
+def is_at_work(lock: Path) -> bool:
+    """Whether a process holds the lock. Where none does, what may still be under way in a Java is ended first."""
+    if not lock.exists():
+        return False
+    if (held := processes.try_lock(lock)) is None:
+        return True
+    with held:
+        end_unleft_java(lock)
+    return False
+
+
+def end_now(births: Iterable[Birth]) -> None:
+    """Kill these processes, and wait until they are gone."""
+    births = list(births)
+    while left := [pid for pid, birth in births if birth is not None and processes.born(pid) == birth]:
+        processes.kill(left)
+        time.sleep(_LOOK)
+
+
+def _record(lock: Path) -> Path:
+    return lock.with_name("java")

@@ -1,0 +1,1 @@
+"""Cron, savepoint schedules and retention; pure."""

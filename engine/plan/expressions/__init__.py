@@ -1,0 +1,1 @@
+"""Scalar expressions: values, calls, conditions, and which of them Arrow can compute."""

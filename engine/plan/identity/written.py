@@ -1,0 +1,45 @@
+"""What the rows of each sink mean: so that what is computed otherwise is told from what only looks otherwise.
+
+Beside what `engine.plan.identity.meaning` says of the rows, it matters in which order conditions and rankings
+stand (the best three of all, of which those of `page` '/' are left, are not the best three of `page` '/'), and which
+code is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from engine.plan.identity.meaning import Code, Meanings, digest, order_text, over_text
+from engine.plan.identity.used import functions_of
+from engine.plan.nodes import Branch, Over, Top, UpdatingTop
+from engine.plan.placement.split import Parts
+from engine.plan.tree import Node, walk
+
+
+def written_by(parts: Parts, codes: Mapping[str, Code]) -> Mapping[str, str]:
+    """A text for what the rows of each sink mean, by table. `codes` are as in `Meanings`."""
+    meanings = Meanings(codes, parts.branches, turns=True)
+    texts: dict[str, list[str]] = {}
+    for write in parts.writes:
+        meaning = meanings.of(write.input)
+        columns = [meaning.columns[name] for name in write.input.schema.names]
+        steps = sorted({*_steps(meanings, write.input)})
+        texts.setdefault(write.table, []).append(digest(meaning.origin, meaning.row_digest, *columns, *steps))
+    return {table: digest(*sorted(rows)) for table, rows in texts.items()}
+
+
+def _steps(meanings: Meanings, node: Node) -> Iterator[str]:
+    """Yield every step that decides which rows are written, and the code of all functions that are called."""
+    yield from meanings.code_of(functions_of(node))
+    for relation in walk(node):
+        match relation:
+            case Branch(index):
+                yield from _steps(meanings, meanings.branches[index])
+            case Over(source, _, functions):
+                below = meanings.of(source)
+                yield digest("over", *sorted(below.rows), *(over_text(call, below.columns) for call in functions))
+            case Top(source, _, order, limit, offset):
+                below = meanings.of(source)
+                yield digest("top", *sorted(below.rows), order_text(order, below.columns), f"{limit} after {offset}")
+            case UpdatingTop(source, function, _, order, _, limit):
+                yield digest("ranking", function, order_text(order, meanings.of(source).columns), str(limit))

@@ -1,0 +1,114 @@
+"""Where a plan stops being incremental.
+
+    INSERT INTO top SELECT ... row_number() OVER (PARTITION BY window ORDER BY n) of counts by window and key
+
+    stream part   branch 0: WindowAggregate n by window, key <- Scan      rows leave it when the watermark closes them
+    epoch part    Write top <- Over by window <- Branch 0                 over the rows that left it in one epoch
+
+The stream part runs as one Spark query; the epoch part runs over the rows that the stream part released in an
+epoch. What is keyed by a closed window is complete in one epoch, so it belongs to the epoch part and needs no state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.plan.hidden import EVENT_TIME
+from engine.plan.identity.pins import with_pins_of
+from engine.plan.nodes import (
+    Branch,
+    Filter,
+    Over,
+    Project,
+    Top,
+    UpdatingAggregate,
+    UpdatingJoin,
+    UpdatingTop,
+    WindowAggregate,
+    WindowJoin,
+    Write,
+)
+from engine.plan.placement.reads import read_by
+from engine.plan.tree import Node, inputs_of, walk, with_inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The two halves of a plan: the branches of the stream part, and for each sink what becomes of them."""
+
+    branches: tuple[Node, ...]
+    writes: tuple[Write, ...]
+
+    @property
+    def closes_windows(self) -> bool:
+        """Whether the stream part keeps windows until the watermark closes them."""
+        return any(isinstance(node, WindowAggregate) for branch in self.branches for node in walk(branch))
+
+    @property
+    def is_updating(self) -> bool:
+        """Whether the stream part keeps rows that may change."""
+        kinds = (UpdatingAggregate, UpdatingJoin, UpdatingTop)
+        return any(isinstance(node, kinds) for branch in self.branches for node in walk(branch))
+
+    @property
+    def reads_time(self) -> bool:
+        """Whether the epoch part looks at the event time of the rows that it is given."""
+        return any(_reads_time(node) for write in self.writes for node in walk(write))
+
+
+def split(writes: Sequence[Write]) -> Parts:
+    """Cut below every node that must see a whole epoch; equal branches are shared. Where branches differ only in what
+    is done with the rows of the same windows, the cut is below that, so that those windows are kept once."""
+    tops = {top for write in writes for top in _tops(write.input)}
+    counts = Counter(_windows_below(top) for top in tops)
+    branches: list[Node] = []
+
+    def cut(node: Node) -> Node:
+        windows = _windows_below(node)
+        is_above = windows is not None and windows != node and counts[windows] > 1
+        if is_above or _needs_epoch(node):
+            return with_inputs(node, [cut(below) for below in inputs_of(node)])
+        if node not in branches:
+            branches.append(node)
+        place = branches.index(node)
+        branches[place] = with_pins_of(branches[place], node)
+        return Branch(place, node.schema)
+
+    epoch = tuple(Write(cut(write.input), write.table) for write in writes)
+    return Parts(tuple(branches), epoch)
+
+
+def _tops(node: Node) -> Iterator[Node]:
+    """The highest relations that need not see a whole epoch."""
+    if not _needs_epoch(node):
+        yield node
+        return
+    for below in inputs_of(node):
+        yield from _tops(below)
+
+
+def _windows_below(node: Node) -> WindowAggregate | None:
+    """The windows whose rows a relation only projects and filters."""
+    while isinstance(node, Project | Filter):
+        node = node.input
+    return node if isinstance(node, WindowAggregate) and node.is_incremental else None
+
+
+def _reads_time(node: Node) -> bool:
+    return EVENT_TIME in read_by(node) or (isinstance(node, WindowJoin) and node.windows is None)
+
+
+def _needs_epoch(node: Node) -> bool:
+    return any(_sees_windows(part) for part in walk(node))
+
+
+def _sees_windows(node: Node) -> bool:
+    """Whether it takes together what belongs to one window, all of which arrives in one epoch."""
+    match node:
+        case WindowAggregate():
+            return not node.is_incremental
+        case WindowJoin() | Over() | Top():
+            return True
+    return False

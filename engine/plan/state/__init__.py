@@ -1,0 +1,1 @@
+"""What the operators of a plan keep, and in which form."""

@@ -1,0 +1,286 @@
+"""The operators that keep state, each known by what it means: so that another script's operator can be told to be the
+same, wherever it stands and whatever its columns are called.
+
+    SELECT tumble('1 minute'), user, count(*) FROM clicks WHERE page = '/' GROUP BY 1, 2
+
+    id        tumble-3f0c9a12   the window, the keys, and where the rows come from
+    rows      page = '/'        which of the rows come to it
+    columns   user, count(*)    what it keeps of them, in the order in which it keeps it
+
+Operators with the same id keep the same thing of the same source; whether the state of the first is right for the
+second is a matter of `rows` and `columns`. A hint of the script can put a name in place of the id, and changes nothing
+of what the operator is. See docs/decisions/operators-are-known-by-what-they-mean.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeGuard
+
+from engine.plan.explain import aggregate_name, orders, show
+from engine.plan.expressions.conditions import split_condition
+from engine.plan.expressions.expr import Expr
+from engine.plan.identity.meaning import Code, Columns, Meanings, aggregate_text, digest, order_text, text_of
+from engine.plan.identity.stable_text import stable_text
+from engine.plan.nodes import (
+    Aggregate,
+    Branch,
+    Hop,
+    Scan,
+    Session,
+    Tumble,
+    UpdatingAggregate,
+    UpdatingJoin,
+    UpdatingTop,
+    WindowAggregate,
+    is_updating,
+)
+from engine.plan.placement.split import Parts
+from engine.plan.state.reading_orders import Path, reading_steps
+from engine.plan.state.retained_state import needs_values
+from engine.plan.tree import Node, inputs_of, walk
+from engine.schema import Schema
+from engine.types import Type
+
+Stateful: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something of an operator: how a script says it, and a short text for what it means. `was` is that text in the
+    script that has it with narrower numbers, where it stands for a wider one."""
+
+    name: str
+    meaning: str
+    was: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that keeps state. `identity` is what it shares with all that keep the same thing of the same source;
+    where a program has several of them, `id` tells them apart. `number` is the one that Spark's checkpoint has for it.
+    `rows` is a text for which rows come to it; `conditions` are what is known of that, `functions` the user's functions
+    that have made them. `columns` are what it keeps. `below` are the numbers of all operators that its rows come
+    through, `sinks` the tables that get what its branch releases. `pin` is the name that a hint has given it. A window
+    `is_read_in_order` whose aggregates are all read above it, in its own order: then that is the order in which Spark
+    keeps them."""
+
+    id: str
+    identity: str
+    kind: str
+    number: int
+    branch: int
+    node: Stateful
+    sources: tuple[str, ...]
+    rows: str
+    conditions: tuple[Part, ...]
+    functions: tuple[str, ...]
+    columns: tuple[Part, ...]
+    below: tuple[int, ...]
+    sinks: tuple[str, ...]
+    is_read_in_order: bool = True
+    pin: str | None = None
+
+
+def _stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful, Path]]:
+    """Every node that keeps state between epochs, with its branch, in the order of Spark's operator numbers: those of
+    a branch after those of the branches before, a node before all below it, the left before the right. Beside it is all
+    that stands above it, up to the next of them."""
+
+    def nodes(node: Node, path: Path) -> Iterator[tuple[Stateful, Path]]:
+        if is_stateful(node):
+            yield node, path
+            path = ()
+        for below in inputs_of(node):
+            yield from nodes(below, ((node, below), *path))
+
+    for index, branch in enumerate(parts.branches):
+        for node, path in nodes(branch, ()):
+            yield index, node, path
+
+
+def is_stateful(node: Node) -> TypeGuard[Stateful]:
+    """Whether a node of the stream part keeps state between epochs."""
+    return isinstance(node, Stateful) and not (isinstance(node, WindowAggregate) and not node.is_incremental)
+
+
+def operators_of(parts: Parts, codes: Mapping[str, Code], *, turns: bool = False) -> tuple[Operator, ...]:
+    """The operators of a plan, before anything was moved into the tasks of its sources. `codes` and `turns` are as in
+    `Meanings`."""
+    meanings = Meanings(codes, parts.branches, turns)
+    operators = [
+        _operator(meanings, number, branch, node, path, sinks_of(parts, branch))
+        for number, (branch, node, path) in enumerate(_stateful_nodes(parts))
+    ]
+    return tuple(_told_apart(operators))
+
+
+def keepers_of_objects(parts: Parts) -> frozenset[str]:
+    """The user's aggregates of which objects are kept, and not the values that they have taken."""
+    return frozenset(
+        column.aggregate.function
+        for _, node, _ in _stateful_nodes(parts)
+        if isinstance(node, UpdatingAggregate)
+        for column in node.aggregates
+        if _may_keep_objects(node, column.aggregate)
+    )
+
+
+def sinks_of(parts: Parts, branch: int) -> frozenset[str]:
+    """The tables that get what a branch releases."""
+    reads = (
+        write for write in parts.writes for node in walk(write) if isinstance(node, Branch) and node.index == branch
+    )
+    return frozenset(write.table for write in reads)
+
+
+def _operator(
+    meanings: Meanings, number: int, branch: int, node: Stateful, path: Path, sinks: frozenset[str]
+) -> Operator:
+    kind = kind_of(node)
+    identity = digest(meanings.origin_of(node))
+    sides = ("left ", "right ") if isinstance(node, UpdatingJoin) else ("",)
+    inputs = meanings.inputs(node)
+    conditions = [
+        Part(f"{side}{shown}", digest(side, text))
+        for side, below in zip(sides, inputs, strict=True)
+        for text, shown in sorted(below.rows.items())
+    ]
+    functions = meanings.functions_in(_exprs(node)).union(*(below.functions for below in inputs))
+    return Operator(
+        id=node.pin or f"{kind}-{identity[:8]}",
+        identity=identity,
+        kind=kind,
+        number=number,
+        branch=branch,
+        node=node,
+        sources=tuple(sorted({part.table for part in walk(node) if isinstance(part, Scan)})),
+        rows=digest(*(below.row_digest for below in inputs), *sorted(functions)),
+        conditions=tuple(conditions),
+        functions=tuple(sorted(functions)),
+        columns=(*_columns(meanings, node), *_read_above(meanings, node, path)),
+        below=tuple(range(number + 1, number + sum(map(is_stateful, walk(node))))),
+        sinks=tuple(sorted(sinks)),
+        is_read_in_order=not isinstance(node, WindowAggregate) or not reading_steps(node, path),
+        pin=node.pin,
+    )
+
+
+def kind_of(node: Stateful) -> str:
+    """Return the name of an operator's kind, as used in operator ids."""
+    match node:
+        case WindowAggregate(window=Tumble()):
+            return "tumble"
+        case WindowAggregate(window=Hop()):
+            return "hop"
+        case WindowAggregate(window=Session()):
+            return "session"
+        case UpdatingAggregate():
+            return "updating-aggregate"
+        case UpdatingJoin():
+            return "updating-join"
+        case UpdatingTop():
+            return "updating-top"
+    raise TypeError(type(node).__name__)
+
+
+def _exprs(node: Stateful) -> list[Expr]:
+    """Return the expressions that an operator evaluates itself over its input rows."""
+    match node:
+        case WindowAggregate() | UpdatingAggregate():
+            return [
+                *(key.expr for key in node.keys),
+                *(expr for named in node.aggregates for expr in named.aggregate.expressions),
+            ]
+        case UpdatingJoin():
+            condition = [] if node.condition is None else [node.condition]
+            return [*(expr for pair in node.equal for expr in pair), *condition]
+        case UpdatingTop():
+            return [*node.partition, *(order.expr for order in node.order)]
+
+
+def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
+    """Yield the columns that an operator keeps, in the order of its state. Spark keeps the aggregates of windows by
+    position; our own operators keep columns by number."""
+    match node:
+        case WindowAggregate() | UpdatingAggregate():
+            below = meanings.of(node.input).columns
+            for key in node.keys:
+                yield _column(show(key.expr), text_of(key.expr, below), key.expr.type)
+            for column in node.aggregates:
+                yield _aggregate(meanings, node, column.aggregate, below)
+        case UpdatingTop(source, function, partition, order, number, limit):
+            below = meanings.of(source).columns
+            yield from _kept(source.schema, below)
+            for part in partition:
+                yield _column(f"PARTITION BY {show(part)}", text_of(part, below), part.type)
+            for by in order:
+                yield _column(f"ORDER BY {orders([by])}", order_text([by], below), by.expr.type)
+            shown = "all places" if limit is None else f"the first {limit}"
+            yield Part(f"{function}, {shown}", digest(function, str(limit), str(number is not None)))
+        case UpdatingJoin(left, right, _, equal):
+            sides = meanings.columns_of_sides(node)
+            if len(equal) > 1:
+                pairs = [f"{text_of(one, sides)} = {text_of(other, sides)}" for one, other in equal]
+                said = ", ".join(f"{show(one)} = {show(other)}" for one, other in equal)
+                yield Part(f"joined by {said}, in this order", digest(*pairs))
+            split = None if node.condition is None else split_condition(node.condition, left.schema, right.schema)
+            for side, extra in ((left, split.left if split else ()), (right, split.right if split else ())):
+                yield from _kept(side.schema, sides)
+                for named in extra:
+                    yield _column(show(named.expr), text_of(named.expr, sides), named.expr.type)
+
+
+def _read_above(meanings: Meanings, node: Stateful, path: Path) -> Iterator[Part]:
+    """Yield how the readers of a window shape its state: the order of its aggregates, and which of them Spark keeps."""
+    if not isinstance(node, WindowAggregate):
+        return
+    if steps := reading_steps(node, path):
+        names = [aggregate_name(node.aggregates[place].aggregate) for place in steps[-1][1]]
+        yield Part(f"read as {', '.join(names) or 'nothing'}", digest("read", *map(str, steps)))
+    reader = path[-1][0] if path else None
+    if reader is not None and is_stateful(reader):
+        columns = (column.meaning for column in _columns(meanings, reader))
+        yield Part(f"read by {kind_of(reader)}", digest(meanings.origin_of(reader), *columns))
+
+
+def _kept(schema: Schema, columns: Columns) -> Iterator[Part]:
+    """The columns of rows that are kept as they are. Where one is a column of a table, it is called by that."""
+    for field in schema:
+        text = columns[field.name]
+        yield _column(text if text.count("(") == 0 else field.name, text, field.type)
+
+
+def _column(name: str, text: str, kind: Type) -> Part:
+    return Part(f"{name} {kind}", digest(text, stable_text(kind)))
+
+
+def _aggregate(
+    meanings: Meanings, node: WindowAggregate | UpdatingAggregate, aggregate: Aggregate, below: Columns
+) -> Part:
+    code = meanings.kept_for(aggregate.function, as_objects=_may_keep_objects(node, aggregate))
+    text = aggregate_text(aggregate, below)
+    return Part(aggregate_name(aggregate), digest(text, stable_text(aggregate.type), aggregate.takes, *code))
+
+
+def _may_keep_objects(node: WindowAggregate | UpdatingAggregate, aggregate: Aggregate) -> bool:
+    """Whether objects of a user's class are kept, and not the values that they have taken."""
+    if isinstance(node, WindowAggregate) or aggregate.takes == "all":
+        return False
+    return not needs_values(aggregate, only_appends=not is_updating(node.input))
+
+
+def _told_apart(operators: list[Operator]) -> Iterator[Operator]:
+    """The operators with ids that differ: those that only differ in their rows have a text for these in their id, and
+    those that do not even do that are counted."""
+    shared = Counter(operator.id for operator in operators)
+    counted: Counter[str] = Counter()
+    for operator in operators:
+        name = operator.id
+        if shared[name] > 1:
+            name = f"{name}-{operator.rows[:4]}"
+            counted[name] += 1
+            name += f"-{counted[name]}" * (counted[name] > 1)
+        yield replace(operator, id=name)

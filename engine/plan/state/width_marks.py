@@ -1,0 +1,91 @@
+"""Marks in the texts of a plan that say how wide a number is: `clicks.n.'⟦i32⟧'`. See `engine.plan.state.widths`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.types import Decimal, Float, Integer, Type
+
+_RUN = re.compile(r"((?:\.'⟦\w+⟧')+)")
+_MARK = re.compile(r"⟦([iufd])(\d+)(?:_(\d+))?⟧")
+
+
+def is_wider(old: Type, new: Type) -> bool:
+    """Whether every value of a type of numbers is, to the digit, one of another type, which may be the same."""
+    match old, new:
+        case Integer(), Integer():
+            return new.holds(old.least) and new.holds(old.largest)
+        case Float(), Float():
+            return new.bits >= old.bits
+        case Decimal(), Decimal():
+            return new.scale == old.scale and new.precision >= old.precision
+    return False
+
+
+def mark_of(kind: Type) -> str | None:
+    """Return the text that marks a number of this type; None for a type that is no number."""
+    match kind:
+        case Integer(bits, signed):
+            return f"⟦{'i' if signed else 'u'}{bits}⟧"
+        case Float(bits):
+            return f"⟦f{bits}⟧"
+        case Decimal(precision, scale):
+            return f"⟦d{precision}_{scale}⟧"
+    return None
+
+
+def apart(text: str) -> tuple[str, Sequence[str]]:
+    """A text without its marks, and the marks; those that stand side by side are of one number."""
+    return _RUN.sub("", text), _RUN.findall(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text with marks, taken apart: what is left of it, and for each place with marks the narrowest type."""
+
+    text: str
+    widths: tuple[Type, ...]
+
+    def becomes(self, other: Marked, *, exactly: bool = False) -> bool:
+        """Whether the other one is the same of numbers that are as wide or wider; `exactly` leaves out FLOAT and
+        DOUBLE, since the same digits are read as two numbers."""
+        pairs = list(zip(self.widths, other.widths, strict=False))
+        return (
+            (self.text, len(self.widths)) == (other.text, len(other.widths))
+            and all(is_wider(old, new) for old, new in pairs)
+            and not (exactly and any(isinstance(old, Float) and old != new for old, new in pairs))
+        )
+
+
+def marked(text: str) -> Marked:
+    """A text of a plan without widths, taken apart."""
+    left, runs = apart(text)
+    return Marked(left, tuple(map(_narrowest, runs)))
+
+
+def _narrowest(run: str) -> Type:
+    narrowest, *others = _types_in(run)
+    for kind in others:
+        narrowest = kind if is_wider(kind, narrowest) else narrowest
+    return narrowest
+
+
+def kind_of_mark(text: str) -> Type:
+    """The type that a mark without its brackets stands for; ValueError where it is none."""
+    kinds = list(_types_in(f"⟦{text}⟧"))
+    if len(kinds) != 1:
+        raise ValueError(text)
+    return kinds[0]
+
+
+def _types_in(run: str) -> Iterator[Type]:
+    for tag, size, scale in _MARK.findall(run):
+        match tag:
+            case "d":
+                yield Decimal(int(size), int(scale))
+            case "f":
+                yield Float(int(size))
+            case _:
+                yield Integer(int(size), signed=tag == "i")

@@ -1,0 +1,117 @@
+"""Aggregates that were added to windows which were open at that time: they are withheld there, as NULL.
+
+    12:07     sum(price) is added to a tumble of ten minutes that has windows from 12:00 and from 12:10
+    kept      operator 0, aggregate 1: windows from 12:00 to 12:10
+    12:00     count 5    sum NULL     part of the rows came before
+    12:10     count 4    sum NULL
+    12:20     count 2    sum 30       whole
+
+By choice such windows are held back as a whole, and give out no row: a condition above the windows says so.
+
+    kept      operator 0, ROWS: windows from 12:00 to 12:10
+    12:20     count 2    sum 30       the first row
+
+It is a matter of the state, and no part of the script: where the state goes, this goes with it, and the plan that runs
+has a projection above the windows that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from itertools import count, pairwise
+from typing import TypeAlias
+
+from engine.plan.expressions.expr import Call, Case, Column, Expr, Literal, Member, Named
+from engine.plan.nodes import Filter, Hop, Project, Tumble, WindowAggregate
+from engine.plan.nodes.rows import pass_through
+from engine.plan.placement.split import Parts
+from engine.plan.state.operators import is_stateful
+from engine.plan.tree import Node, inputs_of, with_inputs
+from engine.types import BOOLEAN, TIMESTAMP, WINDOW
+
+Range: TypeAlias = tuple[int, int]
+"""The starts of the first and of the last of some windows, in microseconds."""
+Withheld: TypeAlias = Mapping[int, Mapping[int, Sequence[Range]]]
+"""By the number of an operator, and the place of an aggregate in it, the windows in which that is not known."""
+ROWS = -1
+"""In the place of an aggregate: the windows of which no row is given out."""
+RANGES = 64
+"""So many ranges are kept apart at most; what lies between two that are near to each other is then withheld as well."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TICK = timedelta(microseconds=1)
+
+
+def ranges_of(starts: Sequence[int], step: int) -> tuple[Range, ...]:
+    """The windows that start at these instants, in order, as ranges; one begins every `step`."""
+    gaps = sorted((after - before for before, after in pairwise(starts) if after - before > step), reverse=True)
+    least = gaps[RANGES - 1] if len(gaps) >= RANGES else step
+    ranges: list[Range] = []
+    for start in starts:
+        if ranges and start - ranges[-1][1] <= least:
+            ranges[-1] = (ranges[-1][0], start)
+        else:
+            ranges.append((start, start))
+    return tuple(ranges)
+
+
+def step_of(node: WindowAggregate) -> int:
+    """Return the distance between the starts of two consecutive windows, in microseconds."""
+    match node.window:
+        case Tumble(width):
+            return width // _TICK
+        case Hop(slide):
+            return slide // _TICK
+    raise TypeError(type(node.window).__name__)
+
+
+def withhold(parts: Parts, withheld: Withheld) -> Parts:
+    """The plan as it runs over such a state."""
+    if not withheld:
+        return parts
+    numbers = count()
+    return replace(parts, branches=tuple(_withhold(branch, withheld, numbers) for branch in parts.branches))
+
+
+def _withhold(node: Node, withheld: Withheld, numbers: Iterator[int]) -> Node:
+    unknown = withheld.get(next(numbers), {}) if is_stateful(node) else {}
+    changed = with_inputs(node, [_withhold(below, withheld, numbers) for below in inputs_of(node)])
+    if not unknown:
+        return changed
+    assert isinstance(changed, WindowAggregate)
+    first = len(changed.keys) + 1
+    columns = list(pass_through(changed.schema))
+    for place, ranges in unknown.items():
+        if place != ROWS:
+            value = columns[first + place]
+            columns[first + place] = Named(value.name, _unless_withheld(value.expr, changed.window_name, ranges))
+    held_back = _tests(changed.window_name, unknown.get(ROWS, ()))
+    rows = Filter(changed, _call("not", reduce(_either, held_back))) if held_back else changed
+    return rows if unknown.keys() == {ROWS} else Project(rows, tuple(columns))
+
+
+def _unless_withheld(value: Expr, window: str, ranges: Sequence[Range]) -> Expr:
+    nothing = Literal(None, value.type)
+    return Case(tuple((test, nothing) for test in _tests(window, ranges)), value, value.type)
+
+
+def _tests(window: str, ranges: Sequence[Range]) -> list[Expr]:
+    """A test for each range, whether the window starts in it."""
+    start = Member(Column(window, WINDOW, nullable=False), "start", TIMESTAMP)
+    return [
+        _call("and", _call(">=", start, _instant(first)), _call("<=", start, _instant(last))) for first, last in ranges
+    ]
+
+
+def _either(one: Expr, other: Expr) -> Expr:
+    return _call("or", one, other)
+
+
+def _call(function: str, *arguments: Expr) -> Expr:
+    return Call(function, arguments, BOOLEAN, nullable=False)
+
+
+def _instant(micros: int) -> Expr:
+    return Literal(_EPOCH + micros * _TICK, TIMESTAMP)

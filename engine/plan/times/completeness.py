@@ -1,0 +1,127 @@
+"""How far the output of a sink is complete, worked out from its plan and the watermark of an epoch.
+
+    INSERT INTO counts SELECT ... GROUP BY tumble(INTERVAL '1 minute')     rows come by the path clicks, (Tumble(1 min))
+
+    the epoch has closed windows up to 05:29:51     so the newest window written is 05:28 to 05:29
+    complete until                                  05:29:00: a row of 05:29:10 is in a window that is still open
+
+Rows go from a source through windows to the sink. A window gives its rows an event time just before its end, so windows
+over windows are undone one after the other, that nearest to the sink first. With hop(1 minute, 5 minutes) in place of
+tumble: the windows of a row of 05:25:10 end up to 05:30, after 05:29:51; those of a row before 05:25 do not. Complete
+until 05:25:00. Of sessions nobody knows how long ago the oldest open one has begun. Rows that go through no window are
+in the output as soon as they are read: theirs is the watermark of their source. Instants are microseconds since 1970.
+See docs/decisions/complete-until-is-worked-out-from-the-plan.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import reduce
+from typing import TypeAlias, assert_never
+
+from engine.plan.nodes import Carried, Hop, LateRows, Scan, Session, Tumble, WindowAggregate
+from engine.plan.tree import Node, inputs_of, walk
+from engine.values.instants import FAR_FUTURE, to_micros
+
+END = to_micros(FAR_FUTURE)
+"""The watermark of an input that has ended: every window is closed, sessions too."""
+OPEN_SESSIONS = "it is made of sessions, and one that is still open may have begun at any time"
+
+ClosingWindow: TypeAlias = Tumble | Hop | Session
+
+
+@dataclass(frozen=True, slots=True)
+class RowPath:
+    """The way that rows of a source table go to a sink: through these windows, that nearest to the sink first."""
+
+    table: str
+    windows: tuple[ClosingWindow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """How far the output of a sink is there: every row of the input before `until` is in it, and every row of the
+    output whose own event time is before `output_until`. None is not known; `unknown` says why if it will not be."""
+
+    until: int | None = None
+    output_until: int | None = None
+    unknown: str | None = None
+
+
+def row_paths(node: Node) -> frozenset[RowPath]:
+    """All ways on which rows come to a relation."""
+    return frozenset(_paths(node, ()))
+
+
+def has_late_rows(node: Node) -> bool:
+    """Whether rows of a relation are older than the watermark when they come."""
+    return any(isinstance(below, LateRows) for below in walk(node))
+
+
+def complete_until(
+    paths: Iterable[RowPath],
+    settled: int | None,
+    marks: Mapping[str, int | None],
+    held_from: Collection[int | None] = (),
+) -> Completeness:
+    """Compute `complete_until` of a sink after an epoch that closed windows up to `settled`, with the source watermarks
+    in `marks`. `held_from` has, for each file that cannot be read yet, a time that none of its rows is older than."""
+    bases = {path: _least([settled if path.windows else marks.get(path.table), *held_from]) for path in paths}
+    output_until = _least(bases.values())
+    if any(base != END and _has_sessions(path) for path, base in bases.items()):
+        return Completeness(None, output_until, OPEN_SESSIONS)
+    return Completeness(_least(_through(path.windows, base) for path, base in bases.items()), output_until)
+
+
+def _has_sessions(path: RowPath) -> bool:
+    return any(isinstance(window, Session) for window in path.windows)
+
+
+def _through(windows: Iterable[ClosingWindow], base: int | None) -> int | None:
+    """Return the instant before which output is complete at the first of the windows, if it is complete up to `base`
+    after the last one."""
+    return None if base is None else reduce(lambda until, window: closed_before(window, until), windows, base)
+
+
+def closed_before(window: ClosingWindow, until: int) -> int:
+    """The latest instant before which rows are in no other windows than those that end at `until` or earlier: where the
+    oldest open window begins. Of sessions only the end of all is known."""
+    if until >= END:
+        return END
+    match window:
+        case Tumble(width):
+            return _floor(until, width)
+        case Hop(slide, width):
+            return _floor(until - _micros(width), slide) + _micros(slide)
+        case Session():
+            raise AssertionError("where an open session begins is not known")
+        case never:
+            assert_never(never)
+
+
+def _paths(node: Node, windows: tuple[ClosingWindow, ...]) -> Iterable[RowPath]:
+    match node:
+        case Scan(table):
+            yield RowPath(table, windows)
+            return
+        case WindowAggregate(window=window) if not isinstance(window, Carried):
+            windows = (*windows, window)
+    for below in inputs_of(node):
+        yield from _paths(below, windows)
+
+
+def _least(instants: Iterable[int | None]) -> int | None:
+    """The earliest; None as soon as one is not known, or there is none."""
+    known = list(instants)
+    present = [instant for instant in known if instant is not None]
+    return min(present) if present and len(present) == len(known) else None
+
+
+def _floor(instant: int, step: timedelta) -> int:
+    return instant - instant % _micros(step)
+
+
+def _micros(length: timedelta) -> int:
+    return length // timedelta(microseconds=1)

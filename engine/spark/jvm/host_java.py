@@ -1,0 +1,131 @@
+"""Java of a host, in which each of several drivers has a door and a session of its own.
+
+What a driver does there is done by threads that its door has started: they have its session, the pool of its tasks and
+the tag of its jobs from that (see `jvm/local_files/arroyo/Lodger.java`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from engine.errors import JvmDiedError, SharedJavaDiedError, message_of
+from engine.spark.jvm import start as java_process
+from engine.spark.jvm.bounded_calls import answer_within
+from engine.spark.jvm.session import close_session, gateway_of_session, open_session
+
+_FAIR: Mapping[str, str] = {
+    # a pool for each driver, by turns; within a pool the order is Spark's
+    "spark.scheduler.mode": "FAIR",
+}
+END_PATIENCE = timedelta(seconds=60)
+"""For what a driver has left to end. A worker that does not heed its task is ended after two seconds."""
+_GRACE = timedelta(seconds=10)
+"""Java heeds that itself, if it is not stopped."""
+_DOOR_PATIENCE = timedelta(seconds=60)
+_LOOK_PATIENCE = timedelta(seconds=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where one driver comes in."""
+
+    port: int
+    secret: str = field(repr=False)
+    lodger: Any = field(repr=False)
+    """Its handle in Java."""
+
+    def close(self) -> bool:
+        """End all that the driver has under way; whether nothing of it is there any more. A Java that has ended has
+        nothing."""
+        millis = END_PATIENCE // timedelta(milliseconds=1)
+        try:
+            return answer_within(END_PATIENCE + _GRACE, lambda: bool(self.lodger.close(millis)))
+        except (TimeoutError, RuntimeError):  # the latter where no thread can be started any more
+            return False
+        except (Py4JError, OSError):
+            return gateway_of_session().death() is not None
+
+    def used(self) -> tuple[float, float]:
+        """The CPU time of its threads and tasks in Java, and how long its tasks ran. Raises TimeoutError."""
+        return answer_within(
+            _LOOK_PATIENCE, lambda: (float(self.lodger.cpuNanos()) / 1e9, float(self.lodger.taskMillis()) / 1e3)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HostJava:
+    """The session of the host itself, which runs nothing."""
+
+    spark: SparkSession
+
+    @staticmethod
+    def open(directory: Path, *, memory: str, master: str, quick: bool) -> HostJava:
+        """Start Java and Spark."""
+        spark = open_session(
+            app_name="host",
+            log_dir=directory,
+            master=master,
+            memory=memory,
+            quick=quick,
+            extra_conf=_FAIR,
+            is_shared=True,
+        )
+        return HostJava(spark)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return gateway_of_session().process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return gateway_of_session().is_alive
+
+    @property
+    def python(self) -> str:
+        """Return the Python executable that the JVM uses."""
+        return os.environ["PYSPARK_PYTHON"]
+
+    def death(self) -> JvmDiedError | None:
+        """Return why the JVM has died, when its connection is lost; None if it lives."""
+        return java_process.death_of(gateway_of_session())
+
+    def let_in(self, name: str, log: Path) -> Door:
+        """A door for a driver, under a name that no other has or had. What Spark says of its work goes to that file. A
+        Java that does not answer is an error."""
+        jvm = self.spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
+        assert jvm is not None
+        secret = secrets.token_hex(32)
+        session = self.spark._jsparkSession  # noqa: SLF001 - see above
+
+        def open_door() -> Door:
+            lodger = jvm.arroyo.Lodger.open(session, name, secret, str(log))
+            return Door(int(lodger.port()), secret, lodger)
+
+        try:
+            return answer_within(_DOOR_PATIENCE, open_door, too_late=Door.close)
+        except TimeoutError as error:
+            raise SharedJavaDiedError(
+                f"the JVM that this pipeline would share accepts no pipeline: {message_of(error)}",
+                hint=f"process {self.pid} may be stopped, or have too little memory: its log says more",
+            ) from error
+
+    def kill(self) -> None:
+        """End it at once."""
+        process = gateway_of_session().process
+        process.kill()
+        process.wait()
+
+    def close(self) -> None:
+        """End it."""
+        close_session(self.spark)

@@ -1,0 +1,284 @@
+"""Opening and closing the one Spark session of a driver process.
+
+Its Java is the driver's own, or that of a host, which several drivers share (see `engine/driver/shared/`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from engine.errors import DriverCrashedError, EngineError, EpochFailedError, JavaStartError, WorkerDiedError, message_of
+from engine.spark.jvm import start as java_process
+from engine.spark.jvm.class_archive import cache_dir, find_archive
+from engine.spark.jvm.conf import driver_conf
+from engine.spark.jvm.java import find_java
+from engine.spark.jvm.py4j_garbage import Garbage
+from engine.spark.workers.fork_start import ForkServer, start_server
+from engine.values.masters import is_one_jvm
+
+_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+_GATEWAY_SECRET = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
+
+
+Session: TypeAlias = SparkSession
+"""For those who pass one on and know nothing of Spark."""
+
+
+class SharedJava(Protocol):
+    """The JVM of a host, as one of those who share it sees it."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not been seen to end."""
+
+    def death(self) -> EngineError | None:
+        """Return why the JVM has died, when its connection is lost; None if it lives."""
+
+    def leave(self) -> None:
+        """End all that this process has under way there: from then on nothing there touches a file of its state."""
+
+
+def open_session(
+    *,
+    app_name: str,
+    log_dir: Path,
+    master: str = "local[*]",
+    parallelism: int = 1,
+    memory: str = "2g",
+    quick: bool = False,
+    makes_archive: bool = True,
+    extra_conf: Mapping[str, str] | None = None,
+    is_shared: bool = False,
+) -> SparkSession:
+    """Start Java and Spark; there is at most one session in a process. `quick` is for short runs: it starts sooner and
+    is slower at its best. Spark's log goes to `log_dir`, nothing to the terminal. With `makes_archive` the first
+    session of an environment leaves behind what lets later ones start sooner; only one that streams should. Where
+    several drivers share Java, what Spark says of the work of one goes to a log of its own."""
+    log_dir = log_dir.absolute()
+    scratch = log_dir / f"scratch-{os.getpid()}"
+    scratch.mkdir(parents=True, exist_ok=True)
+    extra = {**_archives(os.environ), **(extra_conf or {})}
+    conf = driver_conf(app_name=app_name, master=master, parallelism=parallelism, scratch=scratch, extra=extra)
+    java, home = find_java(os.environ), java_process.spark_home()
+    os.environ["SPARK_HOME"] = str(home)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    archive = find_archive(java, home / "jars", cache_dir(os.environ), makes=makes_archive)
+    started = java_process.launch(
+        java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive, is_shared=is_shared
+    )
+    noise, env = java_process.noise_of(log_dir / "spark.log"), java_process.environment_of_processes()
+    forks = start_server(scratch, env, noise) if is_one_jvm(master) else None
+    os.environ["PYSPARK_PYTHON"] = sys.executable if forks is None else str(forks.python)
+    try:
+        import_what_spark_will()
+        gateway = java_process.wait_until_ready(started)
+    except BaseException:
+        _stop(forks)
+        raise
+    try:
+        return _attach(gateway, forks)
+    except BaseException as error:
+        # asked for while there is a connection: the text of Java's exceptions stays in Java
+        reason = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
+        _detach()
+        death = java_process.death_of(gateway, timedelta(seconds=1)) if isinstance(error, Exception) else None
+        java_process.stop(gateway)
+        _stop(forks)
+        if death is not None:
+            raise death from error
+        if reason is not None:
+            hint = f"the whole log is in {log_dir / 'spark.log'}"
+            raise JavaStartError(f"Spark does not start: {reason}", hint=hint) from error
+        raise
+
+
+def _archives(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Java archives that whoever runs us wants Spark to have."""
+    named = environ.get("ARROYO_JARS", "").strip()
+    return {"spark.jars": named} if named else {}
+
+
+def close_session(spark: SparkSession) -> None:
+    """Stop Spark and end its JVM. Another session can be opened afterwards."""
+    gateway, forks = gateway_of_session(), _forks_of_session()
+    if gateway.process.poll() is not None:
+        _detach()
+        java_process.stop(gateway)
+        _stop(forks)
+        return
+    scratch = Path(spark.sparkContext.getConf().get("spark.local.dir") or "")
+    try:
+        spark.stop()
+    finally:
+        _detach()
+        java_process.stop(gateway)
+        _stop(forks)
+    if scratch.name.startswith("scratch-"):
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def scratch_on_this_machine(spark: SparkSession) -> Path | None:
+    """The directory for files that last no longer than the session, if all tasks see it."""
+    settings = spark.sparkContext.getConf()
+    scratch = settings.get("spark.local.dir") if (settings.get("spark.master") or "").startswith("local[") else None
+    return None if scratch is None else Path(scratch)
+
+
+@contextmanager
+def closing_session(spark: SparkSession) -> Iterator[None]:
+    """Close the session in the end."""
+    try:
+        yield
+    finally:
+        close_session(spark)
+
+
+def leave_state(spark: SparkSession) -> None:
+    """Have Spark close the state of all queries that have ended: from then on it touches none of its files."""
+    java = _java_of_session()
+    if not isinstance(java, java_process.Gateway):
+        java.leave()
+        return
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    with suppress(Py4JError, OSError):  # a Java that has ended holds nothing
+        jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+
+
+def gateway_of_session() -> java_process.Gateway:
+    """The JVM behind the session of this process."""
+    gateway: java_process.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
+    return gateway
+
+
+def set_gateway_of_session(gateway: java_process.Gateway) -> None:
+    """Know something else of that JVM from now on."""
+    SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr] # set by `_attach`
+
+
+def _java_of_session() -> java_process.Gateway | SharedJava:
+    """The JVM behind the session of this process, whosever it is."""
+    java: java_process.Gateway | SharedJava = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
+    return java
+
+
+def import_what_spark_will() -> None:
+    """At its first call pyspark asks this module whether there is numpy; that is imported while the JVM is still
+    starting. The module also looks for pandas, for Spark's own tests only, and that would be 0.3 s for nothing."""
+    hidden = "pandas" not in sys.modules
+    if hidden:
+        sys.modules["pandas"] = None  # type: ignore[assignment]  # Python's sign that there is none
+    try:
+        importlib.import_module("pyspark.testing.utils")
+    finally:
+        if hidden:
+            del sys.modules["pandas"]
+
+
+def _forks_of_session() -> ForkServer | None:
+    forks: ForkServer | None = SparkContext._gateway.engine_forks  # type: ignore[union-attr] # set by `_attach`
+    return forks
+
+
+def _stop(forks: ForkServer | None) -> None:
+    if forks is not None:
+        forks.stop()
+
+
+def _attach(gateway: java_process.Gateway, forks: ForkServer | None) -> SparkSession:
+    _connect(gateway.port, gateway.secret, gateway)
+    SparkContext._gateway.engine_forks = forks  # type: ignore[union-attr]
+    with _keep_interrupt():
+        return SparkSession.builder.getOrCreate()
+
+
+def _connect(port: int, secret: str, java: java_process.Gateway | SharedJava) -> None:
+    os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(port), secret
+    try:
+        SparkContext._ensure_initialized()
+    finally:
+        del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]  # they are of no use to our children
+    SparkContext._gateway.engine_gateway = java  # type: ignore[union-attr]
+    SparkContext._gateway.engine_garbage = Garbage(SparkContext._gateway._gateway_client)  # type: ignore[union-attr]
+
+
+def join_session(port: int, secret: str, python: str, java: SharedJava, environment: Mapping[str, str]) -> SparkSession:
+    """A session of its own in Java of a host, which has a door there for this process, and forks its workers from
+    `python`. They have this added to their environment, and serve only who wants the same."""
+    os.environ["SPARK_HOME"] = str(java_process.spark_home())
+    os.environ["PYSPARK_PYTHON"] = python
+    import_what_spark_will()
+    _connect(port, secret, java)
+    jvm = SparkContext._jvm
+    assert jvm is not None
+    # what the thread has that obeys this process in Java: see Lodger.java
+    session = jvm.org.apache.spark.sql.classic.SparkSession.getActiveSession().get()
+    context = jvm.JavaSparkContext.fromSparkContext(session.sparkContext())
+    with _keep_interrupt():
+        spark = SparkSession(SparkContext(jsc=context, conf=SparkConf(_jconf=context.getConf())), session)
+    spark.sparkContext.environment.update(environment)
+    jvm.arroyo.Lodger.keepDefault()
+    return spark
+
+
+def leave_session() -> None:
+    """Forget Java of a host."""
+    _detach()
+    SparkContext._active_spark_context = None
+
+
+@contextmanager
+def _keep_interrupt() -> Iterator[None]:
+    """Whoever answers Ctrl-C goes on doing so: Spark's context puts itself in that place, in the main thread."""
+    answers = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, answers)
+
+
+def _detach() -> None:
+    """Forget the gateway, so that the next session gets its own JVM."""
+    if SparkContext._gateway is not None:
+        if garbage := getattr(SparkContext._gateway, "engine_garbage", None):
+            garbage.end()
+        SparkContext._gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def death_explained() -> Iterator[None]:
+    """Whatever breaks inside because Java has ended is the error that says how it did. Its own death shows as anything:
+    a refused connection, an answer that is empty, a query that is not active any more, or an error of Spark's from a
+    JVM that was asked to end. Where it lives, such an error is named as long as the JVM can tell its text."""
+    java = _java_of_session()
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError, EpochFailedError, WorkerDiedError) as error:
+        text = message_of(error)
+        is_lost = isinstance(error, Py4JNetworkError | OSError | PySparkException)
+        death = java.death() if is_lost or not java.is_alive else None
+        if death is not None:
+            raise death from error
+        if isinstance(error, PySparkException):
+            first = text.splitlines()[0][:500]
+            raise DriverCrashedError(
+                f"{type(error).__name__}: {first}", hint="Spark's log has the whole text"
+            ) from error
+        raise

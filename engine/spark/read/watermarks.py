@@ -1,0 +1,151 @@
+"""The watermark of a source, as a pure function of what its partitions have shown.
+
+A partition's watermark is the larger of what it was and the smallest value of the watermark expression in the last
+rows read from it. Once the partition is read to its end, it is the largest value that the partition has shown. The
+source's is the smallest of its active partitions, and never goes back. Instants are whole microseconds since the Unix
+epoch.
+
+    before          p0 500, p1 200          the source 200
+    candidates      p0 400, p1 600
+    after           p0 500, p1 600          the source 500
+    p1 at its end   p0 500, p1 900          the source 500: 900 is the largest value that p1 has shown
+    p0 is idle      p0 500, p1 600          the source 600: p0 holds nothing back, and is late when it wakes
+    all are quiet   p0 500, p1 600          the source 900: the clock says 910, and rows are up to 10 late
+
+See docs/decisions/watermarks-travel-in-offsets.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from engine.values.instants import FAR_FUTURE, to_micros
+
+END_OF_TIME = to_micros(FAR_FUTURE)
+"""The watermark of an input that has ended, as reports, sinks and the API have it."""
+END_OF_WINDOWS = (1 << 61) // 1000 * 1000
+"""The watermark by which Spark closes the windows of an input that has ended. It is in the year 75037, since windows
+end after their rows, and a row may be of the last second of the year 9999."""
+LAST_MARK = END_OF_TIME - 1_000_000
+"""The latest watermark that rows can move a source to: the input has not ended, however late its rows are."""
+FIRST_MARK = to_micros(datetime(1, 1, 1, tzinfo=UTC))
+"""The earliest watermark that rows can give a source: nothing before can be reported."""
+
+_LEAST_STEP = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The watermark of each partition, and that of the source; None is not known yet. `largest` has the largest value
+    that a partition has shown, where that is later than its watermark. `holder` is the active partition that keeps the
+    source's watermark where it is, None where all are idle."""
+
+    partitions: Mapping[str, int | None]
+    source: int | None = None
+    largest: Mapping[str, int] = field(default_factory=dict)
+    holder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The watermark values of the rows of one partition in one epoch: the smallest of its last rows, and the largest of
+    all. None if there are none."""
+
+    least: int | None = None
+    largest: int | None = None
+
+
+_NOTHING = Shown()
+
+
+def advance(
+    before: Marks,
+    shown: Mapping[str, Shown],
+    *,
+    finished: Collection[str],
+    idle: Collection[str],
+    at_end: Collection[str] = (),
+) -> Marks:
+    """Return the marks after an epoch whose rows have `shown` these values. Partitions `at_end` have no row that is not
+    read. Finished and idle partitions hold nothing back. A partition that has shown nothing yet holds everything back.
+    """
+    partitions: dict[str, int | None] = {}
+    largest: dict[str, int] = {}
+    for name, before_mark in before.partitions.items():
+        values = shown.get(name, _NOTHING)
+        top = _later(before.largest.get(name), values.largest)
+        mark = _later(before_mark, values.least)
+        partitions[name] = mark = _later(mark, top) if name in at_end else mark
+        if top is not None and (mark is None or top > mark):
+            largest[name] = top
+    active = [name for name in partitions if name not in finished and name not in idle]
+    holder = min(active, key=lambda name: (partitions[name] is not None, partitions[name] or 0), default=None)
+    least = None if holder is None else partitions[holder]
+    return Marks(partitions, _later(before.source, least), largest, holder)
+
+
+def bounded(mark: int) -> int:
+    """Return the nearest watermark that can be reported and is not that of an input that has ended."""
+    return min(max(mark, FIRST_MARK), LAST_MARK)
+
+
+def follow(watermark: int | None, others: Collection[int | None]) -> int | None:
+    """The watermark of a source that is idle as a whole: it follows the slowest of the active ones."""
+    marks = [mark for mark in others if mark is not None]
+    if not marks or len(marks) < len(others):
+        return watermark
+    return _later(watermark, min(marks))
+
+
+def follow_clock(watermark: int | None, by_clock: int | None, silence: timedelta) -> int | None:
+    """The watermark of a source that is silent altogether. It moves by a minute at least, or by the length of the
+    `silence` that it waited for if that is shorter: every move is an epoch."""
+    if by_clock is None or watermark is None:
+        return _later(watermark, by_clock)
+    step = min(silence, _LEAST_STEP) // timedelta(microseconds=1)
+    return by_clock if by_clock - watermark >= step else watermark
+
+
+@dataclass(slots=True)
+class Silence:
+    """Since when a source has had no rows, by the planner's clock. After the limit its watermark is that of the clock,
+    less the delay that its rows have; without a limit never."""
+
+    limit: timedelta | None = None
+    delay: timedelta = timedelta()
+    since: datetime | None = None
+
+    def find_mark(self, now: datetime, *, is_busy: bool) -> int | None:
+        """Note whether there are rows, read or waiting, and say what the watermark is by the clock; None as long as the
+        source is not to follow it."""
+        if is_busy or self.since is None:
+            self.since = now
+        if self.limit is None or now - self.since <= self.limit:
+            return None
+        return int((now - self.delay).timestamp() * 1_000_000)
+
+
+@dataclass(slots=True)
+class Activity:
+    """When each partition last had rows, by the planner's clock: read, or waiting. A partition begins its time when it
+    is first seen."""
+
+    limit: timedelta | None
+    last: dict[str, datetime]
+
+    def find_idle(self, partitions: Collection[str], busy: Collection[str], now: datetime) -> frozenset[str]:
+        """Note which partitions are `busy`, having rows, and say which have been silent for longer than the limit."""
+        for name in partitions:
+            if name in busy or name not in self.last:
+                self.last[name] = now
+        if self.limit is None:
+            return frozenset()
+        return frozenset(name for name in partitions if now - self.last[name] > self.limit)
+
+
+def _later(mark: int | None, other: int | None) -> int | None:
+    if mark is None or other is None:
+        return mark if other is None else other
+    return max(mark, other)

@@ -1,0 +1,1 @@
+"""The life of a run: start, epochs, pacing, progress, stop."""

@@ -1,0 +1,49 @@
+"""Which epoch of a run has begun last, and whether another one may.
+
+Spark's thread    begins epoch 7
+the onlooker      is_under_way: 7 has begun, and is not reported
+the onlooker      reports epoch 7
+the onlooker      refuses further ones: none is under way, and so none will be
+Spark's thread    begins epoch 8: StopRequested, before its first effect
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from engine.spark.run.stop_control import Control, StopRequested
+
+
+@dataclass(slots=True)
+class BegunEpochs:
+    """The newest epoch that has begun, and the newest that was reported; -1 before the first of this run."""
+
+    control: Control
+    newest: int = -1
+    newest_reported: int = -1
+    _is_refusing: bool = False
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, number: int) -> None:
+        """Begin an epoch. Raises StopRequested where none may begin any more: nothing was done yet but planning, and
+        the next query runs this very epoch."""
+        with self._guard:
+            if self.control.refuses_epochs or self._is_refusing:
+                raise StopRequested
+            self.newest = number
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether one has begun that is not reported."""
+        return self.newest > self.newest_reported
+
+    def refuse(self) -> bool:
+        """Let no further one begin, unless one is under way; whether that is so now."""
+        with self._guard:
+            self._is_refusing = not self.is_under_way
+            return self._is_refusing
+
+    def admit(self) -> None:
+        """Let further ones begin, of another query."""
+        self._is_refusing = False

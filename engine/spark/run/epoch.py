@@ -1,0 +1,283 @@
+"""One epoch: what the stream part released goes through the epoch part and into the sinks, once.
+
+All sinks are written in one pass over the rows: tasks write segments and answer with messages, then the driver lets
+each sink take its epoch. Nothing is visible before that.
+
+    released    3 rows of branch 0, for the sinks "clicks" and "alerts"
+    tasks       0: 2 rows for clicks, 1 for alerts      1: 1 row for clicks
+    messages    (clicks, 2, segment 0), (alerts, 1, segment 0), (clicks, 1, segment 1)
+    commit      clicks takes segments 0 and 1, then alerts takes its segment 0
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from pyspark.sql import DataFrame, Row
+
+from engine.connectors.base import Epoch, HoldsRows, Table
+from engine.plan.hidden import EVENT_TIME
+from engine.plan.nodes import Branch, is_updating
+from engine.plan.placement.leading_rows import leading_of_branch
+from engine.plan.placement.split import Parts
+from engine.plan.tree import walk
+from engine.schema import Field, Schema
+from engine.spark.lower import epoch_lowering
+from engine.spark.lower.over import lower_leading
+from engine.spark.lower.rows import quoted
+from engine.spark.map_in_arrow import map_in_arrow
+from engine.spark.read.scan_spec import CHANGES
+from engine.spark.run.one_task_place import OneTaskPlace, put_aside_in
+from engine.spark.run.whole_tasks import WholeTasks
+from engine.spark.tagged_frames import tag, untag, with_numbered_columns
+from engine.spark.write.targets import Target
+from engine.spark.write.write_segments import MESSAGE, segment_writer
+from engine.types import TIMESTAMP
+
+_TIME = (Field(EVENT_TIME, TIMESTAMP),)
+_EMPTY_LEAVES = ("LocalRelation", "EmptyRelation")
+"""What Spark has in the place of rows that it need not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkMessage:
+    """What a task says of what it has written for a sink, which is known by its number; the content is the sink's."""
+
+    sink: int
+    rows: int
+    content: bytes
+    minutes: Sequence[int] = ()
+    """Of late rows, those that they are of."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenEpoch:
+    """What the sinks have taken: how many rows went out into each table whose rows are counted, for each table from
+    when on there are rows that its readers cannot see yet, how long it took them, once the rows were computed, and for
+    each table of late rows the minutes that these are of."""
+
+    rows_of: Mapping[str, int]
+    held_from: Mapping[str, Sequence[int | None]]
+    delivery: timedelta = timedelta(0)
+    late_minutes: Mapping[str, Collection[int]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows that were written in all."""
+        return sum(self.rows_of.values())
+
+
+@dataclass(slots=True)
+class EpochPart:
+    """What is done with the rows of each epoch; `lookups` has the tables that rows are looked up in, and into
+    `dead_letter_targets` goes what is no row."""
+
+    parts: Parts
+    targets: Sequence[Target]
+    lookups: Mapping[str, Table]
+    dead_letter_targets: Sequence[Target] = ()
+    one_task: OneTaskPlace | None = None
+    """Where one task does it all; None where it is Spark's."""
+    _known_read: set[tuple[int, ...]] = field(default_factory=set, init=False, compare=False, repr=False)
+    """The sinks for whose rows Spark is known to read what was released."""
+    _left_to_spark: int = field(default=0, init=False, compare=False, repr=False)
+    """For how many more epochs no task is asked, since in one of the last the rows were too many for it."""
+
+    @property
+    def branch_schemas(self) -> Sequence[Schema]:
+        """The columns with which each branch leaves the stream part."""
+        timed = self._timed_branches
+        return [
+            Schema((*branch.schema, *(CHANGES if is_updating(branch) else ()), *(_TIME if index in timed else ())))
+            for index, branch in enumerate(self.parts.branches)
+        ]
+
+    @property
+    def _timed_branches(self) -> Collection[int]:
+        """The branches that carry the event time: all if the epoch part or a writer wants it, else those of late
+        rows."""
+        if self.carries_time:
+            return range(len(self.parts.branches))
+        late = (
+            write.input for target, write in zip(self.targets, self.parts.writes, strict=False) if target.has_event_time
+        )
+        return {node.index for top in late for node in walk(top) if isinstance(node, Branch)}
+
+    @property
+    def carries_time(self) -> bool:
+        """Whether a sink or the epoch part itself wants the event time, so that all branches must carry it."""
+        return self.parts.reads_time or any(target.needs_event_time for target in self.targets)
+
+    @property
+    def _all_targets(self) -> Sequence[Target]:
+        return *self.targets, *self.dead_letter_targets
+
+    def refused(self) -> Mapping[str, int]:
+        """Return how many rows each sink has refused so far, for sinks that may refuse rows."""
+        refused = Counter[str]()
+        for target in self._all_targets:
+            if (count := target.refused) is not None:
+                refused[target.table.name] += count
+        return refused
+
+    def refused_in(self, epoch: int) -> int:
+        """Return how many rows the sinks left out in the newest epoch."""
+        directories = {target.place.directory: target for target in self._all_targets}
+        return sum(target.refused_in(epoch) for target in directories.values())
+
+    @property
+    def wakes_after(self) -> timedelta | None:
+        """Return how long the input may be silent before a sink needs an epoch."""
+        return min(filter(None, (target.wakes_after for target in self._all_targets)), default=None)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every branch is one sink's rows as they are, so that nothing is left to do but to write them."""
+        return self._only_writes and not self.carries_time and not any(target.drops_all for target in self.targets)
+
+    @property
+    def _only_writes(self) -> bool:
+        """Whether nothing is computed here: every branch is what one sink gets."""
+        branches = (Branch(index, branch.schema) for index, branch in enumerate(self.parts.branches))
+        return tuple(write.input for write in self.parts.writes) == tuple(branches)
+
+    def run(self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None = None) -> TakenEpoch:
+        """Write an epoch into all sinks; with `whole`, tasks make the rows themselves of the slices that they get."""
+        reads = sum(isinstance(node, Branch) for write in self.parts.writes for node in walk(write))
+        goes_nowhere = self._only_writes and all(target.drops_all for target in self.targets)
+        self._left_to_spark = max(self._left_to_spark - 1, 0)
+        place = None if self._left_to_spark else self.one_task
+        if whole is not None or place is not None or reads <= 1 or self.is_plain or goes_nowhere:
+            return self._write(frame, epoch, whole, place)
+        # Spark runs what is read twice twice, and with it what keeps state
+        frame = frame.persist()
+        try:
+            return self._write(frame, epoch, None, None)
+        finally:
+            frame.unpersist()
+
+    def _write(
+        self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None, place: OneTaskPlace | None
+    ) -> TakenEpoch:
+        written = [index for index, target in enumerate(self.targets) if not target.drops_all]
+        # all tasks have ended and their segments are durable when this returns; until then no sink was touched
+        if whole is not None:
+            writer = whole.writer([self.targets[index] for index in written], epoch)
+            messages = _messages(map_in_arrow(frame, writer, MESSAGE), written)
+        elif place is not None:
+            messages = self._in_one_task(frame, epoch, written, place)
+        else:
+            messages = self._write_segments(frame, epoch, written)
+        begin = time.monotonic()
+        held_from = commit_sinks(self.targets, epoch, messages)
+        rows_of = Counter({self.targets[index].table.name: 0 for index in written})
+        for message in messages:
+            rows_of[self.targets[message.sink].table.name] += message.rows
+        late_minutes: dict[str, set[int]] = {}
+        for message in messages:
+            if message.minutes:
+                late_minutes.setdefault(self.targets[message.sink].table.name, set()).update(message.minutes)
+        return TakenEpoch(rows_of, held_from, timedelta(seconds=time.monotonic() - begin), late_minutes)
+
+    def _in_one_task(
+        self, released: DataFrame, epoch: Epoch, written: Sequence[int], place: OneTaskPlace
+    ) -> list[SinkMessage]:
+        """Write in one task; if the rows are too many for it, have Spark write them from a file."""
+        from engine.spark.run.one_task import OneTask, RowsPutAside  # noqa: PLC0415 - it needs Arrow
+
+        leading = leading_of_branch(self.parts)
+        rows = with_numbered_columns(released if leading is None else lower_leading(leading, released))
+        gathered = rows.coalesce(1) if place.tasks == 1 else rows.repartition(1)
+        targets = [self.targets[index] for index in written]
+        task = OneTask(self.parts.writes, self.branch_schemas, targets, written, epoch, place)
+        answers = map_in_arrow(gathered, task, MESSAGE).collect()
+        file = put_aside_in(answers)
+        if file is None:
+            return [_message(answer, written) for answer in answers]
+        self._left_to_spark = place.rests_for
+        try:
+            again = map_in_arrow(rows.sparkSession.range(0, 1, 1, 1), RowsPutAside(file), rows.schema)
+            return self._write_segments(again.toDF(*released.columns), epoch, written)
+        finally:
+            file.unlink()
+
+    def _write_segments(self, frame: DataFrame, epoch: Epoch, written: Sequence[int]) -> list[SinkMessage]:
+        """Write the rows of the sinks with these numbers in tasks."""
+        messages: list[SinkMessage] = []
+        is_computed = True
+        if written:
+            for_sinks = self._for_sinks(frame, written)
+            writer = segment_writer([self.targets[index] for index in written], epoch)
+            messages = _messages(map_in_arrow(with_numbered_columns(for_sinks), writer, MESSAGE), written)
+            is_computed = self._is_read(for_sinks, written)
+        # what nobody wants must be computed all the same: it may hold state, or fail
+        if dropped := self._dropped(written):
+            rows = frame if self._only_writes else self._for_sinks(frame, dropped)
+            is_read = self._is_read(rows, dropped)
+            is_computed &= is_read
+            if is_read:
+                _compute(rows)
+        if not is_computed:
+            _compute(frame)
+        return messages
+
+    def _dropped(self, written: Sequence[int]) -> Sequence[int]:
+        """The sinks that drop their rows, but for those that only get what another sink has had computed."""
+        read = {node.index for index in written for node in walk(self.parts.writes[index]) if isinstance(node, Branch)}
+        inputs = ((index, write.input) for index, write in enumerate(self.parts.writes) if index not in written)
+        return [index for index, rows in inputs if not (isinstance(rows, Branch) and rows.index in read)]
+
+    def _is_read(self, rows: DataFrame, sinks: Sequence[int]) -> bool:
+        """Whether Spark reads what was released, for some sinks: it does not, where it can tell that no row of it goes
+        out. What it can tell is the same in every epoch, so it is asked until it reads once."""
+        if tuple(sinks) not in self._known_read:
+            leaves = rows._jdf.queryExecution().optimizedPlan().collectLeaves()  # noqa: SLF001 - nothing else says it
+            names = (leaves.apply(index).nodeName() for index in range(leaves.size()))
+            if all(name in _EMPTY_LEAVES for name in names):
+                return False
+            self._known_read.add(tuple(sinks))
+        return True
+
+    def _for_sinks(self, frame: DataFrame, written: Sequence[int]) -> DataFrame:
+        """The rows for all sinks in one frame: as they are for one sink, else each in a struct beside the number of its
+        sink."""
+        if self.is_plain:
+            return frame
+        lowering = epoch_lowering(untag(frame, len(self.parts.branches)), self.lookups)
+        schemas = [self.targets[index].schema for index in written]
+        frames = [
+            lowering.lower(self.parts.writes[index]).select(*map(quoted, schema.names))
+            for index, schema in zip(written, schemas, strict=True)
+        ]
+        return frames[0] if len(frames) == 1 else tag(frames, schemas)
+
+
+def _compute(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("append").save()
+
+
+def _messages(frame: DataFrame, written: Sequence[int]) -> list[SinkMessage]:
+    return [_message(row, written) for row in frame.collect()]
+
+
+def _message(row: Row, written: Sequence[int]) -> SinkMessage:
+    return SinkMessage(written[row.sink], row.rows, bytes(row.message), row.minutes or ())
+
+
+def commit_sinks(
+    targets: Sequence[Target], epoch: Epoch, messages: Sequence[SinkMessage]
+) -> Mapping[str, Sequence[int | None]]:
+    """Let each sink take the epoch, one after the other, also those that got no rows: their ledgers must say that they
+    have it. A crash between two of them runs the epoch again, and those that have it already skip it. What is answered
+    is, for each table, from when on there are rows that its readers cannot see yet."""
+    held_from: dict[str, Sequence[int | None]] = {}
+    for index, target in enumerate(targets):
+        sink = target.open()
+        sink.commit(target.epoch_of_sink(epoch), [message.content for message in messages if message.sink == index])
+        if isinstance(sink, HoldsRows):
+            held_from[target.table.name] = (*held_from.get(target.table.name, ()), *sink.holds_from(epoch))
+    return held_from

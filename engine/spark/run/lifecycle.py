@@ -1,0 +1,531 @@
+"""A run: one program, on one state directory, from its start to its end, stop or failure.
+
+Spark plans and runs the epochs in threads of its own and calls back with the rows of each; the thread of the run only
+looks on. An epoch goes like this:
+
+    Spark        writes its offsets ahead                                        offsets/7
+    callback     a stop was asked for: StopRequested, before the first effect    else
+                 the sinks take the epoch, then the tables of dead letters       ledgers say 7
+    Spark        commits                                                         commits/7
+    onlooker     reads Spark's progress, and reports                             on_epoch(report of 7)
+
+A crash between any two of them runs epoch 7 again with the same offsets, and a sink that has it skips it. See
+docs/decisions/watermarks-travel-in-offsets.md and docs/decisions/states-are-swapped-whole.md.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from engine.changes.rehearsal import with_kept_rows
+from engine.checkpoints import late_batches, spark_log
+from engine.checkpoints.claim import Claim, StatefulQuery, claim
+from engine.checkpoints.forms import read_forms
+from engine.checkpoints.late_batches import LateBatch
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.panes import is_begun, read_panes, write_panes
+from engine.checkpoints.withheld import read_withheld
+from engine.compile import Program, compile_script
+from engine.connectors.base import SinkContext, Table
+from engine.connectors.secret_values import fill_in
+from engine.delivery.faults import Point, reach
+from engine.delivery.ownership import Owner
+from engine.errors import message_of
+from engine.plan.state.forms import with_forms
+from engine.plan.state.panes import fit_for_panes, with_panes
+from engine.plan.state.withheld import withhold
+from engine.plan.times.window_ends import window_ends
+from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
+from engine.spark.jvm.session import close_session, death_explained, leave_state, open_session, scratch_on_this_machine
+from engine.spark.read.histories import histories_of, unsaid_starts
+from engine.spark.read.history import History
+from engine.spark.read.offset_log import planned_for, read_ends
+from engine.spark.read.pulses import Pulses
+from engine.spark.read.scan_spec import format_name
+from engine.spark.read.starts import begun_tables, counting_starts, with_starts
+from engine.spark.run.begun_epochs import BegunEpochs
+from engine.spark.run.draining import Draining
+from engine.spark.run.epoch import EpochPart
+from engine.spark.run.failures import explain_failure
+from engine.spark.run.fresh_progress import read_fresh
+from engine.spark.run.one_task_place import OneTaskPlace
+from engine.spark.run.pace import LONGEST_STRETCH
+from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
+from engine.spark.run.planned_epoch import planned_epoch
+from engine.spark.run.progress import WrittenEpoch
+from engine.spark.run.reports import Reporter
+from engine.spark.run.run_spec import RunSpec
+from engine.spark.run.shared_disk import probe_executors
+from engine.spark.run.stop_control import Control, StopRequested
+from engine.spark.run.stream import EpochLimits, StreamPart, stream_part
+from engine.spark.state.pane_choice import begins_by_pane
+from engine.spark.upgrade.hand_over import read_meeting
+from engine.spark.upgrade.take_over import refuse_another_history, refuse_empty, save_before, take_over
+from engine.spark.write.dead_letter_tables import DeadLetterTable
+from engine.spark.write.targets import Target, sink_directory
+from engine.udf.requirements import check_requirements
+from engine.values.epoch_report import EpochReport
+from engine.values.instants import now
+from engine.values.masters import is_one_jvm, refuse_master
+from engine.values.process_endings import count_memory_kills
+from engine.values.start_positions import EARLIEST
+from engine.values.start_steps import StartStep
+
+__all__ = ("Outcome", "RunSpec", "run", "run_in")
+
+Outcome = Literal["finished", "stopped"]
+OnSign: TypeAlias = Callable[[StartStep | None], None]
+"""Told that the run is alive, and which step its start has come to, when that is another one."""
+_PULSES = "pulses"
+_LONG_INTERVAL = timedelta(seconds=5)
+"""A drain takes some four epochs, and who waits for it has little patience; another query costs some two seconds."""
+POLL_SECONDS = 0.03
+"""How often a run looks for Spark's report of an epoch: short beside one, and each look is a call into Java."""
+_CALM_POLL_SECONDS = 1.0
+"""The same while no report is due; an epoch or a stop does not wait for it."""
+_COUNTS_STATE = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
+"""Chosen for each run: a state that was not counted before is counted when Spark loads it."""
+_PARTITIONS = "spark.sql.shuffle.partitions"
+"""The number of partitions of state. It cannot change under a checkpoint, so it comes from the claim of the state."""
+
+
+def run(
+    spec: RunSpec,
+    control: Control,
+    on_epoch: Callable[[EpochReport], None],
+    on_started: Callable[[], None] = lambda: None,
+    on_sign: OnSign = lambda _: None,
+    warm: Callable[[Path], SparkSession] | None = None,
+) -> Outcome:
+    """Run until the input ends or a stop is asked for, in a session of its own, or in that which `warm` gives for a
+    directory of logs, and whose giver closes it. Raises EngineError. It has started once an epoch is committed, or
+    nothing is there to be read."""
+    on_sign(StartStep.READING)
+    refuse_master(spec.master, shared_disk=spec.shared_disk)
+    prepared = _prepare(spec)
+    with ExitStack() as opened:
+        opened.callback(prepared.claim.release)
+        on_sign(StartStep.JAVA)
+        spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
+        opened.callback(close_session if warm is None else leave_state, spark)
+        with death_explained():
+            if spec.master is not None and not is_one_jvm(spec.master):
+                probe_executors(spark, prepared.paths.root, on_alive=lambda: on_sign(None))
+            listeners = _Listeners(on_epoch, on_started, on_sign)
+            return _run(spark, _with_own_state(spark, prepared, listeners), control, listeners)
+
+
+def _open(prepared: _PreparedRun) -> SparkSession:
+    spec = prepared.spec
+    return open_session(
+        app_name=spec.name,
+        log_dir=prepared.paths.logs,
+        master=spec.master or f"local[{spec.parallelism}]",
+        parallelism=prepared.claim.parallelism,
+        memory=spec.memory,
+        quick=spec.quick,
+        extra_conf=spec.conf,
+    )
+
+
+def run_in(
+    spark: SparkSession,
+    spec: RunSpec,
+    control: Control,
+    on_epoch: Callable[[EpochReport], None] = lambda _: None,
+    on_started: Callable[[], None] = lambda: None,
+    on_sign: OnSign = lambda _: None,
+) -> Outcome:
+    """Run in an existing session, which stays open."""
+    before = {name: str(spark.conf.get(name)) for name in (_PARTITIONS, _COUNTS_STATE)}
+    try:
+        listeners = _Listeners(on_epoch, on_started, on_sign)
+        return _run(spark, _with_own_state(spark, _prepare(spec), listeners), control, listeners)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listeners:
+    """Who is told what the run shows."""
+
+    on_epoch: Callable[[EpochReport], None]
+    on_started: Callable[[], None]
+    on_sign: OnSign
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedRun:
+    """A run that may begin: its script is understood, and its state directory claimed."""
+
+    spec: RunSpec
+    program: Program
+    claim: Claim
+    only_finishes: bool = False
+    """Whether it ends once the epoch that was begun is committed."""
+    histories: Mapping[str, History] = field(default_factory=dict)
+    """What it has to read of tables of which nothing was read yet."""
+
+    @property
+    def paths(self) -> StatePaths:
+        return StatePaths(self.spec.state_dir.absolute())
+
+
+def _prepare(spec: RunSpec) -> _PreparedRun:
+    check_requirements(spec.udfs)
+    program = compile_script(
+        spec.sql,
+        default_sink=spec.default_sink,
+        udfs=spec.udfs,
+        connections=spec.connections,
+        stand_ins=spec.stand_ins,
+    )
+    # after the script was compiled: what is in the environment is in no fingerprint, and in no file
+    program = replace(program, tables=_with_secrets(program), is_fused=spec.fuse)
+    if spec.is_rehearsal:
+        program = with_kept_rows(program)
+    claimed = claim(
+        StatePaths(spec.state_dir.absolute()),
+        _query(spec, program),
+        generation=spec.generation,
+        force=spec.force,
+        takes_over=spec.upgrade is not None,
+        owner=spec.owner,
+    )
+    prepared = _PreparedRun(spec, program, claimed)
+    if claimed.is_foreign:
+        return prepared  # what the old query has read, and the new one goes on with, the upgrade says
+    try:
+        return _begun(prepared)
+    except BaseException:
+        claimed.release()
+        raise
+
+
+def _begun(prepared: _PreparedRun) -> _PreparedRun:
+    """The run with its tables told where they begin, and what is read of their history."""
+    spec, program, begun = prepared.spec, prepared.program, begun_tables(prepared.paths.checkpoint)
+    histories = histories_of(program, spec.backfill, begun)
+    starts = counting_starts(program, spec.start_from, begun)
+    if spec.is_rehearsal:
+        # what the old query does not read is read as far as it goes now
+        histories = {name: History() for name in program.scans if name not in begun}
+        return replace(prepared, program=with_starts(program, starts), histories=histories)
+    earliest = dict.fromkeys(unsaid_starts(histories, spec.start_from), EARLIEST)
+    return replace(prepared, program=with_starts(program, {**earliest, **starts}), histories=histories)
+
+
+def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
+    """The run once the state is its own: that of another query is taken over first."""
+    spec, held = prepared.spec, prepared.claim
+    if spec.upgrade is None:
+        return prepared
+    if not held.is_foreign:
+        if spec.upgrade.is_fork:
+            refuse_empty(prepared.paths)
+        refuse_another_history(prepared.paths, spec.upgrade)
+        save_before(prepared.paths, spec.upgrade, now)
+        return prepared
+    query = _query(spec, prepared.program)
+    # refused before anything is changed
+    histories_of(prepared.program, spec.backfill, begun_tables(prepared.paths.checkpoint))
+
+    def finish(before: Program) -> None:
+        filled = replace(before, tables=_with_secrets(before), is_fused=spec.fuse)
+        # the lock stays with the run that follows
+        rest = replace(prepared, program=filled, claim=replace(held, lock=None), only_finishes=True)
+        _run(spark, rest, Control(), _Listeners(listeners.on_epoch, lambda: None, listeners.on_sign))
+
+    fresh = take_over(
+        spark,
+        prepared.paths,
+        prepared.program,
+        query,
+        held,
+        spec.upgrade,
+        spec.connections,
+        now,
+        finish,
+        spec.start_from,
+        by_pane=begins_by_pane(spec, prepared.program),
+    )
+    return _begun(replace(prepared, claim=fresh))
+
+
+def _query(spec: RunSpec, program: Program) -> StatefulQuery:
+    files = tuple((file.name, file.text) for file in spec.udfs)
+    return StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism, files, program.kept_objects)
+
+
+def _with_secrets(program: Program) -> Mapping[str, Table]:
+    return {name: _filled_in(table) for name, table in program.tables.items()}
+
+
+def _filled_in(table: Table) -> Table:
+    form = table.format and fill_in(table.format, os.environ)
+    return replace(table, options=fill_in(table.options, os.environ), format=form)
+
+
+def _run(
+    spark: SparkSession,
+    prepared: _PreparedRun,
+    control: Control,
+    listeners: _Listeners,
+) -> Outcome:
+    listeners.on_sign(StartStep.PLANNING)
+    program, checkpoint = prepared.program, prepared.paths.checkpoint
+    if begins_by_pane(prepared.spec, program) and not is_begun(checkpoint):
+        write_panes(checkpoint, fit_for_panes(program.operators))
+    parts = with_panes(program.parts, read_panes(checkpoint), program.operators)
+    if forms := read_forms(checkpoint):
+        newest = spark_log.newest_commit(checkpoint)
+        parts = with_forms(parts, forms, program.operators, 0 if newest is None else newest + 1)
+    parts = withhold(parts, read_withheld(checkpoint))
+    prepared = replace(prepared, program=replace(program, parts=parts))
+    spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
+    spark.conf.set(_COUNTS_STATE, str(prepared.spec.count_state).lower())
+    try:
+        reporter = Reporter(
+            prepared.program,
+            prepared.paths.watermarks,
+            prepared.claim.lineage,
+            counts_state=prepared.spec.count_state,
+            is_one_jvm=prepared.spec.master is None or is_one_jvm(prepared.spec.master),
+        )
+        linger, interval = prepared.spec.linger, prepared.spec.epoch_interval
+        pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
+        return _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing).until_end(spark)
+    finally:
+        prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
+
+
+@dataclass(frozen=True, slots=True)
+class _EpochSteps:
+    """What becomes of the rows of an epoch: they go through the epoch part into the sinks, and what is no row into the
+    tables of dead letters."""
+
+    stream: StreamPart
+    epoch_part: EpochPart
+    dead_letter_tables: Sequence[DeadLetterTable]
+    targets: Sequence[Target]
+
+
+@dataclass(slots=True)
+class _Running:
+    """A run with its session open. Spark's thread runs the epochs and writes `begun` and `written`; the thread of the
+    run reads them, and reports."""
+
+    prepared: _PreparedRun
+    control: Control
+    reporter: Reporter
+    listeners: _Listeners
+    begun: BegunEpochs
+    pacing: Pacing
+    written: dict[int, WrittenEpoch] = field(default_factory=dict)
+    committed_at: datetime | None = None
+    has_ended: bool = False
+    is_up: bool = False
+    memory_kills: int = field(default_factory=count_memory_kills)
+    """How many processes the kernel had ended for memory when the run began."""
+    interval: timedelta = timedelta(0)
+    """The least time from the start of one epoch to that of the next."""
+    closes_by_plan: bool = False
+    """Whether the query has been told by what its windows close."""
+
+    def until_end(self, spark: SparkSession) -> Outcome:
+        spec, paths = self.prepared.spec, self.prepared.paths
+        files = [paths.logs / _PULSES / format_name(table) for table in self.prepared.program.scans]
+        pulses = Pulses(files, max(spec.epoch_interval, spec.linger, LONGEST_STRETCH))
+        pulses.clear()
+        self.pacing.begin()
+        steps = self._steps(spark)
+        query = self._start(spark, steps, spec.epoch_interval)
+        self.listeners.on_sign(StartStep.FIRST_EPOCH)
+        draining = Draining(pulses)
+        try:
+            outcome = self._watch(query, steps, draining)
+            if outcome == "too slow":
+                query.stop()
+                draining.begin()
+                self.begun.admit()
+                query = self._start(spark, steps, timedelta(0))
+                outcome = self._watch(query, steps, draining)
+        finally:
+            self.pacing.end()
+            query.stop()
+        assert outcome != "too slow"
+        return outcome
+
+    def _start(self, spark: SparkSession, steps: _EpochSteps, interval: timedelta) -> StreamingQuery:
+        """Start the query, with an epoch every so often."""
+        self.interval = interval
+        self.closes_by_plan = not self.prepared.program.parts.closes_windows
+
+        def run_epoch(rows: DataFrame, number: int) -> None:
+            if not self.closes_by_plan:
+                ends = window_ends(self.prepared.program.parts.branches)
+                close_by_plan(spark, self.prepared.spec.name, ends)
+                self.closes_by_plan = True
+            self._run_epoch(steps, rows, number)
+
+        query = (
+            steps.stream.frame.writeStream.foreachBatch(run_epoch)
+            .option("checkpointLocation", str(self.prepared.paths.checkpoint))
+            .outputMode("append")
+            .queryName(self.prepared.spec.name)
+        )
+        if self.prepared.only_finishes:
+            return query.trigger(once=True).start()
+        return query.trigger(processingTime=f"{interval // timedelta(milliseconds=1)} milliseconds").start()
+
+    def _steps(self, spark: SparkSession) -> _EpochSteps:
+        spec, program = self.prepared.spec, self.prepared.program
+        targets = [self._target(write.table).receiving(write) for write in program.writes]
+        dead_letter_tables = [
+            DeadLetterTable(self._target(name), senders, targets)
+            for name, senders in program.dead_letter_tables.items()
+        ]
+        dead_letter_targets = [table.target for table in dead_letter_tables]
+        scratch = scratch_on_this_machine(spark) if program.is_for_one_task else None
+        place = None if scratch is None else OneTaskPlace(scratch, spec.parallelism)
+        epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets, place)
+        limits = EpochLimits(
+            spec.parallelism,
+            spec.max_epoch_rows,
+            self.prepared.paths.logs / _PULSES,
+            self.pacing.linger,
+            self.prepared.histories,
+            tells_sources=not spec.is_rehearsal,
+            meets=read_meeting(self.prepared.paths),
+            is_one_jvm=spec.master is None or is_one_jvm(spec.master),
+        )
+        stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
+        return _EpochSteps(stream, epoch_part, dead_letter_tables, (*targets, *dead_letter_targets))
+
+    def _target(self, table: str) -> Target:
+        directory = sink_directory(self.prepared.paths.root, table)
+        directory.mkdir(parents=True, exist_ok=True)
+        spec = self.prepared.spec
+        owner = Owner(self.prepared.claim.owner, spec.name, spec.predecessors, is_passing=not spec.keeps_state)
+        place = SinkContext(directory, spec.name, owner)
+        return Target(self.prepared.program.tables[table], place)
+
+    def _run_epoch(self, steps: _EpochSteps, rows: DataFrame, number: int) -> None:
+        """One epoch, in Spark's thread. An exception ends the query, with the epoch not committed."""
+        self.begun.begin(number)
+        paths, closes_windows = self.prepared.paths, self.prepared.program.parts.closes_windows
+        epoch = planned_epoch(number, self.prepared.claim, paths.checkpoint, closes_windows=closes_windows)
+        reach(Point.AFTER_OFFSETS, number)
+        sinks = steps.epoch_part.run(steps.stream.released(rows), epoch, steps.stream.whole)
+        begin = time.monotonic()
+        # after all other sinks: what those have left out is known once they have recorded the epoch
+        ends = read_ends(paths.checkpoint, number)
+        fresh_ends = planned_for(paths.checkpoint, number, ends)
+        for dead_letter_table in steps.dead_letter_tables:
+            dead_letter_table.take(epoch, fresh_ends, paths.watermarks)
+        refused_of, read = steps.epoch_part.refused(), self.reporter.count(ends, fresh_ends)
+        late = self.reporter.late(sinks.late_minutes)
+        if late:
+            late_batches.keep(paths, LateBatch(self.prepared.claim.lineage, number, late))
+        self.written[number] = WrittenEpoch(
+            sinks.rows,
+            sum(refused_of.values()),
+            epoch.watermark,
+            sinks.held_from,
+            rows_of=sinks.rows_of,
+            refused_of=refused_of,
+            refused_in_epoch=steps.epoch_part.refused_in(number),
+            delivery=sinks.delivery + timedelta(seconds=time.monotonic() - begin),
+            waited=self.pacing.waited(),
+            read=read,
+            late=late,
+        )
+        self.pacing.rest(goes_on=leaves_work(ends, fresh_ends, read, self.prepared.spec.max_epoch_rows))
+        self.control.wake()
+        reach(Point.AFTER_SINKS, number)
+
+    def _watch(self, query: StreamingQuery, steps: _EpochSteps, draining: Draining) -> Outcome | Literal["too slow"]:
+        """Look on until the run has ended, or until its query comes to its epochs too seldom for what it has to do."""
+        while True:
+            is_calm = self.is_up and not self.written and self.control.mode is None
+            self.control.wait(_CALM_POLL_SECONDS if is_calm else POLL_SECONDS)
+            if self.control.mode is not None:
+                self.pacing.hurry()
+            # asked before reporting: what an epoch left behind that ended in between is reported below
+            is_active = query.isActive
+            self._report(query)
+            self._show_life(steps, draining.pulses)
+            if self.has_ended:
+                return "finished"
+            if not is_active:
+                return self._why_inactive(query)
+            if (outcome := self._outcome_of_stop(draining)) is not None:
+                return outcome
+
+    def _outcome_of_stop(self, draining: Draining) -> Literal["stopped", "too slow"] | None:
+        """Return how the run ends on request; None if it need not stop, or an epoch is awaited."""
+        match self.control.mode:
+            case "immediate":
+                return "stopped"
+            case "checkpoint" if not self.begun.is_under_way:
+                return "stopped"
+            case "graceful" if self.interval > _LONG_INTERVAL and self.begun.refuse():
+                return "too slow"
+            case "graceful" if draining.is_over(self.begun.newest, is_in_epoch=self.begun.is_under_way):
+                return "stopped"
+        return None
+
+    def _show_life(self, steps: _EpochSteps, pulses: Pulses) -> None:
+        """Java has just answered. That is a sign of life while an epoch is under way, however long it takes; between
+        epochs it is one as long as the planners answer too."""
+        if not self.is_up and (self.begun.newest_reported >= 0 or self._is_idle(steps, pulses)):
+            self.is_up = True
+            self.listeners.on_started()
+        if self.begun.is_under_way or pulses.is_beating():
+            self.listeners.on_sign(None)
+
+    def _is_idle(self, steps: _EpochSteps, pulses: Pulses) -> bool:
+        """Whether there is nothing to read, and every sink could take what comes."""
+        if self.begun.newest >= 0 or not pulses.found_nothing():
+            return False
+        for target in steps.targets:
+            target.probe()
+        return True
+
+    def _why_inactive(self, query: StreamingQuery) -> Outcome:
+        try:
+            query.awaitTermination(1)
+        except PySparkException as error:
+            # it has crossed Java and comes back as text
+            if self.control.mode is not None and StopRequested.__name__ in message_of(error):
+                return "stopped"
+            memory_kills = count_memory_kills() - self.memory_kills
+            raise explain_failure(error, self.prepared.paths, memory_kills) from error
+        return "stopped"
+
+    def _report(self, query: StreamingQuery) -> None:
+        if not self.written:
+            return  # nothing was written that is not reported: Spark need not turn its reports into text
+        for content in read_fresh(query, self.begun.newest_reported):
+            number = int(str(content["batchId"]))
+            if number not in self.written:
+                continue  # an epoch that Spark has only looked for
+            report = self.reporter.read(content, self.written.pop(number), self.committed_at)
+            self.committed_at = report.at
+            self.begun.newest_reported = number
+            self.pacing.note(report.duration)
+            reach(Point.AFTER_COMMIT, number)
+            self.listeners.on_epoch(report)
+            self.has_ended = self.has_ended or report.is_last

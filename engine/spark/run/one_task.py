@@ -1,0 +1,121 @@
+"""The epoch part in one task, where Spark is on one machine: it gathers what branches have released, computes over
+Arrow, and writes the segments of all sinks.
+
+    gathered         30,000 rows of branches 0 and 1     the task answers with the messages of its segments
+    gathered, many   5,000,000 rows                      it puts them into a file and answers so; Spark does the rest
+
+What keeps state has run once either way: rows are read from the file, in the place of Spark's cache.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.arrow.keys import TooManyPairs
+from engine.arrow.relations import Relations
+from engine.plan.nodes import Write
+from engine.schema import Schema, arrow_schema
+from engine.spark.run.one_task_place import PUT_ASIDE, OneTaskPlace
+from engine.spark.tagged_frames import TAG
+from engine.spark.write.write_segments import message_of, write_task
+
+if TYPE_CHECKING:
+    from engine.connectors.base import Epoch
+    from engine.spark.write.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class OneTask:
+    """What the task does; made on the driver, run in a worker. `branches` are the columns that rows of each come with,
+    `written` are the numbers of the writes that go into the targets; the others are computed and dropped."""
+
+    writes: Sequence[Write]
+    branches: Sequence[Schema]
+    targets: Sequence[Target]
+    written: Sequence[int]
+    epoch: Epoch
+    place: OneTaskPlace
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The messages of what was written, or where the rows are."""
+        gathered, size = list[pa.RecordBatch](), 0
+        for batch in batches:
+            gathered.append(batch)
+            size += batch.nbytes
+            if size > self.place.most_bytes:
+                yield _put_aside([gathered, batches], self.place.scratch)
+                return
+        try:
+            results = self._computed(gathered)
+        except TooManyPairs:
+            yield _put_aside([gathered], self.place.scratch)
+            return
+        yield from write_task(self.targets, self.epoch, results, 0)
+
+    def _computed(self, gathered: Sequence[pa.RecordBatch]) -> list[tuple[int, pa.RecordBatch]]:
+        """The rows for each target that gets any."""
+        relations = Relations(_by_branch(gathered, self.branches), self.place.most_pairs)
+        results = [(index, relations.rows_of(write)) for index, write in enumerate(self.writes)]
+        numbers = {index: number for number, index in enumerate(self.written)}
+        return [
+            (numbers[index], _as_wanted(rows, self.targets[numbers[index]].schema))
+            for index, rows in results
+            if index in numbers and rows.num_rows
+        ]
+
+
+def _as_wanted(rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(rows.select(list(schema.names)).columns, schema=arrow_schema(schema))
+
+
+def _by_branch(gathered: Sequence[pa.RecordBatch], schemas: Sequence[Schema]) -> list[pa.RecordBatch]:
+    """The rows of each branch in one piece, under the names of its columns."""
+    wanted = [arrow_schema(schema) for schema in schemas]
+    parts: list[list[pa.RecordBatch]] = [[] for _ in schemas]
+    for batch in gathered:
+        for index, columns in _columns_by_branch(batch, len(schemas)):
+            parts[index].append(pa.RecordBatch.from_arrays(columns, schema=wanted[index]))
+    return [
+        pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema=schema)
+        for batches, schema in zip(parts, wanted, strict=True)
+    ]
+
+
+def _columns_by_branch(batch: pa.RecordBatch, count: int) -> Iterator[tuple[int, list[pa.Array]]]:
+    if batch.schema.names[0] != TAG:
+        yield 0, batch.columns
+        return
+    for index in range(count):
+        structs = batch.filter(pc.equal(batch.column(0), index)).column(index + 1)
+        yield index, structs.flatten()
+
+
+def _put_aside(batches: Iterable[Iterable[pa.RecordBatch]], scratch: Path) -> pa.RecordBatch:
+    """The message that names a new file with all rows."""
+    with tempfile.NamedTemporaryFile(dir=scratch, prefix="epoch-", suffix=".arrow", delete=False) as file:
+        writer = None
+        for batch in (batch for part in batches for batch in part):
+            writer = writer or pa.ipc.new_stream(file, batch.schema)
+            writer.write_batch(batch)
+        assert writer is not None, "there are rows where there are too many"
+        writer.close()
+    return message_of(PUT_ASIDE, 0, file.name.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPutAside:
+    """What gives the rows of a file again, in a task."""
+
+    path: Path
+
+    def __call__(self, _: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows as they were."""
+        with pa.ipc.open_stream(str(self.path)) as reader:
+            yield from reader

@@ -1,0 +1,120 @@
+"""When Spark may look for input again, said by a run to its planners, which are in processes of their own.
+
+Spark asks one planner after the other, round after round, and runs an epoch when one of them has something. The planner
+that was asked first in the first round is so in every round, and it alone waits.
+
+    the run       epoch 7 has ended, and rests until 12.25     pulses/pace says 12.25
+    planner of t  asked at 12.01: waits until 12.25            answers, with rows or without
+    planner of t  asked at 12.30, and no epoch was run         waits until 12.50, 250 ms after its last answer
+    the run       is to stop                                   pulses/pace says `at once`, and nobody waits any more
+
+The instants are of the clock that does not jump, which all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from engine.spark.run.pace import look_after
+
+_PACE, _FIRST, _WAITED = "pace", "first", "waited"
+_AT_ONCE = b"at once"
+_WIDTH = 24
+_LOOK, _LOOK_IN_SILENCE = 0.05, 0.25
+"""Seconds between two looks of who waits: a stop should not be kept waiting, and looking should cost nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaceFile:
+    """What is said in a directory of pulses."""
+
+    directory: Path
+
+    def clear(self) -> None:
+        """Forget what earlier runs have said."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        for name in (_PACE, _FIRST, _WAITED):
+            (self.directory / name).unlink(missing_ok=True)
+
+    def rest_until(self, instant: float) -> None:
+        """Look for input at that instant at the earliest."""
+        self._write(_PACE, f"{instant:.6f}".encode())
+
+    def hurry(self) -> None:
+        """Wait no more."""
+        self._write(_PACE, _AT_ONCE)
+
+    def read(self) -> bytes:
+        """Return the recorded pace; empty at first."""
+        return self._read(_PACE)
+
+    def note_waited(self, waited: timedelta) -> None:
+        """A planner has waited so long in this round: Spark takes that for a part of the epoch."""
+        self._write(_WAITED, f"{waited.total_seconds():.6f}".encode())
+
+    def waited(self) -> timedelta:
+        """Return how long a planner has waited in the newest round."""
+        return timedelta(seconds=float(self._read(_WAITED) or 0))
+
+    def is_first(self, table: str) -> bool:
+        """Whether the planner of that table was the first that has asked this."""
+        path = self.directory / _FIRST
+        with suppress(FileExistsError):
+            path.open("x").close()
+            path.write_text(table)
+        return path.read_text() == table
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return (self.directory / name).read_bytes().strip()
+        except FileNotFoundError:
+            return b""
+
+    def _write(self, name: str, text: bytes) -> None:
+        # always as long as before, and in one piece: it is read meanwhile
+        file = os.open(self.directory / name, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.pwrite(file, text.ljust(_WIDTH), 0)
+        finally:
+            os.close(file)
+
+
+@dataclass(slots=True)
+class PlannerPause:
+    """The waiting of one planner, before each of its answers."""
+
+    file: PaceFile
+    table: str
+    linger: timedelta
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _is_first: bool | None = field(default=None, init=False)
+    _asked_at: float = field(default=float("-inf"), init=False)
+    _read_before: bytes = field(default=b"", init=False)
+    _idle_looks: int = field(default=0, init=False)
+
+    def wait(self) -> None:
+        """Wait until the sources may be looked at."""
+        if self._is_first is None:
+            self._is_first = self.file.is_first(self.table)
+        if not self._is_first or not self.linger:
+            return
+        begin = self.clock()
+        while (seconds := self._due(text := self.file.read()) - self.clock()) > 0:
+            self.sleep(min(seconds, _LOOK_IN_SILENCE if text == self._read_before else _LOOK))
+        self._idle_looks = self._idle_looks + 1 if text == self._read_before else 0
+        self._asked_at, self._read_before = self.clock(), text
+        self.file.note_waited(timedelta(seconds=self._asked_at - begin))
+
+    def _due(self, text: bytes) -> float:
+        if text == _AT_ONCE:
+            return float("-inf")
+        if text and text != self._read_before:
+            return float(text)
+        return self._asked_at + look_after(self._idle_looks, self.linger).total_seconds()

@@ -1,0 +1,90 @@
+"""The pace of a run: after each epoch it says when the next one may be looked for; `pace` works it out."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from engine.spark.jvm.class_archive import cache_dir
+from engine.spark.read.planner import Offset
+from engine.spark.run.neighbours import Neighbours
+from engine.spark.run.pace import EndedEpoch, rest_after
+from engine.spark.run.pace_file import PaceFile
+from engine.spark.run.progress import ReadSlices
+
+_REMEMBERED = 20
+"""So many epochs show what the shortest takes; what one took that long ago, while Java was cold, counts no more."""
+
+
+def leaves_work(
+    ends: Sequence[Offset], fresh_ends: Sequence[Offset], read: Mapping[str, ReadSlices], max_rows: int | None
+) -> bool:
+    """Whether an epoch that ends there has left work that need not wait: rows that it had no room for, what is to be
+    done at the end of the input, or a watermark that it has moved without reading anything."""
+    if all(end.is_end for end in ends) or any(end.waiting for end in ends):
+        return True
+    # where a source cannot say what it has not read: an epoch that is half full had probably no room for more
+    if max_rows is not None and any(table.rows + table.dropped >= max_rows / 2 for table in read.values()):
+        return True
+    return not any(end.moved or end.is_by_clock for end in fresh_ends)
+
+
+def pacing_of(pulses: Path, linger: timedelta, epoch_interval: timedelta, lineage: str) -> Pacing:
+    """The pace of the run with that directory of pulses, among those on its machine. Where an interval of epochs is
+    given, Spark keeps to that alone."""
+    pace = timedelta(0) if epoch_interval else linger
+    return Pacing(PaceFile(pulses), pace, Neighbours(cache_dir(os.environ) / "running", lineage))
+
+
+@dataclass(slots=True)
+class Pacing:
+    """Spark's thread ends epochs, the thread of the run notes how long they took, and hurries."""
+
+    file: PaceFile
+    linger: timedelta
+    neighbours: Neighbours
+    clock: Callable[[], float] = time.monotonic
+    _durations: deque[timedelta] = field(default_factory=lambda: deque(maxlen=_REMEMBERED), init=False)
+    _is_hurrying: bool = field(default=False, init=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def begin(self) -> None:
+        """The run has come to its query."""
+        self.file.clear()
+
+    def waited(self) -> timedelta:
+        """Return how long the current epoch was delayed since Spark began to look for it."""
+        return self.file.waited() if self.linger else timedelta(0)
+
+    def note(self, duration: timedelta) -> None:
+        """An epoch was committed, and took that long in all."""
+        if self.linger:
+            self._durations.append(duration)
+
+    def rest(self, *, goes_on: bool) -> None:
+        """The sinks have taken an epoch; one that `goes_on` has left work that need not wait."""
+        if not self.linger:
+            return
+        durations = tuple(self._durations) or (timedelta(0),)
+        fixed = min(durations)
+        rest = rest_after(EndedEpoch(durations[-1], fixed, goes_on), self.linger, self.neighbours.look(fixed))
+        with self._guard:
+            if not self._is_hurrying:
+                self.file.rest_until(self.clock() + rest.total_seconds())
+
+    def hurry(self) -> None:
+        """Rest no more: the run is to stop."""
+        with self._guard:
+            if self.linger and not self._is_hurrying:
+                self._is_hurrying = True
+                self.file.hurry()
+
+    def end(self) -> None:
+        """The run is over."""
+        self.neighbours.leave()

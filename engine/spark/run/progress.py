@@ -1,0 +1,233 @@
+"""What Spark says of an epoch, in our words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from engine.checkpoints.late_batches import Stretch
+from engine.connectors.base import Table
+from engine.plan.times.completeness import RowPath, complete_until
+from engine.spark.read.planner import Offset
+from engine.spark.read.watermarks import END_OF_TIME
+from engine.spark.run.holding import held_by
+from engine.values.epoch_report import EpochReport, SinkProgress, TableFigures
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSlices:
+    """The counts of the slices that a table was read in last: its rows, and the records that were dropped.
+
+    `rows` and `dropped_in_epoch` are 0 if the slices belong to an earlier epoch; `dropped` counts those as well. Spark
+    would count a row for every branch that reads it, but for those that share a read."""
+
+    rows: int = 0
+    dropped: int = 0
+    dropped_in_epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEpoch:
+    """What was read for an epoch, by table, and what the sinks have done with it: the rows that were for them, and
+    those they have left out so far; up to where it was `settled`, and from when on there are rows that the readers of a
+    sink cannot see yet. `delivery` is how long they took to take it; `waited` how long nobody looked for input
+    while Spark had begun to."""
+
+    rows: int
+    refused: int
+    settled: int | None = None
+    held_from: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
+    rows_of: Mapping[str, int] = field(default_factory=dict)
+    refused_of: Mapping[str, int] = field(default_factory=dict)
+    refused_in_epoch: int = 0
+    delivery: timedelta = timedelta(0)
+    waited: timedelta = timedelta(0)
+    read: Mapping[str, ReadSlices] = field(default_factory=dict)
+    late: Mapping[str, Sequence[Stretch]] = field(default_factory=dict)
+    """When the rows were that came late for a sink, or into a table of those."""
+
+
+_SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
+    "find": ("latestOffset",),
+    "log": ("walCommit",),
+    "plan": ("getBatch", "queryPlanning"),
+    "commit": ("commitOffsets",),
+}
+"""What Spark calls the parts of an epoch. `addBatch` is all that is done with the rows."""
+_COUNTED_OPERATORS: Mapping[str, str] = {
+    "stateStoreSave": "windows",
+    "sessionWindowStateStoreSaveExec": "sessions",
+}
+"""The operators whose state has a row for each group, as Spark and as we call them."""
+
+
+def read_progress(
+    progress: Mapping[str, object],
+    written: WrittenEpoch,
+    *,
+    keeps_dead_letters: Callable[[str], bool],
+    paths: Mapping[str, Collection[RowPath]],
+    closes_windows: bool,
+    counts_state: bool = False,
+    committed_before: datetime | None = None,
+    tables: Mapping[str, Table] | None = None,
+) -> EpochReport:
+    """The report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come to each
+    sink, `keeps_dead_letters` whether what is dropped of a table is kept, `counts_state`
+    whether Spark counts the rows of state; `committed_before` is when the run committed the epoch before, `tables` how
+    the tables are declared."""
+    ends = [_offset(source["endOffset"]) for source in _list(progress["sources"])]
+    offsets = {offset.table: offset for offset in ends}
+    marks = {name: offset.promise for name, offset in offsets.items()}
+    operators = _list(progress.get("stateOperators", []))
+    settled = _settled(progress) if closes_windows else _least(marks)
+    rows_read = {table: written.read[table].rows for table in offsets}
+    rows_in = sum(rows_read.values())
+    late = _late(progress)
+    dropped_so_far = {table: offset.dropped + written.read[table].dropped for table, offset in offsets.items()}
+    dropped = {**written.refused_of, **dropped_so_far}
+
+    def table_figures(table: str) -> TableFigures:
+        return TableFigures(
+            rows_in=rows_read.get(table),
+            rows_out=written.rows_of.get(table),
+            rows_waiting=offsets[table].waiting if table in offsets else None,
+            late_rows=late.get(table),
+            dropped_rows=dropped.get(table),
+            dead_letters=dropped.get(table) if keeps_dead_letters(table) else None,
+        )
+
+    since_asked = _duration(progress)
+    duration = max(timedelta(0), since_asked - written.waited)
+    # Spark's timestamp is that of the beginning
+    at = datetime.fromisoformat(str(progress["timestamp"])) + since_asked
+    between = duration if committed_before is None else at - committed_before
+    return EpochReport(
+        epoch=int(str(progress["batchId"])),
+        rows_in=rows_in,
+        rows_out=written.rows,
+        rows_per_second=rows_in / between.total_seconds() if between > timedelta(0) else 0.0,
+        duration=duration,
+        watermark=_instant(settled),
+        source_watermarks={name: _instant(mark) for name, mark in marks.items()},
+        late_rows=sum(late.values()),
+        dropped_rows=written.refused + sum(dropped_so_far.values()),
+        dropped_in_epoch=written.refused_in_epoch + sum(written.read[table].dropped_in_epoch for table in offsets),
+        rows_waiting=_waiting(offsets.values()),
+        state_changes=_total(operators, "numRowsUpdated") + _total(operators, "numRowsRemoved"),
+        state_bytes=_total(operators, "memoryUsedBytes"),
+        state_rows=_state_rows(operators) if counts_state else {},
+        at=at,
+        tables={table: table_figures(table) for table in sorted({*rows_read, *written.rows_of, *dropped})},
+        phases=_phases(progress, written),
+        sinks={table: _reached(table, paths[table], written, offsets, tables or {}) for table in paths},
+        late=written.late,
+        is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
+    )
+
+
+def _reached(
+    table: str,
+    paths: Collection[RowPath],
+    written: WrittenEpoch,
+    offsets: Mapping[str, Offset],
+    tables: Mapping[str, Table],
+) -> SinkProgress:
+    marks = {name: offset.promise for name, offset in offsets.items()}
+    held_from = written.held_from.get(table, ())
+    reached = complete_until(paths, written.settled, marks, held_from)
+    read_tables = {path.table for path in paths}
+    silent = (name for name, offset in offsets.items() if offset.is_by_clock and not offset.is_end)
+    by_clock = tuple(sorted(read_tables.intersection(silent)))
+    holder = held_by(paths, offsets, held_from, tables)
+    return SinkProgress(_instant(reached.until), _instant(reached.output_until), reached.unknown, by_clock, holder)
+
+
+def _duration(progress: Mapping[str, object]) -> timedelta:
+    durations = progress.get("durationMs")
+    millis = int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0
+    return timedelta(milliseconds=millis)
+
+
+def _total(operators: Iterable[Mapping[str, object]], name: str) -> int:
+    return sum(int(str(operator[name])) for operator in operators)
+
+
+def _state_rows(operators: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
+    """Count the rows that windows keep, by kind. Updating operators keep chunks of many rows, so their count would say
+    nothing."""
+    rows: dict[str, int] = {}
+    for operator in operators:
+        if (kind := _COUNTED_OPERATORS.get(str(operator.get("operatorName")))) is not None:
+            rows[kind] = rows.get(kind, 0) + int(str(operator["numRowsTotal"]))
+    return rows
+
+
+def _settled(progress: Mapping[str, object]) -> int | None:
+    """Return up to where the windows of this epoch were closed. Spark's own value is zero until it knows one. It is
+    after the year 9999, and has a sign, once all input has ended."""
+    event_time = progress.get("eventTime")
+    text = event_time.get("watermark") if isinstance(event_time, Mapping) else None
+    if not isinstance(text, str):
+        return None
+    if text.startswith("+"):
+        return END_OF_TIME
+    micros = int(datetime.fromisoformat(text).timestamp()) * 1_000_000
+    return min(micros, END_OF_TIME) or None
+
+
+def _late(progress: Mapping[str, object]) -> Mapping[str, int]:
+    """The late rows by the table that they are of; under no name those that come of several tables."""
+    observed = progress.get("observedMetrics")
+    late: dict[str, int] = {}
+    for name, row in observed.items() if isinstance(observed, Mapping) else ():
+        if isinstance(row, Mapping):
+            table = str(name).partition(" ")[2]
+            late[table] = late.get(table, 0) + int(row.get("late") or 0)
+    return late
+
+
+def _phases(progress: Mapping[str, object], written: WrittenEpoch) -> Mapping[str, timedelta]:
+    durations = progress.get("durationMs")
+    if not isinstance(durations, Mapping):
+        return {}
+    phases = {
+        phase: timedelta(milliseconds=sum(int(durations.get(name, 0)) for name in names))
+        for phase, names in _SPARK_PHASES.items()
+    }
+    rows = timedelta(milliseconds=int(durations.get("addBatch", 0)))
+    return {
+        **phases,
+        "find": max(timedelta(0), phases["find"] - written.waited),
+        "compute": max(timedelta(0), rows - written.delivery),
+        "deliver": written.delivery,
+    }
+
+
+def _offset(text: object) -> Offset:
+    content = text
+    while isinstance(content, str):
+        content = json.loads(content)
+    if not isinstance(content, Mapping):
+        raise TypeError(text)
+    return Offset.from_json(content)
+
+
+def _least(marks: Mapping[str, int | None]) -> int | None:
+    watermarks = [mark for mark in marks.values() if mark is not None]
+    return min(watermarks) if watermarks and len(watermarks) == len(marks) else None
+
+
+def _waiting(offsets: Iterable[Offset]) -> int | None:
+    counts = [offset.waiting for offset in offsets if offset.waiting is not None]
+    return sum(counts) if counts else None
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else datetime.fromtimestamp(micros / 1_000_000, UTC)
+
+
+def _list(value: object) -> list[Mapping[str, object]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -1,0 +1,88 @@
+"""The report of a committed epoch: Spark's progress, with what readers and sinks have counted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from engine.checkpoints.late_batches import Stretch, stretches
+from engine.compile import Program
+from engine.connectors import connector_of
+from engine.plan.times.completeness import RowPath, row_paths
+from engine.spark.read import notes
+from engine.spark.read.planner import Offset
+from engine.spark.read.scan_spec import format_name
+from engine.spark.run.progress import ReadSlices, WrittenEpoch, read_progress
+from engine.values.epoch_report import EpochReport
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Makes the reports of a program's run; in `notes_directory` readers leave their notes."""
+
+    program: Program
+    notes_directory: Path
+    lineage: str
+    counts_state: bool = False
+    is_one_jvm: bool = True
+    """Whether all tasks use the disk of the driver because they run in its JVM."""
+
+    def read(
+        self, progress: Mapping[str, object], written: WrittenEpoch, committed_before: datetime | None = None
+    ) -> EpochReport:
+        """Return the report of an epoch from Spark's progress, as a dict read from its JSON; `committed_before` is when
+        this run committed the epoch before, None for its first."""
+        report = read_progress(
+            progress,
+            written,
+            keeps_dead_letters=self._keeps_dead_letters,
+            paths=self._paths(),
+            closes_windows=self.program.parts.closes_windows,
+            counts_state=self.counts_state,
+            committed_before=committed_before,
+            tables=self.program.tables,
+        )
+        return replace(report, lineage=self.lineage)
+
+    def _paths(self) -> Mapping[str, frozenset[RowPath]]:
+        """Return the paths by which rows reach each sink; a sink of several statements has the paths of all."""
+        paths: dict[str, frozenset[RowPath]] = {}
+        for write in self.program.writes:
+            paths[write.table] = paths.get(write.table, frozenset()) | row_paths(write)
+        return paths
+
+    def late(self, minutes: Mapping[str, Collection[int]]) -> Mapping[str, Sequence[Stretch]]:
+        """Return the times of late rows, for the tables that take them and for the sinks of the same source."""
+        paths, late = self._paths(), dict[str, set[int]]()
+        for taker, those in minutes.items():
+            sources = {path.table for path in paths[taker]}
+            for sink, ways in paths.items():
+                if not sources.isdisjoint(way.table for way in ways):
+                    late.setdefault(sink, set()).update(those)
+        return {sink: stretches(those) for sink, those in late.items()}
+
+    def count(self, ends: Iterable[Offset], fresh_ends: Collection[Offset]) -> Mapping[str, ReadSlices]:
+        """Count what was read in the slices with these ends. Only fresh ends count rows: the others belong to earlier
+        epochs. Raise MissingNoteError if a slice of a fresh end has left no note."""
+        return {end.table: self._count(end, is_fresh=end in fresh_ends) for end in ends}
+
+    def _keeps_dead_letters(self, table: str) -> bool:
+        """Whether what is dropped of a table is kept for a person to look at."""
+        return self.program.tables[table].bad_data == "dead_letter"
+
+    def _count(self, end: Offset, *, is_fresh: bool) -> ReadSlices:
+        directory = self.notes_directory / format_name(end.table)
+        found = {
+            partition: notes.collect(directory, partition, count, end.positions[partition])
+            for partition, count in end.moved.items()
+        }
+        # where Spark reads by itself, no task of ours runs for a slice without rows
+        table = self.program.tables[end.table]
+        if is_fresh and connector_of(table).spark_read(table) is None:
+            notes.refuse_gaps(end.table, directory, found, may_be_unread=self.is_one_jvm)
+        reader_notes = [note for notes_of_partition in found.values() for note in notes_of_partition]
+        rows = sum(note.rows or 0 for note in reader_notes)
+        dropped = sum(note.dropped for note in reader_notes)
+        return ReadSlices(rows, dropped, dropped) if is_fresh else ReadSlices(0, dropped)

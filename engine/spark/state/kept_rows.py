@@ -1,0 +1,32 @@
+"""The rows of one operator in a state, whoever keeps them: operators of our own, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.running_query import compile_running
+from engine.inspection.rows import is_kept_by_spark, operator_named, rows_of_buckets, shown_rows
+from engine.inspection.summary import query_in
+from engine.udf.declared import UdfFile
+
+
+def kept_rows(
+    directory: Path,
+    name: str,
+    conditions: Sequence[str],
+    limit: int,
+    *,
+    udfs: Sequence[UdfFile],
+    connections: str,
+) -> list[dict[str, object]]:
+    """The first rows of the operator of that id in a state or a savepoint that meet these conditions, in plain values.
+    Nothing is written there; Spark is started where only it can read them."""
+    program = compile_running(query_in(directory), udfs=udfs, connections=connections)
+    operator, paths = operator_named(program, name), StatePaths(directory)
+    if not is_kept_by_spark(operator):
+        return shown_rows(rows_of_buckets(paths, operator), conditions, limit)
+    from engine.spark.state.state_rows import rows_of_window_by_itself  # noqa: PLC0415 - only this needs Spark
+
+    return shown_rows(rows_of_window_by_itself(paths, operator), conditions, limit)

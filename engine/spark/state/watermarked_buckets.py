@@ -1,0 +1,102 @@
+"""Buckets that have something to send out when the watermark moves, whether rows come or not.
+
+    bucket 5       keeps panes, of which the next window ends at 12:00:04: a timer for that
+    epoch 8        rows of bucket 5, watermark 12:00:03     its step; the timer stays
+    epoch 9        no rows of bucket 5, watermark 12:00:05  the timer is over: its step, the rows of the window,
+                                                            and a timer for 12:00:06
+
+The watermark is Spark's, which is that of the offsets of the epoch (docs/decisions/windows-close-by-the-plan.md).
+Timers are of the state, and are committed, restored and laid out for other tasks with it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor_api_client import ExpiredTimerIterator, StatefulProcessorApiClient
+from pyspark.sql.types import StructType
+
+from engine.spark.map_in_arrow import map_in_arrow
+from engine.spark.state.buckets import PACKED, BucketProcessor, Packing, StepsTogether, packer, stepped, unpack
+
+if TYPE_CHECKING:
+    from engine.updating.bucket_state import BucketState, StepsResult
+
+_EVENT_TIME = "EventTime"
+_MICROS = 1000
+
+
+class Watermarked(Packing, Protocol):
+    """An operator whose buckets send out rows when the watermark moves: in `newest` their state says when."""
+
+    def steps(
+        self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]], watermark: int
+    ) -> StepsResult:
+        """One epoch of some buckets, by their numbers and the watermark in microseconds."""
+
+
+def run_by_watermark(rows: DataFrame, operator: Watermarked, schema: StructType) -> DataFrame:
+    """The rows, with the columns of `schema`, that the steps of all buckets send out."""
+    packed = map_in_arrow(rows, packer(operator), PACKED)
+    steps = _StepsByWatermark(WatermarkedProcessor(operator), _EVENT_TIME)
+    return map_in_arrow(stepped(packed, steps, _EVENT_TIME), unpack, schema)
+
+
+class WatermarkedProcessor(BucketProcessor):
+    """Has a bucket step when there are rows for it, and when its timer is over."""
+
+    def __init__(self, operator: Watermarked) -> None:
+        super().__init__(operator)
+
+    @cached_property
+    def _watermarked(self) -> Watermarked:
+        operator: Watermarked = pickle.loads(self._packed)  # noqa: S301 - what `__init__` has packed
+        return operator
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the state."""
+        super().init(handle)
+        self._client = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
+
+    def steps_of(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
+        """One epoch of some buckets, by the watermark that Spark has told."""
+        _, watermark = self._client.get_timestamps(_EVENT_TIME)
+        return self._watermarked.steps(states, payloads, watermark * _MICROS)
+
+    def kept(self, before: Mapping[int, BucketState], after: Mapping[int, BucketState]) -> None:
+        """Set the timers: a bucket has one at most."""
+        timers = {label: (timer_of(state.newest), timer_of(after[label].newest)) for label, state in before.items()}
+        self._store.set_timers({label: (old, new) for label, (old, new) in timers.items() if old != new})
+
+    def wake(self, labels: Iterable[int]) -> None:
+        """Have these buckets step, too, whether there are rows for them or not."""
+        for label in labels:
+            self._gathered.setdefault(label, [])
+
+
+class _StepsByWatermark(StepsTogether):
+    """Wakes the buckets whose timers are over: one that has taken its step before, for there were many rows, has none
+    that is."""
+
+    def __init__(self, processor: WatermarkedProcessor, time_mode: str) -> None:
+        super().__init__(processor, time_mode)
+        self._woken = processor
+
+    def _handle_expired_timers(self, stateful_processor_api_client: StatefulProcessorApiClient) -> Iterator[Row]:
+        _, watermark = stateful_processor_api_client.get_timestamps(_EVENT_TIME)
+        self._woken.wake(key[0] for key, _ in ExpiredTimerIterator(stateful_processor_api_client, watermark))
+        yield from super()._handle_expired_timers(stateful_processor_api_client)
+
+
+def timer_of(end: int) -> int | None:
+    """The timer that is over as soon as a watermark has come to an instant. A watermark is of whole milliseconds, and
+    must be later than the timer. None is of before 1970, since Spark orders timers by their bytes."""
+    from engine.updating.bucket_state import NEVER  # noqa: PLC0415 - only tasks need it
+    from engine.updating.panes import END_OF_ALL  # noqa: PLC0415 - only tasks need it
+
+    return max(-(-end // _MICROS) - 1, 0) if NEVER < end < END_OF_ALL else None

@@ -1,0 +1,1 @@
+"""Upgrades: take over, migrate and rehearse the state of another query."""

@@ -1,0 +1,41 @@
+"""Sinks that were written by a history which was left, and that no other one can go on with.
+
+    history a   0 1 2 3 4                version 1, into counts
+    history b             5 6 7 8        version 2, which has the new sink copies
+    history c             5 6 7 8        version 1 again, rolled back
+
+The ledger of copies has b's epochs and nothing of a or c. Version 2 would be told by it that it was last written by a
+history that the pipeline does not descend from. That is found out here, before anything stops.
+"""
+
+from __future__ import annotations
+
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import Lineage
+from engine.compile import Program
+from engine.connectors import connector_of
+from engine.delivery.epoch import Epoch
+from engine.delivery.file_ledger import read_ledger
+from engine.delivery.ledger import Stop, decide
+from engine.errors import LeftSinkError
+from engine.spark.write.targets import sink_directory
+
+_NEWEST = 2**62
+
+
+def refuse_left_sinks(paths: StatePaths, program: Program, before: Lineage, epoch: int) -> None:
+    """Raise LeftSinkError when a sink of a program would not take its epochs, which goes on from an epoch of a history
+    with the sinks of a state. Ledgers that are in the target itself are not looked at."""
+    history = before.forked_at(epoch, "the next one")
+    first = Epoch(epoch + 1, history.id, _NEWEST, "", history.parents)
+    for table in sorted({*(write.table for write in program.writes), *program.dead_letter_tables}):
+        connector = connector_of(program.tables[table])
+        if connector.guarantee != "exactly-once":
+            continue
+        ledger = read_ledger(sink_directory(paths.root, table))
+        if isinstance(decide(ledger, first, ever_committed=False, takes_back=connector.takes_back), Stop):
+            raise LeftSinkError(
+                f"{table} was written by a version that was rolled back since, up to epoch {ledger[-1].epoch}, and "
+                "nothing that this pipeline goes on from is known there",
+                hint="give the table another name and another place to write to; what it has written stays where it is",
+            )

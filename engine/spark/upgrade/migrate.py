@@ -1,0 +1,113 @@
+"""The state of an old operator in the form that a new one wants, put into the skeleton of the new query.
+
+    the plan      operator 1 is the old operator 0; of its columns sum, isEmpty, count the new one has count and max
+    old state     version 42 of state/0: its rows are read, partition by partition
+    skeleton      state/1, until now empty, has them with count as it was and max as NULL; its id is another one
+    open windows  00:00 and 00:10, since these are in the rows: there max is not known
+
+Where the keys are of wider numbers, Spark looks for their rows in other partitions, and each is put there. So it is
+with windows that were kept by pane, and are Spark's from now on: their rows are made first (`panes_to_windows.py`).
+
+To `carry_over` such an operator is one that begins, with rows. Nothing but the skeleton is written, so that a kill in
+the middle leaves the old state as it was. No row of Spark's windows comes into Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine.changes.verdict import Migration
+from engine.checkpoints import spark_log
+from engine.checkpoints.layout import write_text
+from engine.checkpoints.operator_form import read_form
+from engine.errors import StateNotKeptError
+from engine.plan.nodes import WindowAggregate
+from engine.plan.state.operators import Operator
+from engine.plan.state.withheld import Range, ranges_of, step_of
+from engine.spark.jvm.local_files.state_rewriter import StateRewriter, filler, state_rewriter
+from engine.spark.state.panes_to_windows import rows_of_windows
+from engine.spark.upgrade.skeleton import as_snapshots
+
+
+def migrate(
+    spark: SparkSession,
+    old: Path,
+    skeleton: Path,
+    operators: Mapping[int, Operator],
+    migrated: Mapping[int, Migration],
+    panes: Mapping[int, WindowAggregate],
+) -> Mapping[int, Sequence[Range]]:
+    """Fill the operators of a skeleton that are `migrated` with the state in the checkpoint `old`; which of their
+    windows are open. `operators` are those of the new query, `panes` those of the old one that are kept by pane. Raises
+    StateNotKeptError where it is not as planned."""
+    epoch = spark_log.newest_commit(old)
+    if epoch is None or not migrated:
+        return {}
+    old_ids = spark_log.read_committed(old, epoch).state_ids_of
+    committed = spark_log.read_committed(skeleton, 0)
+    ids = dict(committed.state_ids_of)
+    open_windows: dict[int, Sequence[Range]] = {}
+    with as_snapshots(spark, len(_ids_of(ids, min(migrated)))):
+        for number, migration in migrated.items():
+            sources, width = _ids_of(old_ids, migration.operator), len(_ids_of(ids, number))
+            if len(sources) != width:
+                raise StateNotKeptError(
+                    f"the state is laid out for {len(sources)} tasks, and the new query for {width}",
+                    hint="change the parallelism of the old query first",
+                )
+            if migration.leave_panes:
+                node, folder = panes[migration.operator], skeleton.with_name(f"windows of {number}")
+                rows = rows_of_windows(spark, old, migration.operator, node, migration.columns_before, folder)
+                rewriter = filler(spark, rows, 1 + len(node.keys), skeleton, number)
+                _check_columns(rewriter, migration, has_keys=rewriter.has_wider_keys)
+                fresh: Sequence[str] = rewriter.fill(width, migration.origins)
+            else:
+                rewriter = state_rewriter(spark, old, migration.operator, skeleton, number)
+                _check(rewriter, old, skeleton, number, migration)
+                fresh = _rewritten(rewriter, epoch + 1, sources, migration)
+            ids[number] = [[state_id] for state_id in fresh]
+            open_windows[number] = _open_windows(rewriter, operators[number])
+    write_text(skeleton / "commits" / "0", committed.with_state_ids(ids).text())
+    return open_windows
+
+
+def _rewritten(rewriter: StateRewriter, version: int, sources: Sequence[str], migration: Migration) -> Sequence[str]:
+    if migration.has_wider_keys:
+        return rewriter.rewrite_all(version, sources, migration.origins)
+    return [
+        rewriter.rewrite(partition, version, state_id, migration.origins) for partition, state_id in enumerate(sources)
+    ]
+
+
+def _ids_of(ids: Mapping[int, object], number: int) -> list[str]:
+    """The id of the newest state of each partition of an operator that has one store."""
+    match ids.get(number):
+        case list(partitions) if all(isinstance(part, list) and len(part) == 1 for part in partitions):
+            return [str(part[0]) for part in partitions]
+    raise StateNotKeptError(f"operator {number} has no state of the form that is expected")
+
+
+def _check(rewriter: StateRewriter, old: Path, skeleton: Path, number: int, migration: Migration) -> None:
+    """Refuse what Spark keeps in another way than was planned."""
+    before, after = read_form(old, migration.operator), read_form(skeleton, number)
+    is_alike = (before.name, before.stores) == (after.name, after.stores)
+    has_keys = rewriter.has_wider_keys if migration.has_wider_keys else rewriter.has_same_keys
+    _check_columns(rewriter, migration, has_keys=is_alike and has_keys)
+
+
+def _check_columns(rewriter: StateRewriter, migration: Migration, *, has_keys: bool) -> None:
+    planned = (migration.columns_before, migration.columns_after)
+    if not has_keys or rewriter.columns != planned:
+        raise StateNotKeptError(
+            f"the state of operator {migration.operator} is not of the form that was planned: "
+            f"it has {rewriter.columns} instead of {planned}",
+            hint="let that operator begin empty, or leave the query as it is",
+        )
+
+
+def _open_windows(rewriter: StateRewriter, operator: Operator) -> Sequence[Range]:
+    assert isinstance(operator.node, WindowAggregate)
+    return ranges_of(rewriter.window_starts, step_of(operator.node))

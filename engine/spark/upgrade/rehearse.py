@@ -1,0 +1,208 @@
+"""A rehearsal: what a new query would write in the place of the one that runs, found out beside it.
+
+    savepoint     of the old query, or the newest epoch of its state, copied aside
+    old/, new/    two copies of it below a scratch directory, with one and the same end of every table
+    run           the old query on old/, then the new one on new/, which takes the state over as an upgrade does; every
+                  sink only keeps its rows
+    compare       sink by sink, as multisets
+
+The state, the targets and the consumer groups of the pipeline are only read, if at all. Whoever is killed in the middle
+leaves the scratch directory behind, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from engine.changes.rehearsal import remarks, with_kept_rows
+from engine.changes.row_difference import PlayedRange, RehearsalReport, SinkDifference
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.restore import restore
+from engine.compile import Program
+from engine.connectors.rehearsal import rows_directory
+from engine.connectors.secret_values import fill_in
+from engine.errors import EngineError, RehearsalError, RehearsalFailedError, message_of
+from engine.spark.jvm.session import close_session, open_session
+from engine.spark.read.fixed_ends import FixedEnd, ends_now, fix_ends
+from engine.spark.run.lifecycle import run_in
+from engine.spark.run.run_spec import RunSpec, StateUpgrade
+from engine.spark.run.stop_control import Control
+from engine.spark.upgrade.compare_rows import KeptTable, compare_tables
+from engine.spark.upgrade.rehearsal_plan import PlannedRehearsal
+from engine.spark.write.targets import sink_directory
+from engine.values.epoch_report import EpochReport
+
+
+def rehearse_in_new_session(
+    planned: PlannedRehearsal,
+    scratch: Path,
+    control: Control,
+    on_step: Callable[[str], None] = lambda _: None,
+    *,
+    memory: str = "2g",
+) -> RehearsalReport:
+    """Play it as `rehearse` does, with Java and Spark of its own, which are started once it comes to that."""
+    width = planned.running.parallelism
+    with ExitStack() as opened:
+
+        def open_spark() -> SparkSession:
+            spark = open_session(
+                app_name="rehearsal",
+                log_dir=scratch / "logs",
+                master=f"local[{planned.spec.tasks or width}]",
+                parallelism=width,
+                memory=memory,
+            )
+            opened.callback(close_session, spark)
+            return spark
+
+        return rehearse(planned, scratch, open_spark, control, on_step)
+
+
+def rehearse(
+    planned: PlannedRehearsal,
+    scratch: Path,
+    open_spark: Callable[[], SparkSession],
+    control: Control,
+    on_step: Callable[[str], None] = lambda _: None,
+) -> RehearsalReport:
+    """Play it below `scratch`, which is empty and nobody else's. Raises EngineError where a query fails, or when it is
+    stopped."""
+    on_step("copying the savepoint")
+    states = {name: scratch / name / "state" for name in ("old", "new")}
+    for state in states.values():
+        manifest = restore(planned.spec.savepoint, state, allow_replay=True, is_fork=True)
+    ends = ends_now(_filled_in(planned.before), StatePaths(states["old"]).checkpoint, planned.name)
+    for state in states.values():
+        fix_ends(StatePaths(state).checkpoint, ends)
+    spark = open_spark()
+    rows = {}
+    for name, spec in _specs(planned, states).items():
+        on_step(f"running the {name} query")
+        rows[name] = _run(spark, spec, control, name)
+    _check_same_input(rows["old"], rows["new"], ends)
+    on_step("comparing the rows")
+    try:
+        differences = _compare(spark, planned, states, scratch)
+    except (PySparkException, Py4JJavaError) as error:
+        text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else message_of(error)
+        reason = str(text).partition("\n")[0]
+        raise RehearsalFailedError(
+            f"the rows cannot be compared: {reason}", hint=f"see that the disk of {scratch.parent} has room"
+        ) from error
+    return RehearsalReport(
+        planned.plan.id,
+        manifest.epoch,
+        {**rows["new"], **rows["old"]},
+        tuple(differences),
+        tuple(sorted({*remarks(planned.before), *remarks(planned.after)})),
+        {
+            table: PlayedRange(manifest.offsets.get(table), None if end.ends is None else dict(end.ends))
+            for table, end in ends.items()
+        },
+    )
+
+
+def _filled_in(program: Program) -> Program:
+    tables = {
+        name: replace(
+            table,
+            options=fill_in(table.options, os.environ),
+            format=table.format and fill_in(table.format, os.environ),
+        )
+        for name, table in program.tables.items()
+    }
+    return replace(program, tables=tables)
+
+
+def _specs(planned: PlannedRehearsal, states: Mapping[str, Path]) -> Mapping[str, RunSpec]:
+    spec, running = planned.spec, planned.running
+    width = running.parallelism
+    old = RunSpec(
+        planned.name,
+        running.sql,
+        states["old"],
+        parallelism=spec.tasks or width,
+        udfs=running.udfs or spec.old_udfs or spec.udfs,
+        connections=spec.connections,
+        default_sink=spec.default_sink,
+        fuse=spec.fuse,
+        is_rehearsal=True,
+    )
+    wish = StateUpgrade(
+        spec.keep_state, spec.reset, accept_loss=planned.plan.id, is_fork=True, hold_back=spec.hold_back
+    )
+    new = replace(old, sql=spec.sql, state_dir=states["new"], udfs=spec.udfs or running.udfs, upgrade=wish)
+    new = replace(new, start_from=spec.start_from)
+    return {"old": old, "new": new}
+
+
+def _run(spark: SparkSession, spec: RunSpec, control: Control, name: str) -> Mapping[str, int]:
+    """Run a query to the end of its input; how many rows of each table it has read."""
+    read = Counter[str]()
+
+    def note(report: EpochReport) -> None:
+        for table, figures in report.tables.items():
+            if figures.rows_in is not None:
+                read[table] += figures.rows_in
+
+    try:
+        outcome = run_in(spark, spec, control, note)
+    except EngineError as error:
+        raise RehearsalFailedError(f"the {name} query fails: {error.code}: {error.message}", hint=error.hint) from error
+    if outcome != "finished":
+        raise RehearsalFailedError("the rehearsal was stopped", hint="nothing was compared; play it again")
+    return dict(read)
+
+
+def _check_same_input(old: Mapping[str, int], new: Mapping[str, int], ends: Mapping[str, FixedEnd]) -> None:
+    """Refuse to compare what follows from different input."""
+    for table in sorted(ends.keys() & old.keys() & new.keys()):
+        if old[table] != new[table]:
+            raise RehearsalError(
+                f"{table} has changed meanwhile: the old query has read {old[table]} rows of it, and the new one "
+                f"{new[table]}",
+                hint="rehearse while the input that was already read does not change",
+            )
+
+
+def _compare(
+    spark: SparkSession, planned: PlannedRehearsal, states: Mapping[str, Path], scratch: Path
+) -> list[SinkDifference]:
+    written = {
+        "old": _kept(planned.before, states["old"]),
+        "new": _kept(planned.after, states["new"]),
+    }
+    differences = []
+    for number, sink in enumerate(sorted({*written["old"], *written["new"]})):
+        old, new = written["old"].get(sink), written["new"].get(sink)
+        if old is None or new is None:
+            rows = _count(spark, old or new)
+            differences.append(SinkDifference(sink, None if old is None else rows, None if new is None else rows))
+            continue
+        target = scratch / f"difference-{number}"
+        differences.append(compare_tables(spark, sink, old, new, target, planned.spec.examples))
+    return differences
+
+
+def _kept(program: Program, state: Path) -> Mapping[str, KeptTable]:
+    """The sinks of a program, with the rows that its run has kept of each."""
+    kept = with_kept_rows(program)
+    return {
+        write.table: KeptTable(kept.tables[write.table].schema, rows_directory(sink_directory(state, write.table)))
+        for write in program.writes
+    }
+
+
+def _count(spark: SparkSession, table: KeptTable | None) -> int:
+    is_there = table is not None and table.directory.is_dir()
+    return spark.read.parquet(str(table.directory)).count() if table is not None and is_there else 0

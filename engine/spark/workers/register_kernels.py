@@ -1,0 +1,38 @@
+"""Making our own kernels callable from Spark SQL, under names that no function of Spark's has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import SparkSession
+
+from engine import types
+from engine.plan.expressions.expr import Call
+from engine.plan.identity.used import calls_of
+from engine.plan.tree import Node
+from engine.spark.printers.calls import name_of_kernel, needs_kernel
+from engine.spark.spark_types import to_spark
+
+
+def register_kernels(spark: SparkSession, nodes: Iterable[Node]) -> None:
+    """Let the session know every kernel that the plans call."""
+    register_calls(spark, (call for node in nodes for call in calls_of(node)))
+
+
+def register_calls(spark: SparkSession, calls: Iterable[Call]) -> None:
+    """Let the session know the kernels of these calls."""
+    calls_by_name = {name_of_kernel(call): call for call in calls if needs_kernel(call)}
+    for name, call in calls_by_name.items():
+        _register(spark, name, call.function, call.type)
+
+
+def _register(spark: SparkSession, name: str, function: str, kind: types.Type) -> None:
+    from pyspark.sql.pandas.functions import arrow_udf  # noqa: PLC0415 - it imports pandas, which few runs need
+
+    def compute(*columns):  # type: ignore[no-untyped-def]  # pyspark would take hints for the kind of function
+        from engine.arrow.functions import FUNCTION_KERNELS  # noqa: PLC0415 - only tasks need Arrow
+        from engine.schema import to_arrow  # noqa: PLC0415
+
+        return FUNCTION_KERNELS[function](*columns).cast(to_arrow(kind))
+
+    spark.udf.register(name, arrow_udf(compute, to_spark(kind)))  # type: ignore[call-overload]  # for lack of hints

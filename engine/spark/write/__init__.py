@@ -1,0 +1,1 @@
+"""Write the rows of an epoch into segments, and hand them to the sinks."""

@@ -1,0 +1,62 @@
+"""What could not be decoded, on its way into a table: tasks leave it for the driver, in files beside their notes.
+
+    slice 0 of partition p reads to 9:   letters-<p>-0.json   {"end": 9, "letters": [offset 6, offset 7]}
+    slice 1 of partition p reads to 9:   letters-<p>-1.json   {"end": 9, "letters": [offset 8]}
+    the driver, once the epoch has run:  offset 6, offset 7, offset 8
+
+A range is known by its end and by when it was planned: a file of an earlier range may still be there, and is passed by.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.connectors.base import DeadLetter, Position
+from engine.spark.read import notes
+
+
+@dataclass(slots=True)
+class DeadLetterNotes:
+    """Takes the dead letters of a slice, and leaves them when the slice has been read. `end` is where the range of its
+    partition ends, and `planned` when that was planned. A slice that is read again leaves the same."""
+
+    directory: Path
+    partition: str
+    index: int
+    end: Position
+    planned: int
+    _records: list[list[str]] = field(default_factory=list)
+
+    def add(self, dead_letters: Sequence[DeadLetter]) -> None:
+        """Take some dead letters."""
+        for dead_letter in dead_letters:
+            record = base64.b64encode(dead_letter.record).decode()
+            self._records.append([dead_letter.origin, dead_letter.error, record])
+
+    def close(self) -> None:
+        """Leave them. A slice without dead letters leaves no file: one that is there is of another range."""
+        if self._records:
+            content = {"end": self.end, "planned": self.planned, "letters": self._records}
+            notes.write(_path(self.directory, self.partition, self.index), content)
+
+
+def noted_dead_letters(
+    directory: Path, partition: str, slices: int, end: Position, planned: int
+) -> Iterator[DeadLetter]:
+    """The dead letters of a partition's range, in the order of its slices. Each record has one, also when a reader that
+    cuts the range otherwise has read it before."""
+    origins: set[str] = set()
+    for index in range(slices):
+        content = notes.read(_path(directory, partition, index))
+        if content is not None and (content["end"], content["planned"]) == (end, planned):
+            for origin, error, record in content["letters"]:
+                if origin not in origins:
+                    origins.add(origin)
+                    yield DeadLetter(origin, error, base64.b64decode(record))
+
+
+def _path(directory: Path, partition: str, index: int) -> Path:
+    return directory / f"letters-{notes.file_name(partition, index)}"

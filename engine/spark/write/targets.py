@@ -1,0 +1,90 @@
+"""The sinks of a job, as the driver and its tasks see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from engine.connectors import connector_of
+from engine.connectors.base import Epoch, HasProbe, Sink, SinkContext, Table
+from engine.delivery.file_ledger import read_ledger, refused_in, refused_so_far
+from engine.plan.hidden import EVENT_TIME
+from engine.plan.nodes import Write, is_updating
+from engine.plan.times.completeness import has_late_rows
+from engine.schema import Field, Schema
+from engine.spark.read.safe_table_names import safe_name
+from engine.spark.read.scan_spec import CHANGES
+from engine.types import TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A sink of a job: its table, where it keeps its own files, whether its rows are taken back and replaced, and
+    whether it takes those that are older than the watermark."""
+
+    table: Table
+    place: SinkContext
+    is_updating: bool = False
+    takes_late_rows: bool = False
+
+    @property
+    def has_event_time(self) -> bool:
+        """Whether its rows come with the event time as a last column."""
+        return self.needs_event_time or self.takes_late_rows
+
+    @property
+    def needs_event_time(self) -> bool:
+        """Whether its writer is given the event time as a last column."""
+        return connector_of(self.table).needs_event_time(self.table.options)
+
+    @property
+    def wakes_after(self) -> timedelta | None:
+        """Return how long the input may be silent before the sink needs an epoch."""
+        return connector_of(self.table).wakes_after(self.table.options)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that its rows come with; the writer is not given the event time unless it needs it."""
+        hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.has_event_time else ()
+        return Schema((*self.table.schema, *(CHANGES if self.is_updating else ()), *hidden))
+
+    @property
+    def drops_all(self) -> bool:
+        """Whether its rows need not even leave Spark; late ones do, since their minutes are told."""
+        return connector_of(self.table).drops_all and not self.takes_late_rows
+
+    @property
+    def refused(self) -> int | None:
+        """Return how many rows the sink has refused so far; None for a sink that refuses none."""
+        may_refuse = connector_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
+        return refused_so_far(read_ledger(self.place.directory)) if may_refuse else None
+
+    def refused_in(self, epoch: int) -> int:
+        """Return how many rows it left out in the epoch, which is the newest that it has taken."""
+        return 0 if self.refused is None else refused_in(read_ledger(self.place.directory), epoch)
+
+    def open(self) -> Sink:
+        """The table's sink."""
+        opener = connector_of(self.table).open_sink
+        assert opener is not None, self.table.connector
+        return opener(self.table, self.place)
+
+    def receiving(self, write: Write) -> Target:
+        """Return this sink as the target of a query."""
+        return replace(self, is_updating=is_updating(write), takes_late_rows=has_late_rows(write))
+
+    def epoch_of_sink(self, epoch: Epoch) -> Epoch:
+        """The epoch as the sink is told of it: of late rows, the watermark before says nothing."""
+        return replace(epoch, watermark_before=None) if self.takes_late_rows else epoch
+
+    def probe(self) -> None:
+        """Fail as an epoch would, where the sink can tell without writing one."""
+        sink = self.open()
+        if isinstance(sink, HasProbe):
+            sink.probe()
+
+
+def sink_directory(state: Path, table: str) -> Path:
+    """Return the folder of a sink's own files."""
+    return state / "sinks" / safe_name(table)

@@ -1,0 +1,134 @@
+"""What a task does with its rows of an epoch: it writes them into segments, which nobody sees before the commit.
+
+    rows of the task    (0, {1}, NULL), (1, NULL, {x}), (0, {2}, NULL)       tagged with the number of the sink
+    written             sink 0 a segment with 1 and 2, sink 1 a segment with x
+    messages            (0, 2 rows, what sink 0's writer says of it), (1, 1 row, what sink 1's writer says of it)
+
+The messages go to the driver, which hands them to the sinks' commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StructField, StructType
+
+from engine.connectors.base import Epoch, SegmentWriter, Table
+from engine.delivery.faults import Point, reach
+from engine.errors import NullValueError
+from engine.schema import arrow_schema
+from engine.spark.tagged_frames import TAG
+from engine.spark.write.targets import Target
+from engine.spark.write.whole_change_batches import WholeChanges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MESSAGE = StructType(
+    [
+        StructField("sink", IntegerType()),
+        StructField("rows", LongType()),
+        StructField("message", BinaryType()),
+        StructField("minutes", ArrayType(LongType())),
+    ]
+)
+"""The sink's number among the targets, how many rows the task has written for it, what its writer says, and of late
+rows the minutes that they are of."""
+_MINUTE = 60_000_000
+
+
+def segment_writer(targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterator[object]], Iterator[object]]:
+    """Return the task function that writes segments; it is made on the driver and runs in a worker."""
+
+    def write(batches: Iterator[object]) -> Iterator[object]:
+        context = TaskContext.get()
+        return write_task(
+            targets, epoch, rows_by_sink(targets, batches), context.partitionId() if context is not None else 0
+        )
+
+    return write
+
+
+def write_task(
+    targets: Sequence[Target], epoch: Epoch, results: Iterable[tuple[int, pa.RecordBatch]], task: int
+) -> Iterator[pa.RecordBatch]:
+    """Write a task's rows, which come with the number of their sink, into the segments of each, and answer with a
+    message for each that got any."""
+    writers: dict[int, SegmentWriter] = {}
+    counts: dict[int, int] = {}
+    minutes: dict[int, set[int]] = {}
+    for number, rows in results:
+        # a sink whose first rows come here is opened here: a task without rows for it leaves no empty segment
+        if number not in writers:
+            writer = targets[number].open().open(epoch, task)
+            writers[number] = WholeChanges(writer) if targets[number].is_updating else writer
+        _refuse_nulls(targets[number].table, rows)
+        counts[number] = counts.get(number, 0) + rows.num_rows
+        if targets[number].takes_late_rows:
+            minutes.setdefault(number, set()).update(_minutes(rows))
+        writers[number].write(_for_writer(targets[number], rows))
+    for number, writer in writers.items():
+        message = writer.close()
+        reach(Point.WHILE_STAGING, epoch.number)
+        yield message_of(number, counts[number], message, sorted(minutes.get(number, ())))
+
+
+def message_of(sink: int, rows: int, content: bytes, minutes: Sequence[int] = ()) -> pa.RecordBatch:
+    """A message as it goes to the driver."""
+    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+
+    kinds = (pa.int32(), pa.int64(), pa.binary(), pa.list_(pa.int64()))
+    columns = [pa.array([value], kind) for value, kind in zip((sink, rows, content, minutes), kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=MESSAGE.names)
+
+
+def rows_by_sink(targets: Sequence[Target], batches: Iterator[object]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of batches for each sink that has any, under the names of its columns."""
+    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+
+    schemas = [arrow_schema(target.schema) for target in targets]
+    for batch in batches:
+        assert isinstance(batch, pa.RecordBatch), type(batch)
+        yield from _rows_by_sink(batch, schemas)
+
+
+def _rows_by_sink(batch: pa.RecordBatch, schemas: Sequence[pa.Schema]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if batch.schema.names[0] != TAG:
+        if batch.num_rows:
+            yield 0, pa.RecordBatch.from_arrays(batch.columns, schema=schemas[0])
+        return
+    for number, schema in enumerate(schemas):
+        structs = batch.filter(pc.equal(batch.column(0), number)).column(number + 1)
+        if len(structs):
+            yield number, pa.RecordBatch.from_arrays(structs.flatten(), schema=schema)
+
+
+def _minutes(rows: pa.RecordBatch) -> Iterator[int]:
+    """The minutes since 1970 in which the event times of rows are."""
+    import numpy as np  # noqa: PLC0415 - only tasks need it
+    import pyarrow as pa  # noqa: PLC0415
+
+    micros = rows.column(rows.num_columns - 1).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    yield from np.unique(micros.to_numpy(zero_copy_only=False) // _MINUTE).tolist()
+
+
+def _for_writer(target: Target, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows without an event time that the sink's writer does not know."""
+    if target.needs_event_time or not target.has_event_time:
+        return rows
+    return rows.select(range(rows.num_columns - 1))
+
+
+def _refuse_nulls(table: Table, rows: pa.RecordBatch) -> None:
+    """Raise when NULL stands in a column that the sink declares NOT NULL."""
+    for declared, column in zip(table.schema, rows.columns, strict=False):
+        if not declared.nullable and column.null_count:
+            raise NullValueError(
+                f"NULL came for column {declared.name!r} of {table.name}, which is NOT NULL",
+                hint=f"give it a value with coalesce({declared.name}, ...), or declare the column without NOT NULL",
+            )

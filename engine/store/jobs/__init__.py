@@ -1,0 +1,1 @@
+"""Tables of jobs: runs, checkpoints, events, totals."""

@@ -1,0 +1,123 @@
+"""Committed epochs, the newest hundred of each job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    RowMapping,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    select,
+)
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.types import TypeEngine
+
+from engine.jobs.decisions.throughput import EpochRows
+from engine.store.columns import Counts, FiguresOfTables, Instant, Length, Lengths, SinkFigures, Watermarks
+from engine.store.database import METADATA
+from engine.store.jobs.jobs import JOBS
+from engine.values.epoch_report import SENT, DeclaredFigure, EpochReport, SinkProgress, TableFigures
+
+_LIMIT = 100
+"""As many as Arroyo shows; what is on disk is the state directory's business."""
+
+_TYPES: Mapping[object, type[TypeEngine[Any]]] = {
+    int: BigInteger,
+    str: Text,
+    float: Float,
+    datetime: Instant,
+    timedelta: Length,
+    Mapping[str, datetime | None]: Watermarks,
+    Mapping[str, SinkProgress]: SinkFigures,
+    Mapping[str, TableFigures]: FiguresOfTables,
+    Mapping[str, timedelta]: Lengths,
+    Mapping[str, int]: Counts,
+}
+
+
+def _column(declared: DeclaredFigure) -> Column[Any]:
+    kind, is_key = _TYPES[declared.kind], declared.name == "epoch"
+    return Column(declared.column, kind, primary_key=is_key, nullable=declared.is_optional)
+
+
+_EPOCH, *_FIGURES = (_column(declared) for declared in SENT)
+CHECKPOINTS = Table(
+    "checkpoints",
+    METADATA,
+    Column("job_id", Text, primary_key=True),
+    _EPOCH,
+    Column("generation", Integer, nullable=False),
+    *_FIGURES,
+)
+
+
+_ADDED = insert(CHECKPOINTS)
+_UPSERT = _ADDED.on_conflict_do_update(
+    index_elements=["job_id", "epoch"],
+    set_={column.name: column for column in _ADDED.excluded if column.name not in ("job_id", "epoch")},
+)
+_DELETE_OLD = delete(CHECKPOINTS).where(
+    CHECKPOINTS.c.job_id == bindparam("of_job"), CHECKPOINTS.c.epoch <= bindparam("last")
+)
+# Made once, since drivers report many times a second, and making a statement takes longer than executing it.
+
+
+def add(connection: Connection, job_id: str, generation: int, reports: Sequence[EpochReport]) -> None:
+    """Store epochs and let the oldest go. One that is reported twice is stored once."""
+    if not reports:
+        return
+    rows = [{**_to_row(report), "job_id": job_id, "generation": generation} for report in reports]
+    connection.execute(_UPSERT, rows)
+    newest = max(report.epoch for report in reports)
+    connection.execute(_DELETE_OLD, {"of_job": job_id, "last": newest - _LIMIT})
+
+
+def forget(connection: Connection, job_id: str, since: int = 0) -> None:
+    """Forget a job's epochs from a number on: another history of its state begins, and the numbers come again."""
+    connection.execute(delete(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id, CHECKPOINTS.c.epoch >= since))
+
+
+def latest(connection: Connection, job_id: str, limit: int) -> Sequence[EpochReport]:
+    """The newest epochs, newest first."""
+    query = select(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id)
+    query = query.order_by(CHECKPOINTS.c.epoch.desc()).limit(limit)
+    return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def rows_written(connection: Connection, job_id: str) -> Mapping[int, Mapping[str, int]]:
+    """The rows that each sink was given in each epoch that is kept."""
+    query = select(CHECKPOINTS.c.epoch, CHECKPOINTS.c.tables).where(CHECKPOINTS.c.job_id == job_id)
+    return {
+        row.epoch: {name: table.rows_out for name, table in row.tables.items() if table.rows_out is not None}
+        for row in connection.execute(query)
+    }
+
+
+def newest_two(connection: Connection, job_ids: Sequence[str]) -> Mapping[str, Sequence[EpochRows]]:
+    """Return the rows that the two newest epochs of each job have read, newest first, in one statement."""
+    columns = CHECKPOINTS.c.job_id, CHECKPOINTS.c.at, CHECKPOINTS.c.rows_in
+    newest = CHECKPOINTS.join(JOBS, and_(JOBS.c.id == CHECKPOINTS.c.job_id, CHECKPOINTS.c.epoch > JOBS.c.epoch - 2))
+    query = select(*columns).select_from(newest).where(JOBS.c.id.in_(job_ids)).order_by(CHECKPOINTS.c.epoch.desc())
+    epochs: dict[str, list[EpochRows]] = {}
+    for row in connection.execute(query):
+        epochs.setdefault(row.job_id, []).append(EpochRows(row.at, row.rows_in))
+    return epochs
+
+
+def _to_row(report: EpochReport) -> dict[str, object]:
+    return {declared.column: getattr(report, declared.name) for declared in SENT}
+
+
+def _from_row(row: RowMapping) -> EpochReport:
+    return EpochReport(**{declared.name: row[declared.column] for declared in SENT})

@@ -1,0 +1,91 @@
+"""What is to be measured of all jobs, in one query however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, or_, select
+
+from engine.jobs.decisions.totals import Totals
+from engine.store.jobs.checkpoints import CHECKPOINTS
+from engine.store.jobs.jobs import JOBS
+from engine.store.jobs.runs import RUNS
+from engine.store.jobs.totals import JOB_TOTALS, read
+from engine.store.pipelines.pipelines import PIPELINES
+from engine.store.pipelines.versions import VERSIONS
+from engine.values.epoch_report import SinkProgress, TableFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestEpoch:
+    """What the newest committed epoch says of how things stand."""
+
+    at: datetime
+    state_bytes: int
+    state_rows: Mapping[str, int]
+    tables: Mapping[str, TableFigures]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFigures:
+    """A job as it stands, and what it has done in all. `is_open` says whether its newest run has not ended,
+    `is_state_given_up` whether nothing that it has reached is promised any more: see
+    `engine.store.pipelines.lineages`."""
+
+    pipeline: str
+    job_id: str
+    state: str
+    generation: int
+    is_open: bool
+    is_state_given_up: bool
+    failures: int
+    outages: int
+    watermark: datetime | None
+    sources: Mapping[str, datetime | None]
+    sinks: Mapping[str, SinkProgress]
+    newest: NewestEpoch | None
+    totals: Totals
+
+
+def job_figures(connection: Connection) -> Iterator[JobFigures]:
+    """Yield the figures of every pipeline."""
+    newest_run = and_(RUNS.c.job_id == JOBS.c.id, RUNS.c.generation == JOBS.c.generation)
+    newest_epoch = and_(CHECKPOINTS.c.job_id == JOBS.c.id, CHECKPOINTS.c.epoch == JOBS.c.epoch)
+    version_asked = and_(VERSIONS.c.pipeline_id == PIPELINES.c.id, VERSIONS.c.number == PIPELINES.c.version)
+    is_changing = JOBS.c.version.is_distinct_from(PIPELINES.c.version)
+    is_state_given_up = or_(PIPELINES.c.restore_savepoint.is_not(None), and_(is_changing, VERSIONS.c.force))
+    rows = (
+        PIPELINES.join(JOBS, JOBS.c.id == PIPELINES.c.job_id)
+        .outerjoin(VERSIONS, version_asked)
+        .outerjoin(RUNS, newest_run)
+        .outerjoin(CHECKPOINTS, newest_epoch)
+        .outerjoin(JOB_TOTALS, JOB_TOTALS.c.job_id == JOBS.c.id)
+    )
+    query = select(
+        PIPELINES.c.name,
+        *JOBS.c["id", "state", "generation", "failures", "outages", "watermark", "sources", "sinks"],
+        is_state_given_up.label("is_state_given_up"),
+        RUNS.c.launched_at,
+        RUNS.c.ended_at,
+        *CHECKPOINTS.c["at", "state_bytes", "state_rows", "tables"],
+        JOB_TOTALS.c.totals,
+    ).select_from(rows)
+    for row in connection.execute(query.order_by(PIPELINES.c.name)):
+        newest = NewestEpoch(at=row.at, state_bytes=row.state_bytes, state_rows=row.state_rows, tables=row.tables)
+        yield JobFigures(
+            pipeline=row.name,
+            job_id=row.id,
+            state=row.state,
+            generation=row.generation,
+            is_open=row.launched_at is not None and row.ended_at is None,
+            is_state_given_up=bool(row.is_state_given_up),
+            failures=row.failures,
+            outages=row.outages,
+            watermark=row.watermark,
+            sources=row.sources,
+            sinks=row.sinks,
+            newest=None if row.at is None else newest,
+            totals=read(row.totals),
+        )

@@ -1,0 +1,1 @@
+"""Runs that OpenLineage was told of, and runs that asked for changes."""

@@ -1,0 +1,55 @@
+"""What OpenLineage was told of runs: of each job the run that is told of now. A row outlives its pipeline until the end
+of the run was told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, select
+from sqlalchemy.dialects.sqlite import insert
+
+from engine.jobs.decisions.told_runs import ToldRun
+from engine.store.columns import Instant
+from engine.store.database import METADATA
+from engine.store.pipelines.pipelines import PIPELINES
+
+TOLD_RUNS = Table(
+    "told_runs",
+    METADATA,
+    Column("job_id", Text, primary_key=True),
+    Column("pipeline_id", Text, nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("launched_at", Instant, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("epoch", BigInteger),
+    Column("told_at", Instant),
+    Column("certificate", BigInteger, nullable=False),
+    Column("certificate_at", Instant),
+)
+
+
+def find(connection: Connection, pipeline_id: str) -> ToldRun | None:
+    """The run of a pipeline that is told of now; None when none of it ever was."""
+    query = select(TOLD_RUNS).where(TOLD_RUNS.c.pipeline_id == pipeline_id)
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else ToldRun(**row)
+
+
+def left(connection: Connection) -> Sequence[str]:
+    """The pipelines that are deleted, and whose runs are told of to their ends yet."""
+    query = select(TOLD_RUNS.c.pipeline_id).where(TOLD_RUNS.c.pipeline_id.not_in(select(PIPELINES.c.id)))
+    return list(connection.execute(query).scalars())
+
+
+def put(connection: Connection, told: ToldRun) -> None:
+    """Write down what was told."""
+    upsert = insert(TOLD_RUNS).values(asdict(told))
+    connection.execute(upsert.on_conflict_do_update(index_elements=["job_id"], set_=asdict(told)))
+
+
+def remove(connection: Connection, told: ToldRun) -> None:
+    """Forget a job of which everything is told."""
+    connection.execute(delete(TOLD_RUNS).where(TOLD_RUNS.c.job_id == told.job_id))

@@ -1,0 +1,1 @@
+"""Tables of time buckets: consumers, deliveries, late batches, certificates."""

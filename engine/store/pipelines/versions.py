@@ -1,0 +1,223 @@
+"""Versions of pipelines; written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from sqlalchemy import Boolean, Column, Connection, Integer, Table, Text, and_, insert, null, select, tuple_
+
+from engine.jobs.decisions.spec import Bound, Spec, Version, is_bound_alike
+from engine.store.columns import Instant, Length, TextMap, Texts, Upgrades
+from engine.store.database import METADATA
+
+VERSIONS = Table(
+    "versions",
+    METADATA,
+    Column("pipeline_id", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("query", Text, nullable=False),
+    Column("udfs", Texts, nullable=False),
+    Column("settings", TextMap, nullable=False),
+    Column("checkpoint_interval", Length),
+    Column("digest", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("graph", Text, nullable=False),
+    Column("force", Boolean, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("meaning", Text),
+    Column("upgrade", Upgrades),
+    Column("objects", Text),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a version's state is bound to, and whether it may give up that of another query; `repeated` is as in
+    `Upgrade`."""
+
+    fingerprint: str
+    force: bool
+    repeated: tuple[str, ...] = ()
+    objects: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A version as lists show it. Its texts and its picture are long, and there only where they were asked for."""
+
+    settings: Mapping[str, str]
+    checkpoint_interval: timedelta | None
+    fingerprint: str
+    digest: str
+    query: str | None
+    udfs: tuple[str, ...]
+    graph: str | None
+
+    @staticmethod
+    def of(version: Version) -> Outline:
+        """All that there is of a version."""
+        spec = version.spec
+        return Outline(
+            spec.settings,
+            spec.checkpoint_interval,
+            version.fingerprint,
+            spec.digest,
+            spec.query,
+            spec.udfs,
+            version.graph,
+        )
+
+
+def add(connection: Connection, version: Version) -> None:
+    """Store a new version."""
+    connection.execute(
+        insert(VERSIONS).values(
+            pipeline_id=version.pipeline_id,
+            number=version.number,
+            query=version.spec.query,
+            udfs=version.spec.udfs,
+            settings=version.spec.settings,
+            checkpoint_interval=version.spec.checkpoint_interval,
+            digest=version.spec.digest,
+            fingerprint=version.fingerprint,
+            graph=version.graph,
+            force=version.force,
+            created_at=version.created_at,
+            meaning=version.meaning,
+            upgrade=version.upgrade,
+            objects=version.objects,
+        )
+    )
+
+
+def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Mapping[str, int]:
+    """The newest version of each plan that a pipeline has had, up to a version; by the plan's fingerprint."""
+    known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
+    rows = select(VERSIONS.c.fingerprint, VERSIONS.c.number).where(known).order_by(VERSIONS.c.number)
+    return {row.fingerprint: row.number for row in connection.execute(rows)}
+
+
+def newest_of_state(connection: Connection, pipeline_id: str, newest: int, state: Bound) -> int | None:
+    """The newest version of a pipeline, up to a version, that a state is bound to; None where there is none."""
+    known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
+    columns = VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.force, VERSIONS.c.objects
+    rows = connection.execute(select(*columns).where(known).order_by(VERSIONS.c.number.desc()))
+    plans = ((row.number, Plan(row.fingerprint, row.force, objects=row.objects)) for row in rows)
+    return next((number for number, plan in plans if is_bound_alike(plan, state)), None)
+
+
+class SavedState(Bound, Protocol):
+    """A state that says of which script it is, and with which files of functions; None where it does not."""
+
+    @property
+    def sql(self) -> str | None:
+        """The script."""
+
+    @property
+    def udfs(self) -> tuple[str, ...]:
+        """The files."""
+
+
+def of_saved(
+    connection: Connection, pipeline_id: str, newest: int, state: SavedState, number: int | None = None
+) -> int | None:
+    """The version of a pipeline, up to a version, that a state is bound to; None where there is none. Of several, that
+    which is spelled as the state says, then the `number` that it had when it was saved, then the newest."""
+    known = and_(
+        VERSIONS.c.pipeline_id == pipeline_id,
+        VERSIONS.c.number <= newest,
+        VERSIONS.c.fingerprint == state.fingerprint,
+    )
+    columns = VERSIONS.c.number, VERSIONS.c.force, VERSIONS.c.objects, VERSIONS.c.query, VERSIONS.c.udfs
+    candidates = [
+        ((row.query, tuple(row.udfs)) == (state.sql, state.udfs), row.number == number, row.number)
+        for row in connection.execute(select(*columns).where(known))
+        if is_bound_alike(Plan(state.fingerprint, row.force, objects=row.objects), state)
+    ]
+    return max(candidates)[-1] if candidates else None
+
+
+def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[int, str]:
+    """Return the identity of the state of each version of a pipeline, up to a version: its fingerprint, the reader of
+    its objects, and the hand-over that it came from, since a hand-over replaces the state whatever the query."""
+    known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
+    columns = VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.objects, VERSIONS.c.upgrade
+    rows = connection.execute(select(*columns).where(known).order_by(VERSIONS.c.number)).all()
+    bound = _bound([(row.number, row.fingerprint, row.objects) for row in rows])
+    plans: dict[int, str] = {}
+    handed_over = ""
+    for row in rows:
+        if row.upgrade is not None and row.upgrade.of_history is not None:
+            handed_over = f" {row.upgrade.of_history}"
+        plans[row.number] = f"{bound[row.number]}{handed_over}"
+    return plans
+
+
+def _bound(versions: Sequence[tuple[int, str, str | None]]) -> Mapping[int, str]:
+    """A text for the fingerprint and the objects of each version. Those of which nothing is written down about objects
+    are taken to be like the next one of their plan of which there is."""
+    bound: dict[int, str] = {}
+    next_objects: dict[str, str] = {}
+    for number, fingerprint, written in reversed(versions):
+        objects = next_objects.get(fingerprint, "") if written is None else written
+        next_objects[fingerprint] = objects
+        bound[number] = f"{fingerprint} {objects}"
+    return bound
+
+
+def upgraded(connection: Connection, pipeline_id: str) -> Sequence[int]:
+    """The versions of a pipeline that take over, or have taken over, the state before them, and not another one's."""
+    is_one = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.upgrade.is_not(None))
+    rows = connection.execute(select(VERSIONS.c.number, VERSIONS.c.upgrade).where(is_one))
+    return [row.number for row in rows if row.upgrade.of_history is None]
+
+
+def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Plan]:
+    """The plans of some versions, by pipeline and number."""
+    same = tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)
+    bound = VERSIONS.c.fingerprint, VERSIONS.c.objects
+    query = select(VERSIONS.c.pipeline_id, VERSIONS.c.number, *bound, VERSIONS.c.force, VERSIONS.c.upgrade)
+    return {
+        (row.pipeline_id, row.number): Plan(
+            row.fingerprint, row.force, () if row.upgrade is None else row.upgrade.repeated, row.objects
+        )
+        for row in connection.execute(query.where(same))
+    }
+
+
+def outlines(
+    connection: Connection, numbers: Sequence[tuple[str, int]], *, with_texts: bool, with_graph: bool
+) -> Mapping[str, Outline]:
+    """Some versions without what is long, unless it is asked for; by pipeline."""
+    short = [VERSIONS.c.pipeline_id, VERSIONS.c.settings, VERSIONS.c.checkpoint_interval]
+    texts = [VERSIONS.c.query, VERSIONS.c.udfs] if with_texts else [null().label("query"), null().label("udfs")]
+    graph = VERSIONS.c.graph if with_graph else null().label("graph")
+    query = select(*short, VERSIONS.c.fingerprint, VERSIONS.c.digest, *texts, graph)
+    rows = connection.execute(query.where(tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)))
+    return {
+        row.pipeline_id: Outline(
+            row.settings, row.checkpoint_interval, row.fingerprint, row.digest, row.query, row.udfs or (), row.graph
+        )
+        for row in rows
+    }
+
+
+def get(connection: Connection, pipeline_id: str, number: int) -> Version:
+    """A version that must be there."""
+    same = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number == number)
+    row = connection.execute(select(VERSIONS).where(same)).mappings().one()
+    return Version(
+        pipeline_id=pipeline_id,
+        number=number,
+        spec=Spec(row["query"], row["udfs"], row["settings"], row["checkpoint_interval"]),
+        fingerprint=row["fingerprint"],
+        graph=row["graph"],
+        created_at=row["created_at"],
+        force=row["force"],
+        meaning=row["meaning"],
+        upgrade=row["upgrade"],
+        objects=row["objects"],
+    )

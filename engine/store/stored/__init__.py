@@ -1,0 +1,1 @@
+"""Connections, tables and functions that are kept for all pipelines."""
