@@ -19,7 +19,8 @@ from typing import TextIO
 
 from airflow_provider_arroyo import calls, embedded
 from airflow_provider_arroyo.answers import Checkpoint, Pipeline
-from airflow_provider_arroyo.control_plane import ControlPlaneConnection, Endpoint
+from airflow_provider_arroyo.control_plane import ControlPlaneConnection
+from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
 from dags_examples.demo_check import check_reports
 from dags_examples.demo_folder import Folder
