@@ -23,14 +23,14 @@ class TextPosition:
 
 
 class Cause(StrEnum):
-    """What is behind an error, as far as trying again is concerned."""
+    """The cause of an error, which decides about retries."""
 
     OUTAGE = "outage"
-    """Another system is away: trying again helps once it is back, however long that takes."""
+    """Another system is away: a retry helps once it is back."""
     MISTAKE = "mistake"
-    """Somebody has to mend something first: trying again ends the same way, or does harm."""
+    """Needs a fix first: a retry ends the same way, or does harm."""
     UNKNOWN = "unknown"
-    """Trying again may help; if it has not after some tries it will not."""
+    """A retry may help, up to a number of tries."""
 
 
 class EngineError(Exception):
@@ -186,7 +186,7 @@ class FunctionArgumentsError(SqlError):
 
 
 class TypeMismatchError(SqlError):
-    """A value has a type that cannot stand here."""
+    """A value has a type that is not allowed here."""
 
     code = "sql.type_mismatch"
 
@@ -198,7 +198,7 @@ class UnknownTypeError(SqlError):
 
 
 class WindowContextError(SqlError):
-    """A time window stands where none is allowed."""
+    """A time window is used where none is allowed."""
 
     code = "sql.window_context"
 
@@ -222,7 +222,7 @@ class JoinError(SqlError):
 
 
 class OverError(SqlError):
-    """OVER stands where it cannot, or has what it cannot take."""
+    """OVER is used where it is not allowed, or with unsupported arguments."""
 
     code = "sql.over"
 
@@ -366,7 +366,7 @@ class RehearsalError(StateError):
 
 
 class StartPositionError(StateError):
-    """A table cannot begin where it is told to: it goes on from a state, is not read, or has no such place."""
+    """A start position cannot be used: the table has a position in the state, is not read, or does not support it."""
 
     code = "state.start_position"
 
@@ -583,7 +583,7 @@ class StateBusyError(RunError):
 
 
 class DriverCrashedError(RunError):
-    """A driver meets an error that nobody has foreseen."""
+    """A driver meets an unexpected error."""
 
     code = "run.crashed"
     retryable = True
@@ -597,7 +597,7 @@ class DriverDiedError(RunError):
 
 
 class DriverSilentError(RunError):
-    """A driver has not called home for too long and is killed."""
+    """A driver has not reported to the control plane for too long, and is killed."""
 
     code = "run.silent"
     retryable = True
@@ -611,14 +611,14 @@ class SlowStartError(RunError):
 
 
 class MaintenanceStuckError(RunError):
-    """A restore or a rescale does not come on, and is ended."""
+    """A restore or a rescale makes no progress, and is ended."""
 
     code = "run.maintenance_stuck"
     retryable = True
 
 
 class DriverStuckError(RunError):
-    """A driver calls home, but its work shows no sign of life, and it is killed."""
+    """A driver reports, but its work makes no progress, and it is killed."""
 
     code = "run.stuck"
     retryable = True
@@ -707,7 +707,7 @@ class RequestError(EngineError):
 
 
 class UnsupportedRequestError(RequestError):
-    """The request is Arroyo's, and asks for what there is not here."""
+    """The request uses a feature of Arroyo's API that is not supported here."""
 
     code = "request.unsupported"
 
@@ -749,13 +749,13 @@ class TokenExistsError(EngineError):
 
 
 class TokenNotFoundError(EngineError):
-    """There is no token of this name that is let in."""
+    """No valid token has this name."""
 
     code = "token.not_found"
 
 
 class StoredExistsError(EngineError):
-    """A connection, a table or a function of this name is kept already."""
+    """A connection, table or function of this name exists."""
 
     code = "stored.exists"
 
@@ -780,7 +780,7 @@ class ProbeBusyError(EngineError):
 
 
 class SchemaUnknownError(EngineError):
-    """The columns of a table cannot be found out from what it is to read."""
+    """The columns of a table cannot be inferred from its data."""
 
     code = "stored.no_schema"
 
@@ -792,7 +792,7 @@ class HostRefusedError(AuthError):
 
 
 class PipelineError(EngineError):
-    """The pipeline is not there, or its state does not allow the request."""
+    """The pipeline does not exist, or its state does not allow the request."""
 
     code = "pipeline.error"
 
@@ -852,20 +852,20 @@ class SharedForkError(PipelineError):
 
 
 class PipelineExistsError(PipelineError):
-    """There is a pipeline of this name already."""
+    """A pipeline of this name exists."""
 
     code = "pipeline.exists"
 
 
 class PreviewsBusyError(PipelineError):
-    """So many previews run already as may run at once."""
+    """The limit of concurrent previews is reached."""
 
     code = "pipeline.too_many_previews"
     retryable = True
 
 
 class PipelineMovingError(PipelineError):
-    """The pipeline is on its way to another control plane, or there already."""
+    """The pipeline is moving, or has moved, to another control plane."""
 
     code = "pipeline.moving"
 
@@ -901,14 +901,14 @@ class RehearsalBusyError(EngineError):
 
 
 class RehearsalRoomError(EngineError):
-    """The disk has no room for a rehearsal beside what the pipelines need."""
+    """The disk has too little free space for a rehearsal."""
 
     code = "rehearsal.no_room"
     retryable = True
 
 
 class RehearsalMemoryError(EngineError):
-    """The machine of the control plane has not the memory free that the process of a rehearsal may take."""
+    """The machine has less free memory than a rehearsal may use."""
 
     code = "rehearsal.no_memory"
     retryable = True
@@ -921,7 +921,7 @@ class RehearsalTimeError(EngineError):
 
 
 class RehearsalStoppedError(EngineError):
-    """Somebody has called the rehearsal off."""
+    """The rehearsal was cancelled."""
 
     code = "rehearsal.stopped"
 
@@ -952,7 +952,7 @@ class PartitionConsumerDiffersError(PartitionError):
 
 
 class LateRowsUnknownError(PartitionError):
-    """Nothing is known of rows that come late for the buckets of a consumer of partitions."""
+    """Late rows of the consumer's buckets are not recorded."""
 
     code = "partition.late_unknown"
 
@@ -964,7 +964,7 @@ class NotDeliveredError(PartitionError):
 
 
 class PushedConsumerError(PartitionError):
-    """Somebody acknowledges what the control plane pushes, and acknowledges itself."""
+    """A client acknowledges a delivery that the control plane pushes and acknowledges itself."""
 
     code = "partition.is_pushed"
 
@@ -1002,14 +1002,14 @@ class PushUnclearError(PartitionError):
 
 
 class LineageUnreachableError(EngineError):
-    """What OpenLineage is to be told cannot be sent now; it is sent again."""
+    """OpenLineage events cannot be sent now; they are retried."""
 
     code = "lineage.unreachable"
     retryable = True
 
 
 class LineageEventRefusedError(EngineError):
-    """OpenLineage does not take an event, whenever it is sent."""
+    """OpenLineage refuses an event permanently."""
 
     code = "lineage.refused"
 
@@ -1052,7 +1052,7 @@ class SavepointPinnedError(SavepointError):
 
 
 class SavepointInUseError(SavepointError):
-    """Somebody reads the savepoint, or may still have to go back to it."""
+    """The savepoint is being read, or may still be needed for a rollback."""
 
     code = "savepoint.in_use"
     retryable = True
@@ -1126,7 +1126,7 @@ class SecretValueError(OptionError):
 
 
 class LiteralSecretError(OptionError):
-    """A script that is kept, and shown to whoever may look, holds a secret as plain text."""
+    """A script that would be stored and shown contains a secret as plain text."""
 
     code = "option.literal_secret"
 
@@ -1176,7 +1176,7 @@ class LookupFailedError(DataError):
 
 
 class LookupRefusedError(LookupFailedError):
-    """A lookup table does not let this job in, or holds something else than the table says."""
+    """A lookup service refuses this job, or its value has another type than the table declares."""
 
     code = "data.lookup_refused"
     retryable = False
@@ -1220,7 +1220,7 @@ class SourceUnavailableError(DataError):
 
 
 class SourceRefusedError(SourceUnavailableError):
-    """The system that a table reads from does not let this job in."""
+    """The system that a table reads from refuses this job."""
 
     code = "data.source_refused"
     retryable = False
@@ -1260,7 +1260,7 @@ class DiskFullError(UnwritableTargetError):
 
 
 class DeliveryError(EngineError):
-    """A sink cannot take an epoch without the risk of loss or duplicates; it has written nothing."""
+    """A sink cannot write an epoch without the risk of loss or duplicates; it has written nothing."""
 
     code = "delivery.error"
 
@@ -1293,7 +1293,7 @@ class LedgerLostError(DeliveryError):
 
 
 class LedgerAheadError(DeliveryError):
-    """The sink has taken epochs that the checkpoint does not know: the checkpoint is an old copy."""
+    """The sink has epochs that are not in the checkpoint: the checkpoint is an old copy."""
 
     code = "delivery.ledger_ahead"
 
@@ -1305,19 +1305,19 @@ class LedgerForeignError(DeliveryError):
 
 
 class OffsetsDifferError(DeliveryError):
-    """The sink has already taken this epoch, over another range of input."""
+    """The sink already has this epoch, over another range of input."""
 
     code = "delivery.offsets_differ"
 
 
 class OutputChangedError(DeliveryError):
-    """Somebody else has changed what the sink has published."""
+    """Published output of the sink was changed by another program."""
 
     code = "delivery.output_changed"
 
 
 class ForeignTargetError(DeliveryError):
-    """The target holds what this pipeline has not written, or another pipeline is its owner."""
+    """The target has rows that this pipeline has not written, or belongs to another pipeline."""
 
     code = "delivery.foreign_target"
 

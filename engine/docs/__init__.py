@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from engine.docs.airflow import airflow_page, airflow_pages
-from engine.docs.api import api_page
-from engine.docs.cli import cli_page
+from engine.docs.api import api_page, api_pages
+from engine.docs.cli import cli_page, cli_pages
 from engine.docs.connectors import connector_pages, connectors_page
 from engine.docs.errors import errors_page
 from engine.docs.formats import formats_page
@@ -31,7 +31,9 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "states": states_page,
     "metrics": metrics_page,
     "cli": cli_page,
+    **cli_pages(),
     "api": api_page,
+    **api_pages(),
     "airflow": airflow_page,
     **airflow_pages(),
 }

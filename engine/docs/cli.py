@@ -1,21 +1,45 @@
-"""The verbs of the command line."""
+"""The command line: an index of all verbs, and a page for each group of them."""
 
 from __future__ import annotations
 
 from argparse import SUPPRESS, Action, ArgumentParser
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from engine.cli.verbs import COMMANDS, Verb
+from engine.cli.verbs import GROUPS, Verb
 from engine.docs.markdown import code, page, section, table
+
+_PAGES = {
+    "scripts, on this machine": ("cli/scripts", "Commands for scripts"),
+    "pipelines of a control plane": ("cli/pipelines", "Commands for pipelines"),
+    "savepoints and versions": ("cli/savepoints", "Commands for savepoints and versions"),
+    "the control plane": ("cli/control-plane", "Commands for the control plane"),
+}
+"""The page of each group of the help, and its title."""
 
 
 def cli_page() -> str:
-    """Every verb and its arguments."""
+    """Return the index of all verbs."""
     return page(
         "Command line",
         "`arroyo COMMAND`, or `python -m engine COMMAND`. Exit codes: 0 done, 2 refused, 3 failed while running, "
         "130 interrupted.",
-        map(_command, COMMANDS),
+        [section(_PAGES[group][1], _index(_PAGES[group][0], verbs)) for group, verbs in GROUPS],
     )
+
+
+def cli_pages() -> dict[str, Callable[[], str]]:
+    """Return a page for each group of verbs, by its path without the ending."""
+    return {_PAGES[group][0]: partial(_group_page, _PAGES[group][1], verbs) for group, verbs in GROUPS}
+
+
+def _index(path: str, verbs: Sequence[Verb]) -> str:
+    rows = [[f"[`arroyo {verb.name}`]({path}.md#arroyo-{verb.name})", f"{verb.help}."] for verb in verbs]
+    return table(["command", ""], rows)
+
+
+def _group_page(title: str, verbs: Sequence[Verb]) -> str:
+    return page(title, "[All commands](../cli.md)", map(_command, verbs))
 
 
 def _command(command: Verb) -> str:

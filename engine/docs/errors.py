@@ -6,22 +6,28 @@ from itertools import groupby
 
 from engine import errors
 from engine.docs.markdown import code, page, section, sentence, table
+from engine.docs.remedies import REMEDIES
 from engine.errors import EngineError, cause_of
 
 _FAMILIES = {
-    "auth": "Who asks, and whether they may",
-    "data": "What was read",
-    "delivery": "What was written",
-    "option": "Options of a table",
-    "pipeline": "Pipelines on the control plane",
+    "auth": "Authentication and authorization",
+    "data": "Input data",
+    "delivery": "Output",
+    "lineage": "OpenLineage",
+    "option": "Table options",
+    "partition": "Time buckets",
+    "pipeline": "Pipelines",
+    "rehearsal": "Rehearsals",
     "request": "Requests",
     "run": "Runs",
     "savepoint": "Savepoints",
-    "server": "The control plane itself",
+    "server": "Control plane",
     "setting": "Settings",
-    "sql": "The script",
-    "state": "The state directory",
-    "udf": "Functions in Python",
+    "sql": "SQL",
+    "state": "State",
+    "stored": "Stored connections, tables and functions",
+    "token": "Tokens",
+    "udf": "Python functions",
 }
 
 
@@ -32,19 +38,23 @@ def declared_errors() -> list[type[EngineError]]:
 
 
 def errors_page() -> str:
-    """Codes by family, each with its meaning."""
+    """Return the page of all codes by family, each with its meaning, remedy and cause."""
     families = groupby(declared_errors(), key=lambda kind: kind.code.split(".")[0])
     return page(
         "Errors",
-        "The code of an error never changes; its text may. What the control plane does about a job follows from the "
-        "cause: an outage is waited out however long it lasts, a mistake ends the job at once, and what is unknown is "
-        "tried again as often as the setting `pipeline.allowed_restarts` says. All but mistakes are retryable.",
+        "The code of an error never changes; its text may. An error also has its own hint, which may be more specific "
+        "than the remedy here. The cause determines whether a job restarts: it retries until an outage "
+        "ends, a mistake ends the job at once, and an unknown cause allows as many restarts as the setting "
+        "`pipeline.allowed_restarts`. All errors except mistakes are retryable.",
         [
             section(
                 f"{_FAMILIES.get(family, family.capitalize())} ({code(family)})",
                 table(
-                    ["code", "meaning", "cause"],
-                    [[code(kind.code), sentence(kind.__doc__), cause_of(kind).value] for kind in kinds],
+                    ["code", "meaning", "remedy", "cause"],
+                    [
+                        [code(kind.code), sentence(kind.__doc__), REMEDIES[kind.code], cause_of(kind).value]
+                        for kind in kinds
+                    ],
                 ),
             )
             for family, kinds in families

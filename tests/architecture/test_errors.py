@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from engine.docs.errors import declared_errors
+from engine.docs.remedies import REMEDIES
 
 TESTS = Path(__file__).parents[1]
 HERE = Path(__file__).parent
@@ -97,3 +98,8 @@ def only_ours(caught: ast.expr | None) -> bool:
     classes = caught.elts if isinstance(caught, ast.Tuple) else [caught]
     ours = {kind.__name__ for kind in declared_errors()} | {"EngineError"}
     return all(isinstance(kind, ast.Name) and kind.id in ours for kind in classes)
+
+
+def test_every_error_has_a_remedy_in_the_reference() -> None:
+    assert set(REMEDIES) == {kind.code for kind in declared_errors()}
+    assert [code for code, remedy in REMEDIES.items() if not remedy.endswith(".")] == []
