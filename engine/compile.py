@@ -18,6 +18,7 @@ from engine.connectors.stand_ins import stood_in, unread
 from engine.delivery.target_names import first_collision
 from engine.errors import (
     HintError,
+    LiteralSecretError,
     OptionValueError,
     ScriptRefused,
     SharedTargetError,
@@ -45,7 +46,7 @@ from engine.schema import Schema
 from engine.sql.set_statement import SinkPrefix
 from engine.sql.statements import Translation, translate
 from engine.sql.tables.create_connection import read_connections
-from engine.sql.text.literal_secrets import literal_secrets
+from engine.sql.text.literal_secrets import keys_in_urls, literal_secrets
 from engine.sql.text.parse import parse
 from engine.udf.declared import NO_UDFS, Udf, UdfFile, Udfs
 from engine.udf.reading import read_udfs
@@ -133,6 +134,11 @@ class Program:
         written = sorted({*(write.table for write in self.writes), *self.dead_letter_tables})
         tables = [self.tables[name] for name in written]
         return {table.name: tuple(connector_of(table).target_names(table.options)) for table in tables}
+
+
+def warnings_about(text: str) -> list[LiteralSecretError]:
+    """Return what to warn of in a script that compiles and that nobody keeps: keys in URLs."""
+    return keys_in_urls(parse(text))
 
 
 def compile_script(

@@ -49,10 +49,11 @@ def bold(text: str) -> str:
     return f"{_BOLD}{text}{_OFF}" if has_colour() else text
 
 
-def complain(error: EngineError, script: str | None = None) -> None:
-    """Say what went wrong, and underline the place when there is a script."""
+def complain(error: EngineError, script: str | None = None, *, is_warning: bool = False) -> None:
+    """Say what went wrong, or may do harm, and underline the place when there is a script."""
+    word = "warning" if is_warning else "error"
     for complaint in error.complaints if isinstance(error, ScriptRefused) else [error]:
-        label = f"{_RED}error{_OFF}" if has_colour() else "error"
+        label = f"{_RED}{word}{_OFF}" if has_colour() else word
         position = f" at {complaint.at}" if complaint.at else ""
         say(f"{label} {bold(complaint.code)}{position}: {plain(complaint.message)}")
         for line in _excerpt(complaint, script):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from pydantic import Field as Option
 from pydantic import SecretStr
 
-from engine.connectors.addresses import WebUrl, check_url
+from engine.connectors.addresses import WebUrl, check_url, shown_url
 from engine.connectors.base import Options, Table
 from engine.errors import MissingPackageError, SchemaRefusedError, SchemaRegistryError, message_of
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
     from engine.formats.base import FormatOptions
     from engine.formats.schema_registry import SchemaKind
+
+
+# it logs each request with its whole URL, in which a key may stand
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 class RegistryOptions(Options):
@@ -141,7 +146,7 @@ class HttpRegistry:
                 hint="pip install 'airflow-provider-arroyo[kafka]'",
             ) from missing
 
-        self._endpoint = endpoint
+        self._shown = shown_url(endpoint)
         login = {"basic.auth.user.info": f"{key}:{secret}"} if key else {}
         self._client = SchemaRegistryClient({"url": endpoint, **_PATIENCE, **login})
         # it has no option for who looks at its requests, and would go through a proxy that the environment names
@@ -195,19 +200,19 @@ class HttpRegistry:
             yield
         except (httpx2.TransportError, ValueError, TypeError, LookupError, AttributeError) as wrong:  # no answer of one
             raise SchemaRegistryError(
-                f"the schema registry {self._endpoint} does not answer: {message_of(wrong)}",
+                f"the schema registry {self._shown} does not answer: {message_of(wrong)}",
                 hint="check that it is up and that the URL is right",
             ) from wrong
         except Refusal as wrong:
             status = wrong.http_status_code
             if status in _AWAY or status >= 500:
                 raise SchemaRegistryError(
-                    f"the schema registry {self._endpoint} does not answer: {status} {wrong.error_message}",
+                    f"the schema registry {self._shown} does not answer: {status} {wrong.error_message}",
                     hint="check that it is up",
                 ) from wrong
             hint = "check api_key and api_secret" if status in (401, 403) else _HINTS[method]
             raise SchemaRefusedError(
-                f"the schema registry {self._endpoint} refuses a request: {status} {wrong.error_message}", hint=hint
+                f"the schema registry {self._shown} refuses a request: {status} {wrong.error_message}", hint=hint
             ) from wrong
 
 

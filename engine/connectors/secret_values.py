@@ -40,20 +40,44 @@ class _InPart:
 
 IN_PART = _InPart()
 _KEYS = re.compile(
-    r"(api|access|auth|subscription)?[-_]?(key|token|secret|password|passwd|pwd)|sig(nature)?", re.IGNORECASE
+    r"(api|access|auth|subscription)?[-_]?(key|token|secret|password|passwd|pwd)|sig(nature)?|code", re.IGNORECASE
 )
+"""Names of parameters that hold keys; `code` is that of Azure's functions."""
+_KEY_IN_PATH = re.compile(
+    r"bot\d+:.+"  # Telegram's
+    r"|(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[\w~-]{20,}"
+    r"|(?=(?:[^\d]*\d){6})(?=.*[a-z])[0-9a-z]{24,}"
+)
+"""A part of a path that nobody has chosen: long, of digits and letters, of both cases or without a hyphen."""
 
 
 def key_in_url(value: str) -> str | None:
     """Return the parameter of a URL that holds a key as it is, or None."""
-    if not value.lower().startswith(("http://", "https://")):
+    if not _is_url(value):
         return None
     parameters = parse_qsl(urlsplit(value).query)
     return next((name for name, text in parameters if _KEYS.fullmatch(name) and not refers_to_secret(text)), None)
 
 
+def has_key_in_path(value: str) -> bool:
+    """Whether a part of the path of a URL looks like a key, as in `https://hooks.slack.com/services/T0/B0/KEY`."""
+    if not _is_url(value):
+        return False
+    without = replace_references(value, lambda _: "")
+    return any(_KEY_IN_PATH.fullmatch(part) for part in urlsplit(without).path.split("/"))
+
+
+def _is_url(value: str) -> bool:
+    return value.lower().startswith(("http://", "https://"))
+
+
+def takes_secret_in_part(info: FieldInfo) -> bool:
+    """Whether an option may name secrets in a part of its value, such as a URL."""
+    return IN_PART in info.metadata
+
+
 def _may_name_secrets(info: FieldInfo) -> bool:
-    return is_secret(info) or IN_PART in info.metadata
+    return is_secret(info) or takes_secret_in_part(info)
 
 
 def is_secret(info: FieldInfo) -> bool:

@@ -140,7 +140,13 @@ def test_check_answers_programs(tmp_path: Path, capsys: pytest.CaptureFixture[st
     bad.write_text("SELECT x FROM nothing")
 
     assert main(["check", str(good), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"ok": True, "errors": [], "sources": ["a"], "sinks": ["b"]}
+    assert json.loads(capsys.readouterr().out) == {
+        "ok": True,
+        "errors": [],
+        "warnings": [],
+        "sources": ["a"],
+        "sinks": ["b"],
+    }
     assert main(["check", str(bad), "--json"]) == 2
     answer = json.loads(capsys.readouterr().out)
     assert (answer["ok"], answer["errors"][0]["code"]) == (False, "sql.unknown_table")

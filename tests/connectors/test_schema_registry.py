@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 
@@ -118,6 +119,17 @@ def test_a_registry_that_is_not_there_is_reported(stub: Stub) -> None:
         nowhere.schema_of(1)
     with pytest.raises(AddressRefusedError):
         HttpRegistry(stub.url, "", "", {}).schema_of(1)
+
+
+def test_errors_and_logs_do_not_show_what_may_be_a_key(stub: Stub, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO), pytest.raises(SchemaRefusedError) as refused:
+        HttpRegistry(f"{stub.url}/hunter2", "", "", {ALLOWED: "localhost"}).schema_of(5)
+    with pytest.raises(SchemaRegistryError) as away:
+        HttpRegistry("http://me:hunter2@localhost:1/hunter2", "", "", {ALLOWED: "localhost"}).schema_of(1)
+
+    assert "localhost" in str(refused.value)
+    assert "http://localhost:1/..." in str(away.value)
+    assert "hunter2" not in f"{refused.value} {away.value} {caplog.text}"
 
 
 def test_a_table_that_needs_a_registry_must_name_a_url() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -150,6 +152,19 @@ def test_the_address_that_was_checked_is_the_one_that_is_asked() -> None:
 def test_what_is_no_url_to_post_to_is_refused(endpoint: str) -> None:
     with pytest.raises(ScriptRefused):
         table("webhook", NUMBERS, endpoint=endpoint, type="sink")
+
+
+@pytest.mark.parametrize(
+    ("module", "client"), [("webhook.sink", "httpx"), ("schema_registry", "httpx2")], ids=["webhook", "registry"]
+)
+def test_http_client_logs_no_urls(module: str, client: str) -> None:
+    """In a process of its own: the tests' own process silences the clients, too."""
+    script = f"import logging, engine.connectors.{module}; print(logging.getLogger('{client}').isEnabledFor(20))"
+    script = "import logging; logging.basicConfig(level=logging.INFO); " + script
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False\n"
 
 
 def test_a_url_is_shown_without_what_may_be_a_key() -> None:

@@ -20,7 +20,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.compile import compile_script, warnings_about  # noqa: PLC0415 - `--help` must not pay for the parser
     from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
 
     script, udfs = read_script(arguments.file), read_udf_files(arguments.udf)
@@ -37,9 +37,18 @@ def _run(arguments: Namespace) -> int:
         return 2
     written = {*(write.table for write in program.writes), *program.dead_letter_tables}
     if arguments.json:
-        found = {"ok": True, "errors": [], "sources": sorted(program.scans), "sinks": sorted(written)}
+        warnings = [_plain(warning) for warning in warnings_about(script)]
+        found = {
+            "ok": True,
+            "errors": [],
+            "warnings": warnings,
+            "sources": sorted(program.scans),
+            "sinks": sorted(written),
+        }
         print(json.dumps(found, indent=2))  # noqa: T201 - the command's answer
         return 0
+    for warning in warnings_about(script):
+        complain(warning, script, is_warning=True)
     sources, sinks = len(program.scans), len(written)
     say(f"ok: {sources} source{'s' * (sources != 1)}, {sinks} sink{'s' * (sinks != 1)}")
     return 0

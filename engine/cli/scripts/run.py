@@ -114,7 +114,7 @@ def _positive(text: str) -> int:
 
 
 def _run(arguments: Namespace) -> int:
-    from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.compile import compile_script, warnings_about  # noqa: PLC0415 - `--help` must not pay for the parser
     from engine.connectors.stand_ins import prepare_outputs  # noqa: PLC0415 - nor for this
     from engine.jobs.decisions.spec import RUN_SETTINGS, read_run_settings  # noqa: PLC0415 - nor for this
     from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
@@ -129,6 +129,8 @@ def _run(arguments: Namespace) -> int:
     except ScriptRefused as error:
         complain(error, script)
         return 2
+    for warning in warnings_about(script):
+        complain(warning, script, is_warning=True)
     if arguments.stand_ins is not None:
         prepare_outputs(program.tables.values(), arguments.stand_ins)
     state_dir = arguments.state_dir

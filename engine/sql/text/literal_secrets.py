@@ -2,18 +2,27 @@
 
 password = 'hunter2'                 refused on a control plane
 password = '{{ secret:KAFKA }}'      filled in where the job is started
-endpoint = 'https://a.example/?token=hunter2'      refused as well
+endpoint = 'https://a.example/?token=hunter2'      refused as well; a warning where the script is not kept
+endpoint = 'https://a.example/in/T0uK4zJ8pQ1vX6wR2s'      the same: a part of the path looks like a key
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
 
+from pydantic.fields import FieldInfo
 from sqlglot import exp
 
 from engine.connectors import CONNECTORS
 from engine.connectors.options import WithOption, name_of
-from engine.connectors.secret_values import is_secret, key_in_url, refers_to_secret
+from engine.connectors.secret_values import (
+    has_key_in_path,
+    is_secret,
+    key_in_url,
+    refers_to_secret,
+    takes_secret_in_part,
+)
 from engine.errors import LiteralSecretError
 from engine.formats import FORMATS
 from engine.sql.complaints import Complaints
@@ -30,25 +39,49 @@ def literal_secrets(script: Script) -> list[LiteralSecretError]:
             hint=f"write '{{{{ secret:NAME }}}}' and set {SECRET_PREFIX}NAME where jobs are started",
             at=option.at,
         )
-        for statement in script.statements
-        if isinstance(statement.node, exp.Create)
-        for option in given_options(statement.node, script, Complaints(), statement.at)
-        if _is_literal_secret(option)
+        for option in _options(script)
+        if _has_url_with_key(option) or _is_literal_secret(option)
     ]
 
 
+def keys_in_urls(script: Script) -> list[LiteralSecretError]:
+    """Return a warning for every URL of the script that holds a key, for scripts that nobody keeps: whoever sees the
+    script or a list of options sees the key."""
+    return [
+        LiteralSecretError(
+            f"option '{option.name}' holds a key in its URL, which plans, pages and files of the script show",
+            hint=f"write the key as '{{{{ secret:NAME }}}}' and set {SECRET_PREFIX}NAME; a control plane refuses it "
+            "as it is",
+            at=option.at,
+        )
+        for option in _options(script)
+        if _has_url_with_key(option)
+    ]
+
+
+def _options(script: Script) -> Iterator[WithOption]:
+    for statement in script.statements:
+        if isinstance(statement.node, exp.Create):
+            yield from given_options(statement.node, script, Complaints(), statement.at)
+
+
+def _has_url_with_key(option: WithOption) -> bool:
+    if not isinstance(option.value, str):
+        return False
+    is_in_path = option.name in _names(takes_secret_in_part) and has_key_in_path(option.value)
+    return is_in_path or key_in_url(option.value) is not None
+
+
 def _is_literal_secret(option: WithOption) -> bool:
-    if isinstance(option.value, str) and key_in_url(option.value) is not None:
-        return True
-    return option.name in _secret_names() and bool(option.value) and not refers_to_secret(option.value)
+    return option.name in _names(is_secret) and bool(option.value) and not refers_to_secret(option.value)
 
 
 @cache
-def _secret_names() -> frozenset[str]:
+def _names(is_meant: Callable[[FieldInfo], bool]) -> frozenset[str]:
     models = [model for connector in CONNECTORS for model in connector.options.values()]
     return frozenset(
         name_of(name, info)
         for model in (*models, *(form.options for form in FORMATS))
         for name, info in model.model_fields.items()
-        if is_secret(info)
+        if is_meant(info)
     )
