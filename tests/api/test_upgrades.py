@@ -330,7 +330,7 @@ def test_one_that_cannot_go_back_says_why_wherever_the_pipeline_is_shown(
     fail_for_good(running, monkeypatch)
 
     for shown in (running.get("/pipelines/orders"), running.get("/pipelines")["data"][0]):
-        assert "version 2 cannot go back" in shown["not_undone"]
+        assert "version 2 cannot be rolled back" in shown["not_undone"]
         assert "files of it are gone" in shown["not_undone"]
 
 
@@ -347,7 +347,7 @@ def test_the_command_line_says_why_a_version_could_not_go_back(
     assert main(["show", "orders", *connection]) == 0
     assert "files of it are gone" in capsys.readouterr().out
     assert main(["list", *connection]) == 0
-    assert "orders: version 2 cannot go back" in capsys.readouterr().err
+    assert "orders: version 2 cannot be rolled back" in capsys.readouterr().err
 
 
 def test_why_a_version_could_not_go_back_is_over_once_another_one_runs(
