@@ -19,7 +19,7 @@ __all__ = ["chromium"]
 
 LONG = 400.0
 SIZE: ViewportSize = {"width": 1160, "height": 720}
-LISTS = {"login": 400, "output": 460, "events": 460, "logs": 460, "query": 400, "connections": 400}
+LISTS = {"login": 400, "jobs": 400, "output": 460, "events": 460, "logs": 460, "query": 400, "connections": 400}
 """So much of what goes on alike is in a picture."""
 QUERY = """CREATE TABLE bids WITH (connector = 'nexmark', event_rate = '1000');
 CREATE TABLE sales (at TIMESTAMP, auction BIGINT, bids BIGINT)
@@ -83,7 +83,7 @@ def savepoint(served: Served, name: str, label: str) -> None:
 def folder(real: Served) -> Path:
     """Where a pipeline writes that has a savepoint."""
     folder = real.data_dir.parent / "written"
-    real.deploy("sales", query=QUERY.format(folder=folder / "sales"))
+    real.deploy("sales", query=QUERY.format(folder=folder / "sales"), tags={"team": "shop"})
     real.until_epoch(2, "sales", within=LONG)
     savepoint(real, "sales", "monday")
     return folder
@@ -141,6 +141,8 @@ def test_each_page_has_its_picture_in_the_docs(chromium: Browser, real: Served, 
     ):
         visit.go(place)
         page.wait_for_selector(seen, state="attached")
+        if picture == "settings":
+            page.get_by_text(str(real.data_dir)).evaluate("shown => shown.textContent = '/var/lib/arroyo'")
         page.screenshot(
             path=target / f"{picture}.png", clip={"x": 0, "y": 0, **SIZE, "height": LISTS.get(picture, SIZE["height"])}
         )
