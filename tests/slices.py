@@ -155,6 +155,7 @@ LONG = (
     "system/test_warm_runs.py",
     "system/test_wheel.py",
     "upgrade_matrix/test_played.py",
+    "web/test_search.py::test_the_first_page_found_is_the_one_that_helps",
     "updating/test_restarts.py",
     "updating/test_savepoints.py",
     "updating/test_with_spark.py::test_the_folded_changes_are_the_batch_answer",
