@@ -17,11 +17,12 @@ from statistics import median
 from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import Connection
 
-from engine.api.context import Context, LastCalls
 from engine.api.metrics.job_metrics import JobMetrics
-from engine.api.plan_query import plan_query
-from engine.api.take_savepoint import take_savepoint
-from engine.api.waiting_requests import Changes
+from engine.control.changes.waiting_requests import Changes
+from engine.control.context import Context, LastCalls
+from engine.control.savepoints.take_savepoint import take_savepoint
+from engine.control.upgrades.plan_query import plan_query
+from engine.control.upgrades.planner import Planner
 from engine.jobs.decisions.spec import Pipeline
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Progress, Run, Status
@@ -49,7 +50,16 @@ def main(count: int) -> int:
                 put(connection, number, at)
                 calls.record_usage(f"job_{number}", 1, {"driver": _USAGE, "java": _USAGE, "workers": _USAGE}, at)
         context = Context(
-            database, directory, now, lambda: None, Changes(), calls, plan_query, take_savepoint, "0", "benchmark"
+            database,
+            directory,
+            now,
+            lambda: None,
+            Changes(),
+            calls,
+            Planner(plan_query),
+            take_savepoint,
+            "0",
+            "benchmark",
         )
         metrics, registry = JobMetrics(context), CollectorRegistry()
         registry.register(metrics)

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import timedelta
@@ -24,32 +25,34 @@ import uvicorn
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from engine import __version__
-from engine.api import deletions, go_back, savepoints
+from engine.api import deletions, savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.caretaker import Caretaker
-from engine.api.context import Context, LastCalls
-from engine.api.drill_savepoint import Drills
 from engine.api.hand_over_steps import HandOverWatch
 from engine.api.lineage_events.events import EventMaker
 from engine.api.lineage_events.senders import open_sender
 from engine.api.lineage_events.watch import LineageWatch
-from engine.api.meetings import StateMeetings
-from engine.api.plan_query import load_compiler, plan_query
-from engine.api.plan_rehearsal import check_rehearsal
-from engine.api.plan_reprocess import changing_sinks, plan_reprocess
-from engine.api.plan_starts import check_redone, check_starts
-from engine.api.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
 from engine.api.push_watch import PushWatch
-from engine.api.rehearsal_room import free_bytes
 from engine.api.rehearsal_watch import RehearsalWatch
 from engine.api.runs import hear_left_goodbye
-from engine.api.sessions import Sessions
 from engine.api.slow_requests import LIMITED_PROTOCOL
 from engine.api.sweep import Sweeper
-from engine.api.take_savepoint import take_savepoint
-from engine.api.target_registry import read_unread
-from engine.api.waiting_requests import Changes
+from engine.control.access.sessions import Sessions
+from engine.control.changes.waiting_requests import Changes
+from engine.control.context import Context, LastCalls
+from engine.control.rehearsals.plan_rehearsal import check_rehearsal
+from engine.control.rehearsals.rehearsal_room import free_bytes
+from engine.control.savepoints.drill_savepoint import Drills
+from engine.control.savepoints.take_savepoint import take_savepoint
+from engine.control.target_registry import read_unread
+from engine.control.upgrades import go_back
+from engine.control.upgrades.meetings import StateMeetings
+from engine.control.upgrades.plan_query import load_compiler, plan_query
+from engine.control.upgrades.plan_reprocess import changing_sinks, plan_reprocess
+from engine.control.upgrades.plan_starts import check_redone, check_starts
+from engine.control.upgrades.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
+from engine.control.upgrades.planner import Planner
 from engine.errors import InsecureBindError, ServerError, StoreUnavailableError, message_of
 from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
@@ -74,8 +77,9 @@ from engine.store.jobs.records import StoredRecords
 from engine.values.instants import now
 
 if TYPE_CHECKING:
-    from engine.api.traces.otel import Traces
+    from engine.control.traces.otel import Traces
 
+T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 SECRETS_KEY = "ARROYO_SECRETS_KEY"
 OTEL_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -202,16 +206,7 @@ def _serve(
         wake=controller.wake,
         changes=changes,
         last_calls=last_calls,
-        plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
-        plan_upgrade=partial(plan_upgrade, connections=connections, may_hold_secrets=settings.literal_secrets),
-        check_sinks=partial(check_sinks, connections=connections, may_hold_secrets=settings.literal_secrets),
-        check_redone=partial(check_redone, connections=connections, may_hold_secrets=settings.literal_secrets),
-        check_starts=partial(check_starts, connections=connections, may_hold_secrets=settings.literal_secrets),
-        plan_fork=partial(plan_fork, connections=connections, may_hold_secrets=settings.literal_secrets),
-        plan_reprocess=partial(plan_reprocess, connections=connections, may_hold_secrets=settings.literal_secrets),
-        changing_sinks=partial(changing_sinks, connections=connections, may_hold_secrets=settings.literal_secrets),
-        plan_hand_over=partial(plan_hand_over, connections=connections, may_hold_secrets=settings.literal_secrets),
-        check_rehearsal=partial(check_rehearsal, connections=connections, may_hold_secrets=settings.literal_secrets),
+        planner=_planner(connections, settings.literal_secrets),
         rehearsals=read_section(RehearsalLimits, settings.rehearsal),
         previews_at_once=settings.preview.at_once,
         free_bytes=partial(free_bytes, directory.root),
@@ -300,12 +295,32 @@ def _forks(pipeline: PipelineSettings, directory: DataDirectory) -> ForkedDriver
     return ForkedDrivers(directory.forks_log, environment)
 
 
+def _planner(connections: str, literal_secrets: bool) -> Planner:
+    """Return the planner over the compiler, with the administrator's connections."""
+
+    def bound(ask: Callable[..., T]) -> Callable[..., T]:
+        return partial(ask, connections=connections, may_hold_secrets=literal_secrets)
+
+    return Planner(
+        plan=bound(plan_query),
+        upgrade=bound(plan_upgrade),
+        reprocess=bound(plan_reprocess),
+        fork=bound(plan_fork),
+        hand_over=bound(plan_hand_over),
+        changing_sinks=bound(changing_sinks),
+        check_redone=bound(check_redone),
+        check_sinks=bound(check_sinks),
+        check_starts=bound(check_starts),
+        check_rehearsal=bound(check_rehearsal),
+    )
+
+
 def _open_traces(settings: Settings, instance: str) -> Traces | None:
     """The connection to the collector that was named, if one was."""
     endpoint = settings.traces.endpoint
     if endpoint is None and not any(os.environ.get(name) for name in OTEL_ENDPOINTS):
         return None
-    from engine.api.traces.otel import open_traces  # noqa: PLC0415 - its packages are there only if they are wanted
+    from engine.control.traces.otel import open_traces  # noqa: PLC0415 - its packages are there only if they are wanted
 
     return open_traces(endpoint, __version__, instance)
 

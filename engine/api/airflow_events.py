@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 import httpx
 from pydantic import BaseModel, SecretStr
 
-from engine.api.limited_time import LimitedTransport
 from engine.connectors.addresses import Resolve, check_url, resolve
 from engine.connectors.secret_values import fill_in
+from engine.control.limited_time import LimitedTransport
 from engine.errors import PushRefusedError, PushUnclearError, PushUnreachableError, TargetUnavailableError
 from engine.jobs.decisions.pushes import Push
 from engine.jobs.processes.probes import HIDDEN

@@ -10,8 +10,8 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, Field, computed_field, create_model
 
 from engine.api.bodies import Udf
-from engine.api.savepoint_holds import SavepointTask as DoneTask
-from engine.api.savepoint_holds import TaskKind
+from engine.control.savepoints.savepoint_holds import SavepointTask as DoneTask
+from engine.control.savepoints.savepoint_holds import TaskKind
 from engine.errors import Cause, DiskFullError
 from engine.jobs.decisions.desired import is_settled
 from engine.jobs.decisions.effects import Effects as WhatHappens

@@ -59,9 +59,10 @@ from engine.api import (
 )
 from engine.api.answers import Ping
 from engine.api.authentication import Authentication, Rules
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.metrics import page
 from engine.api.query_parameters import refuse_unknown_parameters
+from engine.control.context import Context
 from engine.jobs.address import API_PREFIX
 
 _PING = APIRouter(tags=["ping"])

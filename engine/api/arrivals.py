@@ -24,12 +24,13 @@ from sqlalchemy import Connection
 from engine.api import answers, deletions
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, note, note_asking_run
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.deployments import Secrets, plan_of, refuse_id
 from engine.api.passports import Passport, lock_of
 from engine.api.problems import refusals
-from engine.api.savepoint_holds import SavepointTask
 from engine.api.savepoint_moves import check_place
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_holds import SavepointTask
 from engine.delivery.faults import reach
 from engine.errors import (
     PipelineBusyError,

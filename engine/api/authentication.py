@@ -10,10 +10,10 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine.api.admission import Admission, Caller
 from engine.api.metrics import METRICS_PATH
 from engine.api.problems import answer, problem_of
-from engine.api.sessions import Sessions
+from engine.control.access.admission import Admission, Caller
+from engine.control.access.sessions import Sessions
 from engine.errors import (
     AuthError,
     CrossSiteError,

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from engine.api.context import Context
 from engine.api.previews import end_preview
-from engine.api.savepoint_removal import finish_all
 from engine.api.savepoint_rules import prune
 from engine.api.scheduled_savepoints import carry_out
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_removal import finish_all
 from engine.errors import EngineError
 from engine.store.pipelines import previews
 from engine.store.savepoints import savepoint_rules

@@ -20,11 +20,11 @@ from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from engine.api.admission import ADMIN
 from engine.api.asking_run import AskingRunDep
 from engine.api.authentication import who_asks
-from engine.api.context import Context
 from engine.api.requested_by import RequestedByDep
+from engine.control.access.admission import ADMIN
+from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import IdempotencyConflictError, PipelineChangedError
 from engine.jobs.decisions.spec import Pipeline

@@ -15,9 +15,10 @@ from starlette.types import Receive, Scope, Send
 
 from engine.api import answers
 from engine.api.authentication import is_let_in
-from engine.api.change_feed import ChangeFeed, FeedItem, News
-from engine.api.context import Context, ContextDep, LastCalls
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
+from engine.control.changes.change_feed import ChangeFeed, FeedItem, News
+from engine.control.context import Context, LastCalls
 from engine.errors import AuthError, RequestError
 from engine.jobs.disk import ids
 from engine.store import changes as stored_changes

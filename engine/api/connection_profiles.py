@@ -10,13 +10,14 @@ from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
 from engine.api.bodies import Body
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
-from engine.api.stored_options import read_config, shown_config, split_secrets
 from engine.api.stored_rules import WhoDep, administrators, in_use, refuse_id
 from engine.connectors import find_connector
 from engine.connectors.base import Connector
 from engine.connectors.option_schemas import secret_options
+from engine.control.context import Context
+from engine.control.stored_options import read_config, shown_config, split_secrets
 from engine.errors import StoredExistsError
 from engine.jobs.disk import ids
 from engine.jobs.processes.probes import HIDDEN, ProbeOrder, ProbeResult

@@ -13,13 +13,14 @@ from engine.api import connection_profiles
 from engine.api.answers import Page
 from engine.api.bodies import Body
 from engine.api.connection_profiles import Config, ConnectionProfile, StoredName, TestMessage
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
-from engine.api.stored_options import read_config, shown_config, split_secrets
 from engine.api.stored_rules import WhoDep, administrators, in_use, refuse_id
 from engine.api.stored_text import stored_secrets
 from engine.api.table_schemas import ShownSchema, TableSchema, in_snake_case, show_column, show_schema
 from engine.connectors import find_connector
+from engine.control.context import Context
+from engine.control.stored_options import read_config, shown_config, split_secrets
 from engine.errors import EngineError, OptionValueError, SchemaUnknownError
 from engine.formats import FORMATS
 from engine.jobs.disk import ids

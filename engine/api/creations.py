@@ -8,7 +8,7 @@ from pydantic import Field
 from engine.api import answers
 from engine.api.bodies import Tags, Udf
 from engine.api.change_request import ChangeRequestDep
-from engine.api.context import ContextDep
+from engine.api.depends import ContextDep
 from engine.api.deployments import Deployment, Name, bring_about
 from engine.api.pipelines import Interval, JobSurroundings, Parallelism
 from engine.api.problems import refusals

@@ -20,9 +20,10 @@ from sqlalchemy.exc import OperationalError
 
 from engine.api import answers
 from engine.api.change_request import ChangeRequestDep, again, earlier_answer, record_answer
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.dry_run import DryRun, answer_with, facts_of
 from engine.api.problems import refusals
+from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointsKeptError
 from engine.jobs.decisions.effects import effects_of_delete

@@ -28,12 +28,13 @@ from sqlalchemy import Connection
 from engine.api import answers
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, note
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.dry_run import DryRun
 from engine.api.passports import Passport, lock_of
 from engine.api.problems import refusals
-from engine.api.savepoint_holds import SavepointTask
 from engine.api.savepoint_moves import check_place
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_holds import SavepointTask
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, PipelineMovingError
 from engine.jobs.decisions.desired import is_settled

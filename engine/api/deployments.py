@@ -23,18 +23,19 @@ from engine.api.change_request import (
     note_asking_run,
     record_answer,
 )
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.expectations import with_expectations
 from engine.api.pipelines import Interval, Parallelism, show
-from engine.api.preview_room import refuse_further_preview, refuse_preview_again
 from engine.api.problems import refusals, refuse_unless_accepted
 from engine.api.savepoints import take_due
 from engine.api.stored_text import WholeSpec, refuse_gone, stored_secrets, with_stored
-from engine.api.traces.asked_starts import asks_for_start
-from engine.api.traces.spans import SpanId, watch
 from engine.changes.accepted import Wording
 from engine.checkpoints.layout import StatePaths
+from engine.control.context import Context
+from engine.control.preview_room import refuse_further_preview, refuse_preview_again
+from engine.control.traces.asked_starts import asks_for_start
+from engine.control.traces.spans import SpanId, watch
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, RequestError, RequestTooLargeError, StaleWriteError
 from engine.inspection.reading_again import history_of
@@ -294,7 +295,7 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
         )
     settings = read_run_settings(spec.settings)  # refuses what no run would heed
     refuse_master(settings.master, shared_disk=settings.shared_disk)
-    return context.plan(spec.query, spec.udfs)
+    return context.planner.plan(spec.query, spec.udfs)
 
 
 def plan_whole(said: Spec, context: Context) -> tuple[WholeSpec, PlannedQuery]:
@@ -325,7 +326,7 @@ def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, conte
     if body.force or body.upgrade == "never":
         return deployment
     history = history_of(StatePaths(state))
-    shown = context.plan_upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
+    shown = context.planner.upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
     if shown is not None:
         is_other = not is_bound_alike(current, planned)
         with context.database.reading() as connection:
@@ -335,7 +336,7 @@ def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, conte
 
 def check_starts(context: Context, place: Path | None, spec: Spec, wish: Upgrade = _NOTHING_NAMED) -> None:
     """Refuse start positions that a run of a spec would refuse, which goes on from a state or savepoint."""
-    context.check_starts(place, spec.query, spec.udfs, starts_of(spec), wish)
+    context.planner.check_starts(place, spec.query, spec.udfs, starts_of(spec), wish)
 
 
 def starts_of(spec: Spec) -> Mapping[str, StartPosition]:

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.context import Context
+from engine.control.context import Context
 from engine.jobs.decisions.effects import Effects, Facts, effects_of
 from engine.jobs.decisions.spec import Pipeline, ShownUpgrade
 from engine.jobs.records import JobRecord

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Depends, Query
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
 from engine.api.query_instants import read_instant
+from engine.control.context import Context
 from engine.store.jobs import events
 from engine.store.jobs.events import EventQuery, Severity
 from engine.store.pipelines import pipelines

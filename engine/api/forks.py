@@ -28,14 +28,15 @@ from engine.api.change_request import (
     note_asking_run,
     record_answer,
 )
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.deployments import Name, Names, Secrets, check_starts, plan_whole, refuse_id, starts_of
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
-from engine.api.plan_restore import read_checked
 from engine.api.problems import refusals, refuse_unless_accepted
 from engine.api.stored_text import refuse_gone, stored_secrets
 from engine.changes.accepted import Wording
+from engine.control.context import Context
+from engine.control.upgrades.plan_restore import read_checked
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, SharedForkError
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, ShownUpgrade, Spec, Upgrade
@@ -191,7 +192,7 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
     wish = Upgrade(body.keep_state, body.reset, hold_back=body.hold_back)
     savepoint = context.directory.savepoint(origin.id, stored.id)
     check_starts(context, savepoint, spec, wish)
-    found = context.plan_fork(savepoint, spec.query, spec.udfs, wish, starts_of(spec))
+    found = context.planner.fork(savepoint, spec.query, spec.udfs, wish, starts_of(spec))
     # the targets as they were written down: the options may be read otherwise by now
     shared = found.shared or tuple(f"it writes to {name}" for name in planned.targets if name in written)
     if shared:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.api.context import Context
 from engine.api.deployments import plan_of
+from engine.control.context import Context
 from engine.errors import HandOverError, PipelineIncompatibleError
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version, read_run_settings
 from engine.store.pipelines import targets, versions
@@ -43,7 +43,7 @@ def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOv
     with context.database.rehearsing() as connection:
         targets.claim(connection, origin.id, current.number + 1, planned.targets)
     directory = context.directory
-    shown, told = context.plan_hand_over(directory.state(origin.id), directory.state(copy.id), spec.query, spec.udfs)
+    shown, told = context.planner.hand_over(directory.state(origin.id), directory.state(copy.id), spec.query, spec.udfs)
     if shown.is_refused or not shown.loses_nothing:
         raise PipelineIncompatibleError(
             f"pipeline {origin.name!r} cannot go on with what {copy.name!r} has:\n{shown.text}",
@@ -62,7 +62,7 @@ def _told_of_starts(copy: Spec, name: str) -> Iterator[str]:
 def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
     """Refuse a hand-over after which rows are taken back that may never have been written: only with that accepted are
     rows that change handed over."""
-    if changing := context.changing_sinks(copy.query, copy.udfs):
+    if changing := context.planner.changing_sinks(copy.query, copy.udfs):
         raise HandOverError(
             f"{', '.join(changing)}: rows change there, and what is taken back from the hand-over on are the values "
             f"that were recomputed, also where {origin} had written others",

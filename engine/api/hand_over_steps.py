@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
-from engine.api.go_back import plan_way_back
 from engine.api.hand_over_plans import plan_hand_over
-from engine.api.late_switches import EndIt, GoBack, StopIt, SwitchAction, WaitFor, follow, follow_stopped
 from engine.api.savepoints import settle_taken, take_due
 from engine.checkpoints.manifest import read_manifest
+from engine.control.context import Context
+from engine.control.upgrades.go_back import plan_way_back
+from engine.control.upgrades.late_switches import EndIt, GoBack, StopIt, SwitchAction, WaitFor, follow, follow_stopped
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.jobs.authors import CONTROL_PLANE
@@ -327,7 +327,7 @@ class HandOvers:
 
     def give_up(self, pair: _Pair, why: str) -> None:
         """Have both go on as they were. An original that has failed with the other state goes back by itself
-        (`engine/api/go_back.py`)."""
+        (`engine/control/upgrades/go_back.py`)."""
         self._seen.pop(pair.row.copy_id, None)
         with self.context.database.writing() as connection:
             if not _is_current(connection, pair.row):

@@ -20,11 +20,12 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, note, note_asking_run
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.dry_run import DryRun
 from engine.api.hand_over_plans import plan_hand_over, refuse_other_values
 from engine.api.hand_over_steps import let_go
 from engine.api.problems import refusals
+from engine.control.context import Context
 from engine.errors import HandOverError, PipelineNotFoundError
 from engine.jobs.decisions import desired
 from engine.jobs.decisions.spec import ShownUpgrade

@@ -14,11 +14,12 @@ from starlette.concurrency import run_in_threadpool
 
 from engine.api.authentication import is_let_in
 from engine.api.changes import EventStream
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.jobs import read_job
 from engine.api.output import ShownRows, read_shown, shown_directories, shown_directory
 from engine.api.previews import keep_preview
 from engine.api.problems import refusals
+from engine.control.context import Context
 from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/jobs/{job}", tags=["jobs"], responses=refusals(400, 404))

@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.context import ContextDep
-from engine.api.log_tail import Cursor, read_on, tail
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
+from engine.control.log_tail import Cursor, read_on, tail
 from engine.errors import PipelineNotFoundError
 from engine.jobs.decisions.desired import is_settled
 from engine.jobs.records import JobRecord

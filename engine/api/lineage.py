@@ -5,8 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import Field
 
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
+from engine.control.context import Context
 from engine.openlineage.datasets import Datasets, datasets_of
 from engine.openlineage.names import JobName
 from engine.store.pipelines import pipelines, versions

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
-from engine.api.context import ContextDep
+from engine.api.depends import ContextDep
 from engine.api.jobs import read_job
 from engine.api.problems import refusals
 from engine.errors import EpochNotKeptError

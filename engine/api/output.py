@@ -11,11 +11,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from engine.api import answers
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.previews import keep_preview
 from engine.api.problems import refusals
 from engine.checkpoints.layout import StatePaths
 from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
+from engine.control.context import Context
 from engine.errors import RequestError, SinkNotFoundError
 from engine.jobs.decisions.desired import is_settled
 from engine.jobs.decisions.status import Progress

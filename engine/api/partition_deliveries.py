@@ -8,8 +8,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
-from engine.api.lineage_runs import run_behind
 from engine.api.partition_answers import (
     Deliveries,
     PartitionConsumer,
@@ -19,6 +17,8 @@ from engine.api.partition_answers import (
     shown,
 )
 from engine.checkpoints.input_offsets import offsets_of_epoch
+from engine.control.context import Context
+from engine.control.lineage_runs import run_behind
 from engine.errors import EngineError
 from engine.jobs.decisions.gates import Gate, promised, reached
 from engine.jobs.decisions.late_rows import takes_late_rows

@@ -15,12 +15,13 @@ from starlette.concurrency import run_in_threadpool
 from engine.api.answers import Page
 from engine.api.authentication import is_let_in
 from engine.api.bodies import Body
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.partition_answers import Deliveries, PartitionConsumer, PartitionDelivery
 from engine.api.partition_deliveries import described, find, give, output_reached, shown_deliveries
 from engine.api.problems import refusals
 from engine.api.push_request import PushRequest
 from engine.api.query_instants import read_instant
+from engine.control.context import Context
 from engine.errors import (
     AuthError,
     LateRowsUnknownError,

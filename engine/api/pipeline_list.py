@@ -11,9 +11,10 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api.answers import Page, PipelineFacts, pipeline_facts
-from engine.api.context import Context, ContextDep, LastCalls
-from engine.api.go_back import reasons_not_undone
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
+from engine.control.context import Context, LastCalls
+from engine.control.upgrades.go_back import reasons_not_undone
 from engine.jobs.decisions.gates import promised
 from engine.jobs.decisions.throughput import rows_per_second
 from engine.jobs.processes.process_usage import SharedWith

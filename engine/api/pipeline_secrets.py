@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page, micros
-from engine.api.context import ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
 from engine.store.pipelines import pipeline_secrets, pipelines
 

@@ -23,11 +23,12 @@ from engine.api.change_request import (
     note_asking_run,
     record_answer,
 )
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.dry_run import DryRun, rehearse
-from engine.api.go_back import reasons_not_undone
-from engine.api.preview_room import is_preview, refuse_preview_again
 from engine.api.problems import refusals
+from engine.control.context import Context
+from engine.control.preview_room import is_preview, refuse_preview_again
+from engine.control.upgrades.go_back import reasons_not_undone
 from engine.delivery.faults import reach
 from engine.errors import UnsupportedRequestError
 from engine.jobs.decisions import desired

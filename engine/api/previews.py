@@ -15,10 +15,11 @@ from pydantic import Field
 from engine.api import answers
 from engine.api.bodies import Body, Udf
 from engine.api.change_request import ChangeRequestDep
-from engine.api.context import Context, ContextDep
 from engine.api.deletions import delete_for_good
+from engine.api.depends import ContextDep
 from engine.api.deployments import Deployment, bring_about
 from engine.api.problems import refusals
+from engine.control.context import Context
 from engine.errors import UnsupportedRequestError
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.decisions import desired

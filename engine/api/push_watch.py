@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from engine.api.airflow_events import AirflowEvents
-from engine.api.context import Context
 from engine.api.pushing import OpenAirflow, Pusher
+from engine.control.context import Context
 from engine.errors import PartitionConsumerNotFoundError
 from engine.store import changes
 from engine.store.partitions import pushes

@@ -12,10 +12,10 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from engine.api.airflow_events import AirflowEvents, AssetPlace, Environ, StoredEvent
-from engine.api.context import Context
-from engine.api.lineage_runs import run_behind
 from engine.api.partition_answers import delivery_id
 from engine.api.partition_deliveries import give
+from engine.control.context import Context
+from engine.control.lineage_runs import run_behind
 from engine.delivery.faults import reach
 from engine.errors import (
     EngineError,

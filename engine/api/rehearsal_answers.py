@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from engine.api.answers import micros
-from engine.api.context import Context
+from engine.control.context import Context
 from engine.jobs.processes.rehearsal_processes import folder_of
 from engine.store.pipelines.rehearsals import Rehearsal as StoredRehearsal
 from engine.store.pipelines.rehearsals import RehearsalState

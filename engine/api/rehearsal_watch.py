@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from engine.api.context import Context
-from engine.api.rehearsal_room import refuse_without_memory, refuse_without_room, why_ended
 from engine.api.stored_text import stored_secrets
+from engine.control.context import Context
+from engine.control.rehearsals.rehearsal_room import refuse_without_memory, refuse_without_room, why_ended
 from engine.delivery.faults import reach
 from engine.errors import (
     EngineError,

@@ -23,11 +23,12 @@ from sqlalchemy import Connection
 from engine.api import rehearsal_answers as answers
 from engine.api.answers import Page
 from engine.api.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.deployments import plan_whole, starts_of
 from engine.api.other_query import OtherQuery
 from engine.api.problems import refusals
-from engine.api.rehearsal_room import refuse_without_memory, refuse_without_room
+from engine.control.context import Context
+from engine.control.rehearsals.rehearsal_room import refuse_without_memory, refuse_without_room
 from engine.errors import RehearsalBusyError, RehearsalStoppedError, SavepointError
 from engine.jobs.decisions import desired
 from engine.jobs.decisions.rehearsal import RehearsedChange
@@ -82,7 +83,7 @@ def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, cont
     change = RehearsedChange(
         spec.query, spec.udfs, current.udfs, spec.settings, body.keep_state, body.reset, body.hold_back, body.examples
     )
-    known = context.check_rehearsal(place, change, starts_of(spec))
+    known = context.planner.check_rehearsal(place, change, starts_of(spec))
     refuse_without_room(context.free_bytes(), known.state_bytes, context.rehearsals.free_bytes)
     free_memory = context.free_memory()
     refuse_without_memory(free_memory, change.settings)

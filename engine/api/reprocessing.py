@@ -30,7 +30,7 @@ from engine.api.change_request import (
     note_asking_run,
     record_answer,
 )
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.deployments import Name, Secrets, plan_of, refuse_id
 from engine.api.dry_run import DryRun
 from engine.api.hand_over_plans import READS, refuse_other_values
@@ -38,6 +38,7 @@ from engine.api.hand_overs import refuse_another, refuse_one_at_rest, says
 from engine.api.pipelines import show
 from engine.api.problems import refusals
 from engine.api.stored_text import stored_secrets
+from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Spec, read_run_settings
@@ -223,7 +224,7 @@ def _plan(context: Context, request: ChangeRequest, pipeline: str, body: Reproce
     planned = plan_of(spec, context)
     if body.hand_over and not body.accept_other_values:
         refuse_other_values(context, spec, record.pipeline.name)
-    writes = context.plan_reprocess(spec.query, spec.udfs, spec.settings)
+    writes = context.planner.reprocess(spec.query, spec.udfs, spec.settings)
     return _Plan(body, request, record.pipeline, name, record.pipeline.parallelism, spec, planned, tuple(writes))
 
 

@@ -28,18 +28,19 @@ from engine.api.change_request import (
     note_asking_run,
     record_answer,
 )
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.deployments import starts_of
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
-from engine.api.plan_restore import RestorePlan, plan_origin, read_checked
-from engine.api.preview_room import refuse_preview_again
 from engine.api.problems import refusals
 from engine.api.savepoints import settle_taken, take_due
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import SavepointManifest, read_manifest
 from engine.checkpoints.parting import is_behind, written_history
+from engine.control.context import Context
+from engine.control.preview_room import refuse_preview_again
+from engine.control.upgrades.plan_restore import RestorePlan, plan_origin, read_checked
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointError, StaleWriteError, UnreadableStateError
 from engine.jobs.decisions import desired
@@ -143,7 +144,7 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
         origin = versions.get(connection, pipeline.id, way.version)
         stored = None if way.savepoint_id is None else savepoints.get(connection, pipeline.id, way.savepoint_id)
     if stored is None:
-        planned = context.plan(origin.spec.query, origin.spec.udfs)
+        planned = context.planner.plan(origin.spec.query, origin.spec.udfs)
         if desired.means_the_same(current, origin.spec, planned):
             return _Rollback(way, pipeline, None)
         version = desired.next_version(current, origin.spec, planned, now, force=False, has_state=True)
@@ -153,9 +154,9 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     version = desired.earlier_version(current, origin, planned, now)
     if way.is_redone:
         state, saved_at = context.directory.state(pipeline.id), Lineage(manifest.lineage, manifest.parents)
-        context.check_sinks(state, origin.spec.query, origin.spec.udfs, (saved_at, manifest.epoch))
+        context.planner.check_sinks(state, origin.spec.query, origin.spec.udfs, (saved_at, manifest.epoch))
         savepoint, wish = context.directory.savepoint(pipeline.id, stored.id), origin.upgrade or Upgrade()
-        context.check_redone(savepoint, origin.spec.query, origin.spec.udfs, starts_of(origin.spec), wish)
+        context.planner.check_redone(savepoint, origin.spec.query, origin.spec.udfs, starts_of(origin.spec), wish)
     if way.is_redone and origin.upgrade is not None:
         version = replace(
             version, upgrade=replace(origin.upgrade, savepoint_id=None, from_version=None, from_plan=None)
@@ -171,7 +172,7 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     )
     restore = Restore(stored.id, parallelism, allow_replay=True, save_as=before.id)
     plan = RestorePlan(record, stored, restore, version, planned.targets, before)
-    ahead = _ahead(context, record, manifest, context.plan(current.spec.query, current.spec.udfs))
+    ahead = _ahead(context, record, manifest, context.planner.plan(current.spec.query, current.spec.udfs))
     return _Rollback(way, pipeline, version, planned.targets, plan, stored.epoch, ahead)
 
 
@@ -189,7 +190,7 @@ def _refuse_unfinished(connection: Connection, pipeline: Pipeline) -> None:
 
 def _planned(context: Context, manifest: SavepointManifest, origin: Version, way: WayBack) -> PlannedQuery:
     if way.is_redone:
-        return context.plan(origin.spec.query, origin.spec.udfs)
+        return context.planner.plan(origin.spec.query, origin.spec.udfs)
     return plan_origin(context, manifest, origin)
 
 

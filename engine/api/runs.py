@@ -11,12 +11,13 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Connection
 
-from engine.api.adoption import adopt
 from engine.api.authentication import bearer
 from engine.api.bodies import Body
-from engine.api.context import Context, ContextDep
-from engine.api.traces.spans import epoch_span, start_span
+from engine.api.depends import ContextDep
 from engine.checkpoints.lineage import parents_of
+from engine.control.adoption import adopt
+from engine.control.context import Context
+from engine.control.traces.spans import epoch_span, start_span
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.decisions.orders import orders

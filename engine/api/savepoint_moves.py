@@ -18,11 +18,12 @@ from pydantic import BaseModel, Field
 from engine.api import answers
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequestDep
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
-from engine.api.savepoint_holds import SavepointTask
-from engine.api.savepoint_removal import finish
 from engine.api.savepoint_tasks import begin
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_holds import SavepointTask
+from engine.control.savepoints.savepoint_removal import finish
 from engine.errors import PlaceError, SavepointNotFoundError
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.disk import ids

@@ -12,10 +12,11 @@ from sqlalchemy import Connection
 
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.dry_run import DryRun
 from engine.api.problems import refusals
-from engine.api.savepoint_removal import fates, finish
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_removal import fates, finish
 from engine.errors import RetentionError
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.decisions.status import JobEvent

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from engine.api.answers import Page
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
-from engine.api.context import ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
 from engine.api.savepoint_rules import RetentionRules, retention_words, shown_retention
 from engine.api.scheduled_savepoints import next_after

@@ -17,10 +17,11 @@ from fastapi.responses import JSONResponse
 
 from engine.api import answers
 from engine.api.change_request import ChangeRequestDep
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
-from engine.api.savepoint_holds import SavepointTask, TaskKind
-from engine.api.savepoint_use import holding
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_holds import SavepointTask, TaskKind
+from engine.control.savepoints.savepoint_use import holding
 from engine.errors import (
     DamagedSavepointError,
     PipelineBusyError,

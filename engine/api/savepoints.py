@@ -20,15 +20,16 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.dry_run import DryRun, answer_with, effects_between
-from engine.api.go_back import go_back_if_failed
 from engine.api.pipelines import update
-from engine.api.plan_restore import plan_restore
 from engine.api.problems import refusals
-from engine.api.savepoint_removal import finish, refuse_needed
-from engine.api.traces.spans import watch
 from engine.checkpoints import manifest
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_removal import finish, refuse_needed
+from engine.control.traces.spans import watch
+from engine.control.upgrades.go_back import go_back_if_failed
+from engine.control.upgrades.plan_restore import plan_restore
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineBusyError, SavepointError
 from engine.jobs.decisions import desired

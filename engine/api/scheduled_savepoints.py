@@ -16,9 +16,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
 from engine.api.savepoint_tasks import start_drill
 from engine.api.savepoints import take_due
+from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError
 from engine.jobs.authors import CONTROL_PLANE

@@ -5,11 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from engine.api.admission import Caller
 from engine.api.authentication import PAGE_HEADER, Rules, caller, cookie_name, session_cookie, who_asks
 from engine.api.bodies import Body
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
+from engine.control.access.admission import Caller
+from engine.control.context import Context
 from engine.errors import AuthError, CrossSiteError
 from engine.store.access import left_sessions
 from engine.values.instants import to_micros

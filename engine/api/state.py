@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from engine.api import answers
-from engine.api.context import ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
 from engine.jobs.processes.state_rows import RowsOrder
 from engine.store.jobs.records import read_record

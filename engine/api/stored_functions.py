@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
 from engine.api.bodies import Body, Udf
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import complaints_of, refusals
 from engine.api.stored_rules import WhoDep, in_use
+from engine.control.context import Context
 from engine.errors import EngineError, RequestTooLargeError, UdfSyntaxError
 from engine.jobs.disk import ids
 from engine.store.stored import stored_functions, stored_uses

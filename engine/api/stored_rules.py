@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
-from engine.api.admission import ADMIN
 from engine.api.authentication import who_asks
-from engine.api.context import Context
+from engine.control.access.admission import ADMIN
+from engine.control.context import Context
 from engine.errors import RequestError, StoredInUseError
 from engine.jobs.disk import ids
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
 from engine.api.stored_rules import administrators
+from engine.control.context import Context
 from engine.errors import EngineError, ScriptRefused, StaleWriteError, TextPosition
 from engine.jobs.decisions.spec import Spec
 from engine.store.stored import stored_functions, stored_tables, stored_uses

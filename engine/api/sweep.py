@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from engine.api.authentication import who_asks
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
+from engine.control.context import Context
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.disk.leaks import LeakedPath, OpenRun, leaked_paths
 from engine.store import old_rows

@@ -11,12 +11,13 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
-from engine.api.admission import ADMIN
 from engine.api.answers import Page, micros
 from engine.api.authentication import who_asks
 from engine.api.bodies import Body
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
+from engine.control.access.admission import ADMIN
+from engine.control.context import Context
 from engine.errors import AdminOnlyError, RequestError
 from engine.jobs.controller import hash_key
 from engine.store.access import tokens

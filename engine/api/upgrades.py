@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from engine.api import answers
-from engine.api.context import ContextDep
+from engine.api.depends import ContextDep
 from engine.api.deployments import check_starts, plan_whole, starts_of
 from engine.api.expectations import with_expectations
 from engine.api.other_query import OtherQuery
@@ -45,7 +45,7 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
         Upgrade(body.keep_state, body.reset, hold_back=body.hold_back),
     )
     check_starts(context, state, spec, wish)
-    shown = context.plan_upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
+    shown = context.planner.upgrade(state, spec.query, spec.udfs, wish, starts_of(spec))
     if shown is not None:
         is_other = not is_bound_alike(current, planned)
         with context.database.reading() as connection:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from engine.api.answers import graph
 from engine.api.bodies import Body, Udf, udf_texts
-from engine.api.context import ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import Complaint, complaints_of, refusals
 from engine.api.stored_text import with_stored
 from engine.errors import EngineError, RequestTooLargeError
@@ -47,7 +47,7 @@ def validate(body: Question, context: ContextDep) -> Verdict:
     whole = with_stored(context, Spec(body.query, udf_texts(body.udfs or ())))
     try:
         with whole.places_as_sent():
-            planned = context.plan(whole.spec.query, whole.spec.udfs)
+            planned = context.planner.plan(whole.spec.query, whole.spec.udfs)
     except EngineError as error:
         return Verdict(errors=complaints_of(error))
     return Verdict(graph=graph(planned.graph, 1))

@@ -12,12 +12,13 @@ from starlette.concurrency import run_in_threadpool
 from engine.api import answers
 from engine.api.answers import Page
 from engine.api.authentication import is_let_in
-from engine.api.context import Context, ContextDep
-from engine.api.lineage_runs import run_behind
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
 from engine.api.query_instants import read_instant
-from engine.api.waiting_requests import Reading
 from engine.checkpoints.input_offsets import offsets_of_epoch
+from engine.control.changes.waiting_requests import Reading
+from engine.control.context import Context
+from engine.control.lineage_runs import run_behind
 from engine.errors import AuthError
 from engine.jobs.decisions.desired import is_settled
 from engine.jobs.decisions.gates import Gate, GateTime, is_passed, promised, reached

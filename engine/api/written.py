@@ -9,8 +9,9 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
-from engine.api.context import Context, ContextDep
+from engine.api.depends import ContextDep
 from engine.api.problems import refusals
+from engine.control.context import Context
 from engine.errors import NotReadBackError, SinkNotFoundError
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import versions

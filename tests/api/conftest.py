@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from engine.api import go_back, savepoints
+from engine.api import savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
-from engine.api.context import Context, LastCalls, SavepointContent
 from engine.api.runs import hear_left_goodbye
-from engine.api.waiting_requests import Changes
 from engine.checkpoints.lineage import Lineage
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
+from engine.control.changes.waiting_requests import Changes
+from engine.control.context import Context, LastCalls, SavepointContent
+from engine.control.upgrades import go_back
+from engine.control.upgrades.planner import Planner
 from engine.errors import (
     LeftSinkError,
     ScriptRefused,
@@ -133,6 +135,10 @@ class Plane:
     refuses_starts: bool = False
     refuses_sinks: bool = False
     """Whether sinks of a version that is brought back were left."""
+
+    def plans_by(self, **changes: Any) -> Context:
+        """The context with a planner that does something else."""
+        return replace(self.context, planner=replace(self.context.planner, **changes))
 
     def deploy(self, name: str = "orders", query: str = "SELECT 1", **body: Any) -> dict[str, Any]:
         answer = self.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": query, **body})
@@ -322,15 +328,17 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         lambda: None,
         changes,
         last_calls,
-        fake_plan,
+        Planner(
+            fake_plan,
+            upgrade=plan_upgrade,
+            check_redone=check_redone,
+            check_sinks=check_sinks,
+            check_starts=check_starts,
+            fork=lambda *_: planes[0].fork,
+        ),
         fake_take,
         "1.2.3",
         "me",
-        plan_upgrade=plan_upgrade,
-        check_redone=check_redone,
-        check_sinks=check_sinks,
-        check_starts=check_starts,
-        plan_fork=lambda *_: planes[0].fork,
     )
     rules = Rules(frozenset({hash_key(TOKEN)}), frozenset({"testserver"}), 2 * 1024 * 1024)
     headers = {"Authorization": f"Bearer {TOKEN}"}

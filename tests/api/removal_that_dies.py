@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from engine.api.context import Context, LastCalls
-from engine.api.savepoint_removal import finish
-from engine.api.waiting_requests import Changes
+from engine.control.changes.waiting_requests import Changes
+from engine.control.context import Context, LastCalls
+from engine.control.savepoints.savepoint_removal import finish
+from engine.control.upgrades.planner import Planner
 from engine.jobs.disk.data_directory import DataDirectory
 from engine.store.database import Database
 from engine.store.jobs import jobs
@@ -30,7 +31,7 @@ def context_of(root: Path, database: Database) -> Context:
         lambda: None,
         Changes(),
         LastCalls(),
-        fake_plan,
+        Planner(fake_plan),
         fake_take,
         "1.2.3",
         "me",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.api import savepoints as savepoint_api
 from engine.api.caretaker import Caretaker
-from engine.api.context import Context
+from engine.control.context import Context
 from engine.jobs.decisions.states import State
 from engine.jobs.disk.data_directory import DataDirectory
 from engine.jobs.schedules.savepoint_schedule import Schedule

@@ -235,9 +235,9 @@ def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane
         )
     ]
     picture = json.dumps({"nodes": nodes, "edges": [{"src_id": 0, "dest_id": 4, "edge_type": "forward"}]})
-    plan = plane.context.plan
-    plane.http.app.state.context = replace(  # type: ignore[attr-defined]
-        plane.context, plan=lambda query, udfs: replace(plan(query, udfs), graph=picture)
+    plan = plane.context.planner.plan
+    plane.http.app.state.context = plane.plans_by(  # type: ignore[attr-defined]
+        plan=lambda query, udfs: replace(plan(query, udfs), graph=picture)
     )
     pipeline = plane.run(parallelism=3)
     tables = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,7 +123,7 @@ def test_who_has_a_copy_take_over_is_the_parent_of_the_original_once_that_goes_o
 
 
 def test_who_reprocesses_is_the_parent_of_the_copy(plane: Plane, ears: Ears) -> None:
-    plane.http.app.state.context = replace(plane.context, plan_reprocess=lambda *_: [])  # type: ignore[attr-defined]
+    plane.http.app.state.context = plane.plans_by(reprocess=lambda *_: [])  # type: ignore[attr-defined]
     plane.run()
     plane.let_pass(1)
 

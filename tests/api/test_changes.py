@@ -19,9 +19,10 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from engine import server
-from engine.api import change_feed, changes
-from engine.api.change_feed import ChangeFeed, FeedItem, News
-from engine.api.waiting_requests import Changes
+from engine.api import changes
+from engine.control.changes import change_feed
+from engine.control.changes.change_feed import ChangeFeed, FeedItem, News
+from engine.control.changes.waiting_requests import Changes
 from engine.jobs.disk.data_directory import DataDirectory
 from engine.settings import ApiSettings
 from tests.api.conftest import Plane, report

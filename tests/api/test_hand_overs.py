@@ -12,9 +12,9 @@ import pytest
 
 from engine.api import hand_over_steps
 from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
-from engine.api.late_switches import LONGEST_SWITCH
 from engine.api.savepoints import take_due
 from engine.cli.main import main
+from engine.control.upgrades.late_switches import LONGEST_SWITCH
 from engine.errors import TargetTakenError, UnreadableStateError
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.spec import ShownUpgrade, Spec
@@ -786,7 +786,7 @@ def test_the_plan_says_where_tables_begin_that_are_not_read_from_their_first_rec
 
 def test_rows_that_change_are_handed_over_only_where_somebody_accepts_other_values(two: Two) -> None:
     plane = two.plane
-    plane.http.app.state.context = replace(plane.context, changing_sinks=lambda *_: ["totals"])  # type: ignore[attr-defined]
+    plane.http.app.state.context = plane.plans_by(changing_sinks=lambda *_: ["totals"])  # type: ignore[attr-defined]
     body = {**BODY, "into": "third", "hand_over": True}
     for path, content in ((HAND_OVER, {}), (f"{HAND_OVER}?dry_run=true", {}), (REPROCESS, body)):
         refused = plane.http.post(path, json=content).json()
@@ -811,7 +811,7 @@ def test_what_cannot_be_handed_over_is_refused_before_anything_is_written_down(t
     ):
         assert plane.http.post(path).json()["code"] == code
     refused = ShownUpgrade("x", "", True, False, "counts has no column n", "", "{}")
-    plane.http.app.state.context = replace(plane.context, plan_hand_over=lambda *_: (refused, ()))  # type: ignore[attr-defined]
+    plane.http.app.state.context = plane.plans_by(hand_over=lambda *_: (refused, ()))  # type: ignore[attr-defined]
     assert plane.http.post(HAND_OVER).json()["code"] == "pipeline.incompatible"
     plane.http.app.state.context = plane.context  # type: ignore[attr-defined]
     again = plane.http.post(REPROCESS, json={**BODY, "into": "third"})

@@ -547,7 +547,7 @@ def test_a_log_that_is_removed_while_logs_are_read_is_passed_over(
     runs = runs_of(plane, plane.run())
     (runs / "000002.log").write_text("b\n")
     listed = [runs / "000001.log", runs / "000002.log", runs / "000003.log"]
-    monkeypatch.setattr("engine.api.log_tail._logs", lambda _: listed)
+    monkeypatch.setattr("engine.control.log_tail._logs", lambda _: listed)
 
     shown = plane.get("/pipelines/orders/logs")
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from engine.api.limited_time import LimitedTransport
+from engine.control.limited_time import LimitedTransport
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
 SLOW_HEAD = b"HTTP/1.1 200 OK\r\n" + b"x-drip: 1\r\n" * 10_000

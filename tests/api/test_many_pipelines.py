@@ -14,10 +14,10 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import event
 
-from engine.api.waiting_requests import Changes, Reading
 from engine.cli.client import Client, Json, RefusedError
 from engine.cli.main import main
 from engine.cli.pipelines import list_pipelines
+from engine.control.changes.waiting_requests import Changes, Reading
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.throughput import EpochRows, rows_per_second

@@ -12,9 +12,9 @@ import pytest
 from fastapi import FastAPI
 
 from engine.api import rehearsal_watch
-from engine.api.plan_rehearsal import RehearsalCheck
 from engine.api.rehearsal_watch import RehearsalWatch
 from engine.cli.upgrades.rehearsals import _show_outcome, _until_over
+from engine.control.rehearsals.plan_rehearsal import RehearsalCheck
 from engine.errors import RehearsalError, UnreachableError
 from engine.jobs.decisions.rehearsal import RehearsalFolder, RehearsalOrder
 from engine.jobs.disk.data_directory import DataDirectory
@@ -109,7 +109,7 @@ def stage(plane: Plane) -> Stage:
             raise found
         return found
 
-    plane.context = replace(plane.context, check_rehearsal=check, free_bytes=lambda: stages[0].free)
+    plane.context = replace(plane.plans_by(check_rehearsal=check), free_bytes=lambda: stages[0].free)
     plane.context = replace(plane.context, free_memory=lambda: stages[0].free_memory)
     rehearsers = FakeRehearsers(plane.context.directory)
     stages.append(Stage(plane, rehearsers, RehearsalWatch(plane.context, rehearsers)))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from engine.api.plan_reprocess import changing_sinks, plan_reprocess
 from engine.cli.main import main
+from engine.control.upgrades.plan_reprocess import changing_sinks, plan_reprocess
 from engine.errors import BackfillError, EngineError, StartPositionError
 from engine.values.sink_prefix import writing_under
 from tests.api.conftest import TOKEN, Plane
@@ -41,7 +40,7 @@ def test_the_new_pipeline_reads_again_writes_elsewhere_and_leaves_the_original_a
         asked.append(settings)
         return ["counts: again-counts instead of counts"]
 
-    plane.http.app.state.context = replace(plane.context, plan_reprocess=planned)  # type: ignore[attr-defined]
+    plane.http.app.state.context = plane.plans_by(reprocess=planned)  # type: ignore[attr-defined]
     before = plane.run(settings={"memory": "3g", "start_from": "a=latest"}, parallelism=3, secrets={"password": "x"})
 
     answer = plane.http.post(f"{PATH}?dry_run=true", json=BODY)
@@ -77,7 +76,7 @@ def test_nothing_is_made_where_the_plan_refuses(plane: Plane) -> None:
     def refused(*_: object) -> list[str]:
         raise BackfillError("clicks never ends")
 
-    plane.http.app.state.context = replace(plane.context, plan_reprocess=refused)  # type: ignore[attr-defined]
+    plane.http.app.state.context = plane.plans_by(reprocess=refused)  # type: ignore[attr-defined]
     plane.run()
     for body in (BODY, {"into": "again"}, {**BODY, "into": "a/b"}):
         assert plane.http.post(PATH, json=body).json()["code"] in ("state.backfill", "sql.sink_prefix")

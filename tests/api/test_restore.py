@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine.api.plan_restore import RestorePlan, plan_restore
 from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import read_manifest, write_manifest
+from engine.control.upgrades.plan_restore import RestorePlan, plan_restore
 from engine.errors import ReplayError, StaleWriteError
 from engine.jobs.disk.data_directory import DataDirectory
 from engine.store.jobs.records import read_record

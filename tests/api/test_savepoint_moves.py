@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from engine.api import savepoint_removal
 from engine.api.caretaker import Caretaker
 from engine.checkpoints import moves
 from engine.checkpoints.fault_points import MovePoint
@@ -23,6 +22,7 @@ from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, read_manifest, write_manifest
 from engine.checkpoints.savepoints import verify
 from engine.cli.main import main
+from engine.control.savepoints import savepoint_removal
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.jobs.disk.data_directory import DataDirectory
 from engine.store.database import open_database

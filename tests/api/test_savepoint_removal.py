@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from httpx import Response
 
-from engine.api import savepoint_removal
 from engine.api.caretaker import Caretaker
-from engine.api.plan_restore import plan_restore
-from engine.api.savepoint_use import holding
 from engine.cli.main import main
+from engine.control.savepoints import savepoint_removal
+from engine.control.savepoints.savepoint_use import holding
+from engine.control.upgrades.plan_restore import plan_restore
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import SavepointError, SavepointNotFoundError
 from engine.jobs.decisions.spec import ShownUpgrade

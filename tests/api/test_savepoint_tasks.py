@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from engine.api import savepoint_tasks
-from engine.api.drill_savepoint import Drills
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, write_manifest
 from engine.cli.main import main
+from engine.control.savepoints.drill_savepoint import Drills
 from engine.errors import DamagedSavepointError, DiskFullError, DriverDiedError
 from engine.jobs.disk.data_directory import DataDirectory
 from engine.values.instants import to_micros

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from engine.api.sessions import LENGTH, LINK_LENGTH, Sessions
 from engine.cli.main import main
+from engine.control.access.sessions import LENGTH, LINK_LENGTH, Sessions
 from engine.errors import CrossSiteError
 from engine.store.access import left_sessions
 from tests.api.conftest import T0, TOKEN, Plane

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.waiting_requests import SharedReads
+from engine.control.changes.waiting_requests import SharedReads
 from engine.errors import PipelineNotFoundError
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from engine.api.plan_query import plan_query
+from engine.control.upgrades.plan_query import plan_query
 from engine.errors import ProbeBusyError, SecretsKeyError
 from engine.jobs.processes.probes import LocalProbes, ProbeOrder, ProbeResult
 from engine.store.database import open_database
@@ -61,6 +61,8 @@ def planned(plane: Plane) -> Plane:
 
 
 def use(plane: Plane, **parts: Any) -> None:
+    if plan := parts.pop("plan", None):
+        plane.context = plane.plans_by(plan=plan)
     plane.context = replace(plane.context, **parts)
     plane.http.app.state.context = plane.context  # type: ignore[attr-defined]
 

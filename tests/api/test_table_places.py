@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from engine.api.plan_query import plan_query
+from engine.control.upgrades.plan_query import plan_query
 from tests.api.conftest import Plane
 
 SCRIPT = """

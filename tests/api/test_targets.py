@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.api.target_registry import read_unread
+from engine.control.target_registry import read_unread
 from engine.store.migrations import MIGRATIONS
 from engine.store.pipelines import targets
 from tests.api.conftest import Plane

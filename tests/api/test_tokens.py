@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.api.admission import Admission
 from engine.cli.client import Client
 from engine.cli.server import token as verb
+from engine.control.access.admission import Admission
 from engine.jobs.decisions.desired import describe_change
 from engine.jobs.decisions.spec import Pipeline, Restore
 from engine.jobs.disk.data_directory import DataDirectory

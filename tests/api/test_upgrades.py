@@ -8,10 +8,10 @@ from typing import cast
 
 import pytest
 
-from engine.api import go_back
 from engine.api.savepoints import take_due
 from engine.cli.client import Client, Json
 from engine.cli.main import main
+from engine.control.upgrades import go_back
 from engine.errors import SavepointError
 from engine.jobs.decisions.spec import ShownUpgrade
 from engine.jobs.decisions.states import State

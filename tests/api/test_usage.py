@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.api.context import MeasuredUsage
+from engine.control.context import MeasuredUsage
 from tests.api.conftest import Plane
 
 

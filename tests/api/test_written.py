@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.api.plan_query import plan_query
 from engine.compile import compile_script
 from engine.connectors import newest
 from engine.connectors.newest import newest_rows
+from engine.control.upgrades.plan_query import plan_query
 from engine.errors import NotReadBackError
 from tests.api.conftest import Plane
 from tests.api.test_stored_tables import use

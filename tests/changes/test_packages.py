@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import pytest
 
-from engine.api.plan_query import plan_query
 from engine.changes.compare import compare
 from engine.changes.verdict import Change, UpgradePlan, Verdict
+from engine.control.upgrades.plan_query import plan_query
 from tests.changes.test_compare import GROUP, SINKS, SOURCES, TUMBLE, changes, program, reason
 
 HEADER = '# /// script\n# requires-python = "{python}"\n# dependencies = [{packages}]\n# ///\n'

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.plan_upgrade import plan_fork, plan_hand_over, plan_upgrade
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.cli.main import main
+from engine.control.upgrades.plan_upgrade import plan_fork, plan_hand_over, plan_upgrade
 from engine.errors import UnreadableStateError
 from engine.inspection.summary import operator_figures
 from engine.jobs.decisions.spec import Upgrade

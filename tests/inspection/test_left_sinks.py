@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.plan_upgrade import check_sinks, plan_upgrade
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.cli.state.state_texts import diagnosis_text
+from engine.control.upgrades.plan_upgrade import check_sinks, plan_upgrade
 from engine.delivery.ledger import LedgerEntry
 from engine.delivery.manifests import EpochManifest, decide_manifest
 from engine.delivery.rolling import OpenFile

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.plan_starts import check_redone, check_starts
-from engine.api.plan_upgrade import plan_upgrade
 from engine.cli.main import main
+from engine.control.upgrades.plan_starts import check_redone, check_starts
+from engine.control.upgrades.plan_upgrade import plan_upgrade
 from engine.errors import StartPositionError
 from engine.jobs.decisions.spec import Upgrade
 from engine.values.start_positions import read_starts

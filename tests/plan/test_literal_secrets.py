@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.plan_query import plan_query
 from engine.cli.main import main
+from engine.control.upgrades.plan_query import plan_query
 from engine.errors import ScriptRefused
 
 SCRIPT = """CREATE TABLE numbers (n BIGINT) WITH (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.api.plan_query import plan_query
+from engine.control.upgrades.plan_query import plan_query
 
 UDF = """
 from engine.udf import udf

@@ -1,6 +1,6 @@
 """A plan says which sinks take back what a restore leaves, and which keep it."""
 
-from engine.api.plan_query import plan_query
+from engine.control.upgrades.plan_query import plan_query
 
 SQL = """
 CREATE TABLE clicks (id BIGINT) WITH (connector = 'single_file', path = '/in', format = 'json', type = 'source');

@@ -24,7 +24,7 @@ from airflow_provider_arroyo.sensors.lag import LagSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 from airflow_provider_arroyo.streaming_dag import streaming_dag
 from airflow_provider_arroyo.testing import FakeControlPlane
-from engine.api.plan_query import plan_query
+from engine.control.upgrades.plan_query import plan_query
 
 from .tasks import KnownAssets, Run
 

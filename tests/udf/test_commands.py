@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.plan_query import plan_query
 from engine.cli.main import main
+from engine.control.upgrades.plan_query import plan_query
 from engine.errors import ScriptRefused
 
 SCRIPT = """

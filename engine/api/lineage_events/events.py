@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from engine.api.context import Context
 from engine.api.lineage import version_datasets
 from engine.api.lineage_events.due import Telling
+from engine.control.context import Context
 from engine.errors import EngineError
 from engine.jobs.decisions.gates import least_complete
 from engine.jobs.decisions.status import Failure, Progress

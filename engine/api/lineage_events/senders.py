@@ -8,7 +8,7 @@ from typing import Protocol
 
 import httpx
 
-from engine.api.limited_time import LimitedTransport
+from engine.control.limited_time import LimitedTransport
 from engine.errors import LineageEventRefusedError, LineageUnreachableError
 from engine.settings import OpenLineageSettings
 

@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
 from engine.api.lineage_events.due import Seen, Telling, next_telling
 from engine.api.lineage_events.events import EventMaker
 from engine.api.lineage_events.senders import Sender
+from engine.control.context import Context
 from engine.errors import EngineError, LineageEventRefusedError, LineageUnreachableError, PipelineNotFoundError
 from engine.jobs.decisions.pushes import Chance, pause
 from engine.jobs.decisions.told_runs import ToldRun

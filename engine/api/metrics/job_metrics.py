@@ -11,10 +11,10 @@ from prometheus_client import Metric as Family
 from prometheus_client.registry import Collector
 from sqlalchemy import Connection
 
-from engine.api.context import Context, MeasuredUsage
 from engine.api.metrics import declared
 from engine.api.metrics.declared import Metric
 from engine.api.partition_deliveries import waiting_for
+from engine.control.context import Context, MeasuredUsage
 from engine.errors import Cause
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.totals import TableTotals

@@ -12,9 +12,9 @@ from prometheus_client import Metric as Family
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.api.context import Context
 from engine.api.metrics import declared
 from engine.api.metrics.job_metrics import Families
+from engine.control.context import Context
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Seconds; held requests take up to 55."""

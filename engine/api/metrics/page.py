@@ -6,10 +6,10 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
-from engine.api.context import Context
 from engine.api.metrics import METRICS_PATH
 from engine.api.metrics.job_metrics import JobMetrics
 from engine.api.metrics.own_metrics import CountedRequests, OwnMetrics, RequestCounts
+from engine.control.context import Context
 
 ROUTER = APIRouter(include_in_schema=False)
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import SavepointManifest, check_files, read_manifest
 from engine.checkpoints.parting import refuse_gap
 from engine.checkpoints.replay import refuse_replay
 from engine.checkpoints.saved_query import SavedQuery, read_saved_query
+from engine.control.context import Context
 from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError
 from engine.jobs.decisions import desired
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, Version, is_bound_alike
@@ -78,7 +78,7 @@ def plan_restore(
         return RestorePlan(record, stored, restore, version, planned.targets)
     if not fits:
         raise _other_version(record, stored, current, origin)
-    refuse_gap(paths, manifest, lambda: context.plan(current.spec.query, current.spec.udfs).takes_back)
+    refuse_gap(paths, manifest, lambda: context.planner.plan(current.spec.query, current.spec.udfs).takes_back)
     return RestorePlan(record, stored, restore)
 
 
@@ -129,12 +129,12 @@ def _fits(context: Context, saved: SavedQuery, current: Version, origin: Version
         return False
     if saved.fingerprint in ("", current.fingerprint):
         return origin is None or origin.fingerprint != current.fingerprint or is_bound_alike(origin, current)
-    return context.plan(current.spec.query, current.spec.udfs).fingerprint == saved.fingerprint
+    return context.planner.plan(current.spec.query, current.spec.udfs).fingerprint == saved.fingerprint
 
 
 def plan_origin(context: Context, manifest: SavepointManifest, origin: Version) -> PlannedQuery:
     """The plan of the version that a savepoint is to bring back; refused where it does not go on from that state."""
-    planned = context.plan(origin.spec.query, origin.spec.udfs)
+    planned = context.planner.plan(origin.spec.query, origin.spec.udfs)
     if manifest.fingerprint not in ("", planned.fingerprint):
         raise OtherVersionError(
             f"savepoint {manifest.id} belongs to version {origin.number}, whose query has another plan in this version "

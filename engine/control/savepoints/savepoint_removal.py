@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from engine.api.context import Context
-from engine.api.savepoint_use import use_of
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_use import use_of
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointInUseError, SavepointPinnedError

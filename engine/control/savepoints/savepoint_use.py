@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
+from engine.control.context import Context
 from engine.errors import SavepointError
 from engine.jobs.records import JobRecord
 from engine.store.pipelines import pipelines, rehearsals, versions

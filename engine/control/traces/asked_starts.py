@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engine.api.traces.spans import SpanId
+from engine.control.traces.spans import SpanId
 from engine.jobs.decisions.spec import Pipeline
 from engine.jobs.decisions.status import Run
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
-from engine.api.plan_restore import RestorePlan, plan_restore
+from engine.control.context import Context
+from engine.control.upgrades.plan_restore import RestorePlan, plan_restore
 from engine.errors import EngineError
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.decisions import desired
@@ -108,7 +108,7 @@ def _with_own_version(context: Context, plan: RestorePlan, upgrade: Upgrade) -> 
     with context.database.reading() as connection:
         current = versions.get(connection, pipeline.id, pipeline.version)
         origin = versions.get(connection, pipeline.id, upgrade.from_version or 1)
-    planned = context.plan(origin.spec.query, origin.spec.udfs)
+    planned = context.planner.plan(origin.spec.query, origin.spec.udfs)
     version = desired.earlier_version(current, origin, planned, context.clock())
     return replace(plan, version=version, targets=planned.targets)
 

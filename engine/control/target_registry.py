@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from engine.api.context import Context
+from engine.control.context import Context
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.store.pipelines import pipelines, targets, versions
 
@@ -27,7 +27,7 @@ def _targets_of(context: Context, pipeline_id: str, number: int) -> tuple[str, .
         with context.database.reading() as connection:
             pipelines.get(connection, pipeline_id)
             spec = versions.get(connection, pipeline_id, number).spec
-        return context.plan(spec.query, spec.udfs).targets
+        return context.planner.plan(spec.query, spec.udfs).targets
     except PipelineNotFoundError:
         return ()
     except EngineError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.api.context import SavepointContent
+from engine.control.context import SavepointContent
 from engine.store.savepoints.savepoints import Savepoint
 from engine.values.instants import from_micros, now
 

@@ -1,4 +1,4 @@
-"""The savepoints that are worked on in this process; `engine/api/savepoint_use.py` says when they are held."""
+"""The savepoints that are worked on in this process; `savepoint_use` says when they are held."""
 
 from __future__ import annotations
 

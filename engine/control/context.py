@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
 
-from fastapi import Depends, Request
-
-from engine.api.admission import Admission
-from engine.api.meetings import Meetings, StateMeetings
-from engine.api.plan_rehearsal import RehearsalCheck
-from engine.api.savepoint_holds import Holds
-from engine.api.sessions import Sessions
-from engine.api.traces.asked_starts import AskedStarts
-from engine.api.traces.spans import TellSpan
-from engine.api.waiting_requests import Changes
-from engine.checkpoints.lineage import Lineage
-from engine.jobs.decisions.rehearsal import RehearsalLimits, RehearsedChange
-from engine.jobs.decisions.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
+from engine.control.access.admission import Admission
+from engine.control.access.sessions import Sessions
+from engine.control.changes.waiting_requests import Changes
+from engine.control.savepoints.savepoint_holds import Holds
+from engine.control.traces.asked_starts import AskedStarts
+from engine.control.traces.spans import TellSpan
+from engine.control.upgrades.meetings import Meetings, StateMeetings
+from engine.control.upgrades.planner import Planner
+from engine.jobs.decisions.rehearsal import RehearsalLimits
 from engine.jobs.decisions.status import Run
 from engine.jobs.disk.data_directory import DataDirectory
 from engine.jobs.disk.leaks import Limits
@@ -33,7 +28,6 @@ from engine.openlineage.names import JOB_NAMESPACE
 from engine.store.database import Database
 from engine.store.savepoints.savepoints import Savepoint
 from engine.values.instants import Clock
-from engine.values.start_positions import StartPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +42,6 @@ class SavepointContent:
     """The pipeline's version that the state belongs to."""
 
 
-PlanQuery = Callable[[str, Sequence[str]], PlannedQuery]
-"""Plans a query with its UDFs; raises ScriptRefused."""
-Starts = Mapping[str, StartPosition]
-PlanUpgrade = Callable[[Path, str, Sequence[str], Upgrade, Starts], ShownUpgrade | None]
-"""Says what it comes to when a query with its UDFs takes over the state in a directory; None when there is none. Raises
-EngineError when nobody can say."""
-PlanFork = Callable[[Path, str, Sequence[str], Upgrade, Starts], PlannedFork]
-"""Says what it comes to when a query with its UDFs goes on from the savepoint in a directory. Raises EngineError when
-nobody can say."""
-PlanReprocess = Callable[[str, Sequence[str], Mapping[str, str]], Sequence[str]]
-"""Says where the sinks of a query write that reads its input again, given its UDFs and its settings. Raises EngineError
-where that cannot be."""
-CheckRedone = Callable[[Path, str, Sequence[str], Starts, Upgrade], None]
-"""Refuses a query with its UDFs that takes over a savepoint once more and would begin a table at another place than it
-did. Raises EngineError."""
-CheckSinks = Callable[[Path, str, Sequence[str], tuple[Lineage, int]], None]
-"""Refuses a query with its UDFs that cannot go on with its sinks of the state in a directory, from an epoch of a
-history. Raises EngineError."""
-CheckStarts = Callable[[Path | None, str, Sequence[str], Starts, Upgrade], None]
-"""Refuses start positions that a run of a query with its UDFs would refuse which goes on from the state or savepoint in
-a directory, or begins with nothing. Raises EngineError."""
-CheckRehearsal = Callable[[Path, RehearsedChange, Starts], RehearsalCheck]
-"""Says whether a change can be rehearsed from the state or savepoint in a directory. Raises EngineError when it cannot
-be."""
-PlanHandOver = Callable[[Path, Path, str, Sequence[str]], tuple[ShownUpgrade, Sequence[str]]]
-"""Says what it comes to when a query with its UDFs goes on with the state in the second directory and the sinks of that
-in the first, and what there is to say of rows that change. Raises EngineError when it cannot be."""
-ChangingSinks = Callable[[str, Sequence[str]], Sequence[str]]
-"""Names the tables whose rows a query with its UDFs takes back and gives anew."""
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
@@ -190,19 +155,10 @@ class Context:
     """Makes the controller look again now."""
     changes: Changes
     last_calls: LastCalls
-    plan: PlanQuery
+    planner: Planner
     take: TakeSavepoint
     version: str
     instance: str
-    plan_upgrade: PlanUpgrade = lambda *_: None
-    plan_reprocess: PlanReprocess = lambda *_: ()
-    changing_sinks: ChangingSinks = lambda *_: ()
-    plan_fork: PlanFork = lambda *_: PlannedFork(ShownUpgrade("", "", False, True, "", "", "{}"))
-    check_starts: CheckStarts = lambda *_: None
-    check_redone: CheckRedone = lambda *_: None
-    check_sinks: CheckSinks = lambda *_: None
-    plan_hand_over: PlanHandOver = lambda *_: (ShownUpgrade("", "", False, True, "", "", "{}"), ())
-    check_rehearsal: CheckRehearsal = lambda *_: RehearsalCheck("", 0)
     rehearsals: RehearsalLimits = field(default_factory=RehearsalLimits)
     rehearsals_changed: threading.Event = field(default_factory=threading.Event)
     """Set when one was asked for or called off: has them looked at now."""
@@ -252,12 +208,3 @@ class Context:
         """Something else is desired: wake the controller, and the requests that wait for the pipeline."""
         self.wake()
         self.changes.notify(pipeline_id)
-
-
-async def _context(request: Request) -> Context:
-    context: Context = request.app.state.context
-    return context
-
-
-ContextDep = Annotated[Context, Depends(_context)]
-"""The context, as handlers take it."""

@@ -148,8 +148,8 @@ def plan_hand_over(
 
 
 def _shown(plan: UpgradePlan, before: Program) -> ShownUpgrade:
-    from engine.api.plan_query import objects_of  # noqa: PLC0415
     from engine.changes.show import show  # noqa: PLC0415
+    from engine.control.upgrades.plan_query import objects_of  # noqa: PLC0415
 
     return ShownUpgrade(
         plan.id,

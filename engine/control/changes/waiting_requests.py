@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from starlette.concurrency import run_in_threadpool
 
-from engine.api.change_feed import ChangeFeed
+from engine.control.changes.change_feed import ChangeFeed
 from engine.errors import EngineError
 from engine.jobs.records import JobRecord
 

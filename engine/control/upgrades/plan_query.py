@@ -19,8 +19,8 @@ def plan_query(
 ) -> PlannedQuery:
     """Compile a query, which is kept and shown; UDFs are read, never run. The compiler is loaded late: the server is
     there sooner."""
-    from engine.api.plan_meaning import meaning_of  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
+    from engine.control.upgrades.plan_meaning import meaning_of  # noqa: PLC0415
     from engine.plan.explain import explain  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
     from engine.udf.requirements import check_requirements  # noqa: PLC0415

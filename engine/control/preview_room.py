@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from engine.api.context import Context
+from engine.control.context import Context
 from engine.errors import PreviewsBusyError
 from engine.jobs.decisions.desired import is_settled
 from engine.jobs.decisions.spec import Pipeline

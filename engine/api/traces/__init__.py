@@ -1,1 +1,0 @@
-"""What takes time, as spans: what they are made of, and where they are sent."""

@@ -1,0 +1,1 @@
+"""Tell those who wait that a pipeline has changed."""

@@ -1,0 +1,1 @@
+"""Whether a query can be rehearsed, and whether there is room for it."""

@@ -1,0 +1,1 @@
+"""Take, test, hold and remove savepoints."""

@@ -1,0 +1,1 @@
+"""Plan upgrades, restores, forks and hand-overs, and undo an upgrade that fails."""
