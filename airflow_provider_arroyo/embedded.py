@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -23,7 +24,10 @@ import httpx
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import EmbeddedError
 
+LOG = logging.getLogger(__name__)
 START_TIME = timedelta(seconds=60)
+_SAY_EVERY = 5.0
+"""Seconds between two lines in the task's log while a control plane starts."""
 
 # Held so that a child that is still there is not complained about when its handle goes; it outlives this process.
 _started: list[subprocess.Popen[bytes]] = []
@@ -94,6 +98,7 @@ def _start(data_dir: Path, command: Sequence[str], within: timedelta) -> Endpoin
             hint="pip install 'airflow-provider-arroyo[engine]', or name a running one as the connection's host",
         )
     log = data_dir / "server.log"
+    LOG.info("No control plane runs in %s: starting one, with its log in %s", data_dir, log)
     with log.open("ab") as output:
         child = subprocess.Popen(
             command,
@@ -104,10 +109,14 @@ def _start(data_dir: Path, command: Sequence[str], within: timedelta) -> Endpoin
             env=_environment(),
         )
     _started.append(child)
-    end = time.monotonic() + within.total_seconds()
-    while time.monotonic() < end:
+    began = said = time.monotonic()
+    while (now := time.monotonic()) < began + within.total_seconds():
         if endpoint := adopt(data_dir):
+            LOG.info("The control plane answers at %s, after %.1f s", endpoint.url, now - began)
             return endpoint
+        if now - said >= _SAY_EVERY:
+            said = now
+            LOG.info("Waiting for the control plane, for %.0f s so far", now - began)
         if child.poll() is not None:
             raise EmbeddedError(f"it ended at once, with status {child.returncode}:\n{_tail(log)}", hint=f"See {log}")
         time.sleep(0.1)

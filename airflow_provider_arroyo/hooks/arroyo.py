@@ -16,11 +16,13 @@ from airflow.sdk.log import mask_secret
 
 from airflow_provider_arroyo import asking_task, calls, conversations
 from airflow_provider_arroyo.airflow_versions import amask_secret
+from airflow_provider_arroyo.answers import Pipeline
 from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection
 from airflow_provider_arroyo.conversations import Conversation, ask
 from airflow_provider_arroyo.embedded import start_or_adopt
 from airflow_provider_arroyo.endpoint import Address, Endpoint, endpoint_of
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
+from airflow_provider_arroyo.states import JobState
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -33,6 +35,12 @@ T = TypeVar("T")
 
 HOLD = timedelta(seconds=30)
 """How long one request may be held. Proxies tend to close a connection that is silent for a minute."""
+
+
+_EXPLAINED = {
+    JobState.SCHEDULING: ": its driver starts Spark, which takes some seconds",
+    JobState.RECOVERING: ": it restarts from its last checkpoint",
+}
 
 
 def _sleep(length: timedelta) -> None:
@@ -63,6 +71,7 @@ class ArroyoHook(BaseHook):
         super().__init__()
         self.arroyo_conn_id = arroyo_conn_id
         self._requested_by = requested_by
+        self._states: dict[str, JobState] = {}
 
     @property
     def requested_by(self) -> str | None:
@@ -92,12 +101,12 @@ class ArroyoHook(BaseHook):
     def run(self, conversation: Conversation[T], pause: Callable[[timedelta], None] = _sleep) -> T:
         """Hold a conversation and return its result."""
         with ControlPlaneConnection(self.get_conn, requested_by=self.requested_by) as connection:
-            return conversations.run(self._log_failures(conversation), connection.send, pause)
+            return conversations.run(self._log_progress(conversation), connection.send, pause)
 
     async def arun(self, conversation: Conversation[T]) -> T:
         """Run a protocol in an event loop."""
         async with AsyncControlPlaneConnection(self.aget_conn, self.requested_by) as connection:
-            return await conversations.arun(self._log_failures(conversation), connection.send, _asleep)
+            return await conversations.arun(self._log_progress(conversation), connection.send, _asleep)
 
     async def await_event(self, wait: Wait, *, poll: timedelta, deadline: datetime | None = None) -> Event:
         """Wait in an event loop as `looks.watch` does, over what all waits of the process share."""
@@ -107,7 +116,7 @@ class ArroyoHook(BaseHook):
         async with self.share(wait, Limits(poll, deadline)) as connection:
             hold = timedelta(0) if await connection.has_stream() else HOLD
             conversation = looks.watch(wait, now=conversations.utc_now, deadline=deadline, poll=poll, hold=hold)
-            return await conversations.arun(self._log_failures(conversation), connection.send, connection.pause)
+            return await conversations.arun(self._log_progress(conversation), connection.send, connection.pause)
 
     def share(self, wait: Wait, limits: Limits) -> SharedConnection:
         """Return what all waits of this process share, for a wait that sends its requests itself."""
@@ -119,8 +128,8 @@ class ArroyoHook(BaseHook):
         """Send one request."""
         return self.run(ask(call))
 
-    def _log_failures(self, conversation: Conversation[T]) -> Conversation[T]:
-        """Log each failed request that may be repeated, so that waits are explained."""
+    def _log_progress(self, conversation: Conversation[T]) -> Conversation[T]:
+        """Log each failed request that may be repeated, and each new state of a pipeline: they explain a wait."""
         step = conversations.resume(conversation, None)
         while not isinstance(step, conversations.Done):
             outcome: object
@@ -130,6 +139,9 @@ class ArroyoHook(BaseHook):
                 if error.retryable:
                     self.log.warning("The control plane did not answer; trying again: %s", error)
                 outcome = error
+            if isinstance(outcome, Pipeline) and self._states.get(outcome.id) is not outcome.state:
+                self._states[outcome.id] = outcome.state
+                self.log.info("Pipeline %s is %s%s", outcome.name, outcome.state, _EXPLAINED.get(outcome.state, ""))
             step = conversations.resume(conversation, outcome)
         return step.value
 

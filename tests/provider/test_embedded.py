@@ -55,6 +55,23 @@ def test_a_missing_control_plane_is_started_and_a_living_one_adopted(data_dir: P
     assert len(_starts(data_dir)) == 1
 
 
+def test_a_start_is_told_in_the_log_from_its_first_moment(
+    data_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_SAY_EVERY", 0.0)
+    caplog.set_level("INFO", embedded.__name__)
+
+    endpoint = start_or_adopt(data_dir, command=command)
+
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == f"No control plane runs in {data_dir}: starting one, with its log in {data_dir / 'server.log'}"
+    assert lines[1].startswith("Waiting for the control plane, for ")
+    assert lines[-1].startswith(f"The control plane answers at {endpoint.url}, after ")
+    caplog.clear()
+    start_or_adopt(data_dir, command=command)
+    assert caplog.records == []
+
+
 def test_many_at_once_start_one(data_dir: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         endpoints = set(pool.map(lambda _: start_or_adopt(data_dir, command=command), range(6)))

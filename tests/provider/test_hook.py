@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,10 @@ from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import BadAnswerError, BadConnectionError, RefusedError, UnavailableError
 from airflow_provider_arroyo.hooks import arroyo
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
+from airflow_provider_arroyo.operators.start import StartStreamingJobOperator
 from airflow_provider_arroyo.testing.control_plane import TOKEN, Answer, FakeControlPlane
+
+from .tasks import Run
 
 
 def connection(**parts: Any) -> Connection:
@@ -140,3 +144,19 @@ def test_what_no_address_can_hold_is_refused_before_anything_is_sent(plane: Fake
         calls.get_pipeline("a/b")
 
     assert plane.requests == []
+
+
+def test_each_new_state_of_a_pipeline_is_logged_once(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks").become("Scheduling", "Scheduling", "Scheduling", "Running")
+    told: list[str] = []
+    task = StartStreamingJobOperator(task_id="start", pipeline="clicks")
+    task.hook._log = SimpleNamespace(  # type: ignore[assignment]
+        info=lambda text, *values: told.append(text % values), warning=lambda *_: None
+    )
+
+    airflow_run.execute(task)
+
+    assert told == [
+        "Pipeline clicks is Scheduling: its driver starts Spark, which takes some seconds",
+        "Pipeline clicks is Running",
+    ]
