@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         AirflowNotFoundException,
         AirflowSensorTimeout,
         TaskDeferralTimeout,
+        TaskDeferred,
     )
     from airflow.sdk.execution_time.context import NEVER_EXPIRE
     from airflow.sdk.log import amask_secret
@@ -42,6 +43,7 @@ __all__ = [
     "RetryPolicy",
     "SharedStreamProducer",
     "TaskDeferralTimeout",
+    "TaskDeferred",
     "XComOperatorLink",
     "amask_secret",
     "conf",
@@ -57,6 +59,7 @@ _PLACES: Mapping[str, Sequence[str]] = {
     "AirflowPlugin": ("airflow.sdk.plugins_manager", "airflow.plugins_manager"),
     "AirflowSensorTimeout": _EXCEPTIONS,
     "TaskDeferralTimeout": _EXCEPTIONS,
+    "TaskDeferred": _EXCEPTIONS,
     "NEVER_EXPIRE": ("airflow.sdk.execution_time.context",),
     "RetryDecision": ("airflow.sdk",),
     "RetryPolicy": ("airflow.sdk",),

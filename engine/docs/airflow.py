@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
+from engine.docs.airflow_results import PUSHED, RESULTS, Key
 from engine.docs.markdown import code, page, section, table
 
 PACKAGE = "airflow_provider_arroyo"
@@ -150,11 +151,21 @@ def documented_page(each: Documented) -> str:
     paragraphs = [imported, _fenced(each.drawing), each.text.partition("\n\n")[2]]
     head = ["", "type", "default", "templated", ""]
     paragraphs.append(section("Parameters", table(head, rows), _more(each)))
+    if (keys := RESULTS.get(each.node.name)) is not None:
+        paragraphs.append(section("Result", *_result(each.node.name, keys)))
     if (example := _example(each)) is not None:
         file, text = example
         paragraphs.append(section("Example", f"From `{EXAMPLES}/{file}`:", f"```python\n{text}\n```"))
     paragraphs.append("[All of them](../airflow.md)")
     return page(each.name, " ".join(each.text.partition("\n\n")[0].split()), [text for text in paragraphs if text])
+
+
+def _result(name: str, keys: Sequence[Key]) -> Iterator[str]:
+    yield "The XCom `return_value` has these keys:"
+    yield table(["key", "type", ""], ([code(key.name), code(key.type), key.text] for key in keys))
+    if name in PUSHED:
+        yield "Other XComs:"
+        yield table(["key", "type", ""], ([code(key.name), code(key.type), key.text] for key in PUSHED[name]))
 
 
 def parameters_of(each: Documented) -> list[Parameter]:

@@ -11,11 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import ErrorType, TaskDeferred
+from airflow.sdk.exceptions import ErrorType
 from airflow.sdk.execution_time.comms import AssetResult, ErrorResponse, GetAssetByUri
 from airflow.sdk.execution_time.context import set_current_context
 from airflow.serialization.serialized_objects import BaseSerialization
 
+from airflow_provider_arroyo.airflow_versions import TaskDeferred
 from airflow_provider_arroyo.operators import base as operators
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.airflow_versions import AirflowFailException
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import (
     CrashedError,

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Asset
-from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType, TaskDeferred
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
 from airflow_provider_arroyo import emissions
+from airflow_provider_arroyo.airflow_versions import TaskDeferred
 from airflow_provider_arroyo.errors import ConsumerBehindError, DeadlineError, RefusedError
 from airflow_provider_arroyo.operators.next_partition import NextPartitionOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_arroyo.airflow_versions import AirflowFailException
 from airflow_provider_arroyo.errors import ArroyoError, RehearsalError, RowsDifferError
 from airflow_provider_arroyo.operators.rehearse import RehearseOperator, table
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, FakePipeline, problem, rehearsal_looks

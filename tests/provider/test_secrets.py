@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_provider_arroyo.airflow_versions import AirflowFailException
 from airflow_provider_arroyo.errors import SecretError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane

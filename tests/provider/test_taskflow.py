@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, RetryAction, task
-from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_provider_arroyo import errors
+from airflow_provider_arroyo.airflow_versions import AirflowNotFoundException
 from airflow_provider_arroyo.decorators.streaming_sql import streaming_sql_task
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.retries import ArroyoRetryPolicy

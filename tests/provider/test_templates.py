@@ -8,8 +8,8 @@ from typing import Any
 import jinja2
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_arroyo.airflow_versions import AirflowFailException
 from airflow_provider_arroyo.errors import TemplateError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 
