@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         AirflowFailException,
         AirflowNotFoundException,
         AirflowSensorTimeout,
+        AirflowSkipException,
         TaskDeferralTimeout,
         TaskDeferred,
     )
@@ -39,6 +40,7 @@ __all__ = [
     "AirflowNotFoundException",
     "AirflowPlugin",
     "AirflowSensorTimeout",
+    "AirflowSkipException",
     "RetryDecision",
     "RetryPolicy",
     "SharedStreamProducer",
@@ -58,6 +60,7 @@ _PLACES: Mapping[str, Sequence[str]] = {
     "AirflowNotFoundException": _EXCEPTIONS,
     "AirflowPlugin": ("airflow.sdk.plugins_manager", "airflow.plugins_manager"),
     "AirflowSensorTimeout": _EXCEPTIONS,
+    "AirflowSkipException": _EXCEPTIONS,
     "TaskDeferralTimeout": _EXCEPTIONS,
     "TaskDeferred": _EXCEPTIONS,
     "NEVER_EXPIRE": ("airflow.sdk.execution_time.context",),

@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowSkipException
 from airflow.sdk.bases.operator import TriggerFailureReason
 
-from airflow_provider_arroyo.airflow_versions import AirflowFailException, AirflowSensorTimeout
+from airflow_provider_arroyo.airflow_versions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import DeadlineError, JobEndedError, NoDataIntervalError, RefusedError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
