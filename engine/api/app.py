@@ -148,7 +148,7 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        context.changes.attach(asyncio.get_running_loop(), partial(watermark.read, context.database))
+        context.changes.attach(asyncio.get_running_loop(), partial(watermark.read_all, context.database))
         context.changes.feed.attach(partial(changes.read, context.database, context.last_calls))
         yield
         context.changes.close()

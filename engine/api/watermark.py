@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -25,11 +26,11 @@ from engine.jobs.decisions.gates import Gate, GateTime, is_passed, promised, rea
 from engine.jobs.decisions.states import State
 from engine.jobs.disk import ids
 from engine.store.database import Database
-from engine.store.jobs.records import read_record
+from engine.store.jobs.records import read_named, read_record
 from engine.store.partitions import certificates
 from engine.store.partitions.certificates import Certificate
 from engine.store.pipelines import pipelines
-from engine.store.pipelines.lineages import is_state_given_up
+from engine.store.pipelines.lineages import giving_up_state, is_state_given_up
 from engine.values.instants import FAR_FUTURE
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"], responses=refusals(404))
@@ -130,14 +131,17 @@ async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: floa
 
 
 async def _read(context: Context, pipeline: str) -> Reading:
-    return await context.changes.reads.read(pipeline, partial(read, context.database))
+    return await context.changes.reads.read(pipeline, partial(read_all, context.database))
 
 
-def read(database: Database, pipeline: str) -> Reading:
-    """A pipeline, by id or by name, as those who wait for it look at it."""
+def read_all(database: Database, asked: Sequence[str]) -> Mapping[str, Reading | Exception]:
+    """Read pipelines, by id or by name, as those who wait for them look at them: with as many statements for many as
+    for one. One that does not exist is an error in its place."""
     with database.reading() as connection:
-        record = read_record(connection, pipeline)
-        return Reading(record, is_state_given_up(connection, record))
+        records = read_named(connection, asked)
+        given_up = giving_up_state(connection, list(records.values()))
+    readings = {name: Reading(record, record.pipeline.id in given_up) for name, record in records.items()}
+    return {name: readings.get(name) or pipelines.not_found(name) for name in asked}
 
 
 def is_final(reading: Reading, gate: Gate | None) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, cast
@@ -299,11 +299,10 @@ class _Readings:
         self.epochs = {"orders": 0, "clicks": 0}
         self.reads: list[str] = []
 
-    def read(self, pipeline_id: str) -> Reading:
-        self.reads.append(pipeline_id)
-        if pipeline_id not in self.epochs:
-            raise PipelineNotFoundError("gone")
-        return _reading(pipeline_id, self.epochs[pipeline_id])
+    def read(self, asked: Sequence[str]) -> Mapping[str, Reading | Exception]:
+        self.reads += asked
+        known = {name: _reading(name, self.epochs[name]) for name in asked if name in self.epochs}
+        return {name: known.get(name) or PipelineNotFoundError("gone") for name in asked}
 
 
 async def _settle(changes: Changes) -> None:
@@ -356,12 +355,12 @@ def test_a_change_during_a_look_is_looked_at_too() -> None:
     async def play() -> None:
         readings, changes = _Readings(), Changes()
 
-        def read(pipeline_id: str) -> Reading:
-            reading = readings.read(pipeline_id)
+        def read(asked: Sequence[str]) -> Mapping[str, Reading | Exception]:
+            found = readings.read(asked)
             if len(readings.reads) == 1:  # while this one is on its way, another epoch is committed
                 readings.epochs["orders"] = 5
                 changes.notify("orders")
-            return reading
+            return found
 
         changes.attach(asyncio.get_running_loop(), read)
         wait = changes.watch("orders", _after(5))

@@ -4,12 +4,14 @@
 read       clicks, once for all of them; nobody looks at orders
 compare    what was read with what each of the 25 waits for
 wake       the three whose gates it passes; the others are not touched
+
+300 requests wait for 300 pipelines, which all report an epoch: they are read together, in one or two reads.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from starlette.concurrency import run_in_threadpool
@@ -48,34 +50,48 @@ class HeldRequest:
             self.answer.set_exception(error)
 
 
+ReadAll = Callable[[Sequence[str]], Mapping[str, Reading | Exception]]
+"""Reads pipelines by id or by name; gives for each what was read, or why it could not be."""
+
+
 @dataclass(slots=True)
 class SharedReads:
-    """Reads of pipelines that requests share: 300 that begin or end at once cost a read or two, and not 300. A request
-    is given what was read after it had asked, never before."""
+    """Reads of pipelines that requests share: 300 that begin or end at once cost a read or two, and not 300, also where
+    each is for another pipeline. A request is given what was read after it had asked, never before."""
 
     _next: dict[str, asyncio.Future[Reading]] = field(default_factory=dict)
-    """The read that has not begun, by pipeline: whoever asks joins it."""
-    _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    """What the read that has not begun is for, by pipeline: whoever asks joins it."""
+    _task: asyncio.Task[None] | None = None
 
-    async def read(self, pipeline: str, read: Callable[[str], Reading]) -> Reading:
+    async def read(self, pipeline: str, read_all: ReadAll) -> Reading:
         """Return the pipeline as it is now, by id or by name; raise what the read raises."""
         loop = asyncio.get_running_loop()
         if (coming := self._next.get(pipeline)) is None:
             coming = self._next[pipeline] = loop.create_future()
-            if pipeline not in self._tasks:
-                self._tasks[pipeline] = loop.create_task(self._work(pipeline, read))
+            if self._task is None:
+                self._task = loop.create_task(self._work(read_all))
         return await asyncio.shield(coming)
 
-    async def _work(self, pipeline: str, read: Callable[[str], Reading]) -> None:
+    async def _work(self, read_all: ReadAll) -> None:
         try:
-            while (asked := self._next.pop(pipeline, None)) is not None:
+            while self._next:
+                asked, self._next = self._next, {}
                 try:
-                    asked.set_result(await run_in_threadpool(read, pipeline))
+                    found = await run_in_threadpool(read_all, list(asked))
                 except Exception as error:  # noqa: BLE001 - each of the requests raises it, as if it had read by itself
-                    asked.set_exception(error)
-                    asked.exception()  # one that nobody waits for any more is not worth a warning
+                    found = dict.fromkeys(asked, error)
+                for pipeline, answer in asked.items():
+                    _settle(answer, found[pipeline])
         finally:
-            self._tasks.pop(pipeline, None)
+            self._task = None
+
+
+def _settle(answer: asyncio.Future[Reading], found: Reading | Exception) -> None:
+    if isinstance(found, Exception):
+        answer.set_exception(found)
+        answer.exception()  # one that nobody waits for any more is not worth a warning
+    else:
+        answer.set_result(found)
 
 
 @dataclass(slots=True)
@@ -87,15 +103,15 @@ class Changes:
     reads: SharedReads = field(default_factory=SharedReads)
     """For requests that wait for one pipeline."""
     _loop: asyncio.AbstractEventLoop | None = None
-    _read: Callable[[str], Reading] | None = None
+    _read: ReadAll | None = None
     _waiting: dict[str, set[HeldRequest]] = field(default_factory=dict)
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _rung: set[str] = field(default_factory=set)
     """Pipelines that have changed since the look that is under way has begun."""
     is_closed: bool = False
 
-    def attach(self, loop: asyncio.AbstractEventLoop, read: Callable[[str], Reading]) -> None:
-        """Say on which loop the requests wait, and how a pipeline is read; that may take a while."""
+    def attach(self, loop: asyncio.AbstractEventLoop, read: ReadAll) -> None:
+        """Say on which loop the requests wait, and how pipelines are read; that may take a while."""
         self._loop = loop
         self._read = read
 
@@ -152,9 +168,9 @@ class Changes:
         finally:
             self._looks.pop(pipeline_id, None)
 
-    async def _look_once(self, pipeline_id: str, read: Callable[[str], Reading]) -> None:
+    async def _look_once(self, pipeline_id: str, read: ReadAll) -> None:
         try:
-            reading = await run_in_threadpool(read, pipeline_id)
+            reading = await self.reads.read(pipeline_id, read)
         except Exception as error:  # noqa: BLE001 - each of the requests raises it, as if it had read by itself
             for wait in list(self._waiting.get(pipeline_id, ())):
                 wait.give_up(error)

@@ -111,6 +111,17 @@ def read_each(connection: Connection, pipeline_ids: Sequence[str]) -> Sequence[J
     return [record for ids in some for record in _records(connection, _RECORDS.where(PIPELINES.c.id.in_(ids)))]
 
 
+def read_named(connection: Connection, asked: Sequence[str]) -> Mapping[str, JobRecord]:
+    """All that is written down of pipelines by what they were asked for by: an id, or else a name. Those that do not
+    exist are left out."""
+    some = [asked[first : first + _AT_ONCE] for first in range(0, len(asked), _AT_ONCE)]
+    named = [_RECORDS.where(or_(PIPELINES.c.id.in_(part), PIPELINES.c.name.in_(part))) for part in some]
+    records = [record for query in named for record in _records(connection, query)]
+    by_name = {record.pipeline.name: record for record in records}
+    found = by_name | {record.pipeline.id: record for record in records}
+    return {name: found[name] for name in asked if name in found}
+
+
 def read_page(
     connection: Connection, after: Pipeline | None, limit: int | None, *, with_previews: bool = True
 ) -> Sequence[JobRecord]:
