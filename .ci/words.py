@@ -47,7 +47,14 @@ _ANY = re.compile(rf"\b(?:{'|'.join(f'({pattern})' for pattern in WORDS)})\b".re
 FIRST = re.compile(r"(?:What|How|Who|Where|When|Which|The same|That|Those|It|Of|So)\b")
 """How a function's docstring must not begin: it says what the function does, beginning with a verb."""
 
-PAGES = ("README.md", "ARCHITECTURE.md", "docs/*.md", "docs/how-to/*.md", "docs/concepts/*.md")
+PAGES = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "docs/*.md",
+    "docs/how-to/*.md",
+    "docs/concepts/*.md",
+    "docs/reference/**/*.md",
+)
 CODE = ("engine", "airflow_provider_arroyo", "dags_examples")
 EXEMPT = {
     "engine/plan/identity/stable_text.py": "names of stored values",

@@ -68,7 +68,7 @@ class PushSpec:
 
 @dataclass(frozen=True, slots=True)
 class PartitionConsumer:
-    """Who is told of the buckets of a pipeline as they become complete, and how far it is."""
+    """A consumer of a pipeline's complete time buckets, and how far it is."""
 
     id: str
     name: str
@@ -94,7 +94,7 @@ class PartitionDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Deliveries:
-    """What a consumer was told and has not acknowledged, oldest first."""
+    """The unacknowledged deliveries of a consumer, oldest first."""
 
     consumer: PartitionConsumer
     data: tuple[PartitionDelivery, ...]

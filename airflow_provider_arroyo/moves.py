@@ -55,7 +55,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A move, as the control plane sees it that the pipeline comes to."""
+    """A move, as the target control plane sees it."""
 
     pipeline_id: str
     name: str

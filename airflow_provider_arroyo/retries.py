@@ -3,7 +3,7 @@
 StreamingSqlOperator(..., retries=5, retry_policy=ArroyoRetryPolicy())
 
 the control plane is away, or busy        tried again, later each time
-the worker was told to end                tried again at once: the pipeline runs on
+the worker was asked to stop              tried again at once: the pipeline runs on
 the job has failed at what may pass       tried again as the task says
 a script, a token, an argument is wrong   fails at once, whatever `retries` says
 """
@@ -29,9 +29,9 @@ MOST_DELAY = timedelta(minutes=10)
 
 
 class ArroyoRetryPolicy(RetryPolicy):
-    """Try again what another try may mend, and fail at once on what a person has to mend.
+    """Retry failures that a retry may fix, and fail at once on mistakes.
 
-    Tasks wait out ten minutes without a control plane by themselves; this says what becomes of the try after that.
+    Tasks wait for an absent control plane for ten minutes; this policy applies to failures after that.
 
     :param first_delay: how long to wait for a control plane that is away, after the first try; twice as long each time.
     :param most_delay: the longest of these.

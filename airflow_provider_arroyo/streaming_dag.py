@@ -8,8 +8,7 @@
     orders.plan ─┬─ planned ── orders.deploy ── hours.deploy
     hours.plan  ─┘
 
-Where the DAG is read, only the comments at the top of each file and the options of its tables are looked at, and nobody
-is asked.
+Parsing the DAG reads only the comments at the top of each file and the options of its tables; nothing is requested.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
     begin ── orders.deploy ── check ── orders.delete      delete runs also when check, or deploy itself, has failed
 
-All sinks of the script write under a prefix of the run, so the script of a pipeline that runs is tried beside it.
+All sinks of the script write under a prefix of the run, so a script can be tested next to the pipeline that runs it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _OF_CONNECTION = ("arroyo_conn_id", "deferrable", "poll_interval")
 def temporary_pipeline(
     name: str, *, sql: str, into: str | None = OF_RUN, **operator_args: Any
 ) -> Iterator[StreamingSqlOperator]:
-    """Deploy a script before the tasks that are made within, and delete its pipeline after them, whatever becomes of
-    them. Gives the task that deploys; what reads its `output` comes behind it.
+    """Deploy a script before the tasks that are made within, and delete its pipeline after them, even if they fail.
+    Gives the task that deploys; what reads its `output` comes behind it.
 
     :param name: what the pipeline's name begins with; the rest is of the run. The group of tasks is called so.
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).

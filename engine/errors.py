@@ -174,7 +174,7 @@ class AmbiguousColumnError(SqlError):
 
 
 class UnknownFunctionError(SqlError):
-    """The function is not one of those that may be called."""
+    """The function does not exist."""
 
     code = "sql.unknown_function"
 
@@ -252,7 +252,7 @@ class WrongDirectionError(SqlError):
 
 
 class MemoryTableError(SqlError):
-    """A memory table needs exactly one INSERT, which stands before the first query that reads it."""
+    """A memory table needs exactly one INSERT, before the first query that reads it."""
 
     code = "sql.memory_table"
 
@@ -662,7 +662,7 @@ class InsecureBindError(ServerError):
 
 
 class SecretsKeyError(ServerError):
-    """The secrets of pipelines cannot be read with the key that is there."""
+    """The secrets of pipelines cannot be decrypted with this key."""
 
     code = "server.secrets_key"
 

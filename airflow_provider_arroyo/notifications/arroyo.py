@@ -34,23 +34,23 @@ class ArroyoNotifier(BaseNotifier):
     """Tell what Airflow does not know of a pipeline: its state, why it failed and what to do, how far it is behind,
     whether its state was lost, and where its page is.
 
-    It is a callback of a task or a DAG, and tells on by whatever notifier you have, whose templates may use `arroyo`
-    (the report: `{{ arroyo.headline }}`, `arroyo.state`, `arroyo.code`, `arroyo.hint`, `arroyo.lag`, ...) and
+    It is a callback of a task or a DAG, and sends its message with any notifier. The notifier's templates may use
+    `arroyo` (the report: `{{ arroyo.headline }}`, `arroyo.state`, `arroyo.code`, `arroyo.hint`, `arroyo.lag`, ...) and
     `arroyo_message` (the message):
 
         SMTP = SmtpNotifier(to="ops@shop.example", subject="{{ arroyo.headline }}", html_content="{{ arroyo_message }}")
         DAG(..., default_args={"on_failure_callback": ArroyoNotifier(message="html", deliver=SMTP)})
 
-    Nothing of what goes wrong on the way to the control plane keeps a message back: what is not known is said to be.
+    The message is sent even if the control plane does not respond: it then reports what is unknown.
 
     :param pipeline: name or id of the pipeline, or several (templated); by default those of the task that calls it.
     :param arroyo_conn_id: the connection (templated); by default that of the task that calls it.
     :param deliver: a notifier, a function that takes the message, or several; by default the log of the task.
     :param message: `text`, `line`, `markdown`, `html`, or a template.
-    :param when: tell only if one of these holds: `failed`, `lag`, `state_lost`; by default always. A pipeline of which
-        nothing is known is told of in any case.
-    :param lag: with `when` `lag`: tell if the watermark is further behind the clock.
-    :param since: losses of state since this instant are told; by default since the last run of the DAG that succeeded.
+    :param when: send only if one of these holds: `failed`, `lag`, `state_lost`; by default always. If the state is
+        unknown, the message is sent in any case.
+    :param lag: with `when` `lag`: send if the watermark is further behind the clock.
+    :param since: report losses of state since this instant; by default since the DAG's last successful run.
     :param context: Airflow's, where it makes the notifier itself.
     """
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class DeletePipelineOperator(PipelineOperator):
     """Stop a pipeline, if it runs, and delete it with its state and logs. What it has written stays.
 
-    One that does not exist, or not any more, ends the task well, and so does one that fails while it stops: it serves
-    as the teardown of whatever deploys. While it cannot be deleted, since a savepoint is taken, the task waits.
+    The task succeeds if the pipeline does not exist, or fails while it stops, so it serves as a teardown. While a
+    savepoint is being taken, the task waits.
 
     :param pipeline: name or id of the pipeline (templated).
     :param with_savepoints: whether its savepoints may go, too; otherwise one that has savepoints is refused.

@@ -31,8 +31,8 @@ class ForkOperator(PipelineOperator):
         original.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
     :param reset: ids of operators and sources that may lose their state or place (templated).
-    :param hold_back: ids of operators to which an aggregate is added and whose open windows are not given out, instead
-        of with NULL for it (templated).
+    :param hold_back: ids of operators with an added aggregate whose open windows are suppressed, instead of emitted
+        with NULL (templated).
     :param accept_loss: the id of a plan: all that it says is lost may be lost (templated).
     """
 

@@ -37,19 +37,19 @@ _WAY_BACK = timedelta(minutes=1)
 class MoveOperator(PipelineOperator):
     """Move a pipeline with its whole state to another control plane, and wait until it runs there.
 
-    It stops here and goes on there, at the very epoch and with the very ledgers of its sinks: no row is lost and none
-    is written twice. Both control planes are asked before anything stops. Until it is released here, what is refused
-    takes it back by itself, and it runs here again. A retry goes on with the step that the move had come to.
+    The pipeline stops here and continues there, at the same epoch and with the ledgers of its sinks: no row is lost or
+    written twice. Both control planes are checked before anything stops. If a step before the release is refused, the
+    pipeline returns and runs here again. A retry continues at the current step.
 
-    The task waits on a worker, since it speaks with two control planes.
+    The task waits on a worker, because it uses two control planes.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param to_conn_id: the connection, of type `arroyo`, to the control plane that it goes to, which is no embedded one:
-        the address of those changes (templated).
-    :param via: where its state is handed over, which both control planes reach: `file:///folder` or
-        `s3://bucket/prefix` (templated).
-    :param secrets: where the secrets are that the script names, as in `StreamingSqlOperator`: no control plane shows
-        those that it has.
+    :param to_conn_id: the connection, of type `arroyo`, to the other control plane; it cannot be embedded, since the
+        address of those changes (templated).
+    :param via: a location for the state that both control planes reach: `file:///folder` or `s3://bucket/prefix`
+        (templated).
+    :param secrets: the values of the script's secrets, as in `StreamingSqlOperator`: control planes do not show stored
+        secrets.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "to_conn_id", "via")

@@ -33,19 +33,19 @@ _AT_ONCE = 50
 class NextPartitionOperator(PipelineOperator):
     """Wait for the next bucket of event time that is complete, and end with one event of an asset for its partition.
 
-    For a DAG of its own with `schedule="@continuous"`: run by run each bucket becomes one event, in order and none left
-    out, however often the task is tried, killed or cleared. DAGs on `PartitionedAssetTimetable(assets=partitions)` are
-    started by it, once for each bucket. It waits for as long as it takes, and by default on no worker.
+    Use it in its own DAG with `schedule="@continuous"`: each run turns one bucket into one event, in order, without
+    gaps, even if the task is retried, killed or cleared. The event starts DAGs on
+    `PartitionedAssetTimetable(assets=partitions)`. It waits without a limit, by default without a worker.
 
-    Airflow stores the event and the end of the task in one transaction. What it has stored is looked up before the next
-    one is taken, and acknowledged then. The event's key is the start of the bucket in UTC, as Airflow's partition
-    mappers read it; its extra, and the task's result, have `kind`, `start`, `end`, the `certificate`, and `voided`,
-    which is true for a bucket that is told of again after a restore.
+    Airflow stores the event and the end of the task in one transaction. The next try reads what is stored and
+    acknowledges it first. The event's key is the start of the bucket in UTC, as Airflow's partition mappers read it.
+    Its extra, and the task's result, have `kind`, `start`, `end`, the `certificate`, and `voided`, which is true for a
+    bucket that is reported again after a restore.
 
     :param pipeline: name or id of the pipeline (templated).
     :param partitions: the asset; it becomes an outlet of the task.
     :param every: how long a bucket is: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
-    :param consumer: the name under which the control plane keeps how far this is; one for each asset (templated).
+    :param consumer: the name of this position in the control plane; one for each asset (templated).
     :param table: the sink that has to be complete; without it, all of them.
     :param by: `input` or `output` time, as at a `WatermarkSensor`.
     :param time_zone: whole days begin at midnight there.
@@ -53,8 +53,8 @@ class NextPartitionOperator(PipelineOperator):
     :param start: an instant of the first bucket; without it, the oldest one that is not complete when this runs first
         (templated).
     :param until: buckets that end later are left out (templated).
-    :param late: `reopen` has a bucket told of once more, as `reopened`, when rows came late for it: into the table
-        of late rows. Without it a consumer that is there goes on as it did, and a new one ignores them.
+    :param late: `reopen` reports a bucket again, as `reopened`, when rows for it arrive in the table of late rows.
+        Without it, an existing consumer is unchanged, and a new one ignores late rows.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "consumer", "table", "start", "until")

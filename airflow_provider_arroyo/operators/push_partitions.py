@@ -49,8 +49,8 @@ class PushPartitionsOperator(PipelineOperator):
     :param start: an instant of the first bucket; without it, the oldest one that is not complete when this runs first
         (templated).
     :param until: buckets that end later are left out (templated).
-    :param late: `reopen` has a bucket told of once more, as `reopened`, when rows came late for it: into the table
-        of late rows. Without it a consumer that is there goes on as it did, and a new one ignores them.
+    :param late: `reopen` reports a bucket again, as `reopened`, when rows for it arrive in the table of late rows.
+        Without it, an existing consumer is unchanged, and a new one ignores late rows.
     """
 
     template_fields: Sequence[str] = (

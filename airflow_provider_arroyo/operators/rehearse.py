@@ -28,13 +28,12 @@ _FINAL = ("rehearsal.stopped", "rehearsal.too_long")
 
 
 class RehearseOperator(PipelineOperator):
-    """Have the control plane run a script and the one that a pipeline runs from copies of its state over the same
-    input, and compare what both write; the pipeline runs on, and nothing of it is changed.
+    """Rehearse a script: run it and the running one from copies of the state over the same input, and compare their
+    output. The pipeline is not affected.
 
-    The rows that differ by sink are in the log as a table, with some of them, and are the task's result: `differs`,
-    `sinks`, `rows_in`, `ranges`, `plan`. The task fails when any row differs, unless `on_difference` says otherwise.
-    However often it is tried, a rehearsal that is under way or over is played once; one that has failed is played anew.
-    Where there is no pipeline yet there is nothing to compare with: `differs` is None, and the task succeeds.
+    The log has a table of differing rows by sink, with examples. The result has `differs`, `sinks`, `rows_in`,
+    `ranges`, `plan`. The task fails if a row differs, unless `on_difference` says otherwise. Retries join the rehearsal
+    of an earlier try; a failed one is repeated. Without a pipeline, `differs` is None, and the task succeeds.
 
     :param pipeline: name or id of the pipeline (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
@@ -42,8 +41,8 @@ class RehearseOperator(PipelineOperator):
         takes those of the pipeline.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
     :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
-    :param hold_back: ids of operators to which an aggregate is added and whose open windows are not given out, instead
-        of with NULL for it (templated).
+    :param hold_back: ids of operators with an added aggregate whose open windows are suppressed, instead of emitted
+        with NULL (templated).
     :param savepoint: id of the savepoint that both go on from; None is the newest epoch (templated).
     :param examples: how many rows are shown of each sink that differs.
     :param limit: how long it may be played; None is the control plane's own limit.

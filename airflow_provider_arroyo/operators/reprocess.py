@@ -36,8 +36,8 @@ class ReprocessOperator(PipelineOperator):
         first pipeline.
     :param hand_over: whether the first pipeline is to go on with the query and the state of the new one once that has
         caught up, at exactly the next row.
-    :param accept_other_values: with `hand_over`, whether rows that change may be taken back with the values that were
-        computed anew, also where the first pipeline had written others; a query with such rows is refused otherwise.
+    :param accept_other_values: with `hand_over`, accept that changelog rows are retracted with recomputed values, even
+        if the first pipeline has written others; otherwise such a query is refused.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "into", "since", "start_from", "name")

@@ -1,4 +1,4 @@
-"""Say what of a pipeline's savepoints is kept."""
+"""Set the retention of a pipeline's savepoints, and delete the others, except pinned ones and those in use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 class SavepointRetentionOperator(PipelineOperator):
-    """Say what of a pipeline's savepoints is kept, and delete the others; never one that is pinned or in use.
+    """Set the retention of a pipeline's savepoints, and delete the others, except pinned ones and those in use.
 
-    The control plane goes on by the same rules until others are set. However often the task is tried, the same
-    savepoints stay. The result has every savepoint with what becomes of it and why, as the table in the log does; of
-    a retry, only those that the try before it has left.
+    The rules stay in force until others are set. Retries keep the same savepoints. The result and the log list every
+    savepoint, whether it is deleted, and why; after a retry, only the remaining ones.
 
     :param pipeline: name or id of the pipeline (templated).
     :param keep_last: how many of the newest are kept (templated).

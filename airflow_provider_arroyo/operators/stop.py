@@ -19,11 +19,11 @@ Mode = Literal["checkpoint", "graceful", "immediate", "force"]
 
 
 class StopStreamingJobOperator(PipelineOperator):
-    """Stop a pipeline and wait until it is at rest. Deployed again, it goes on where it has stopped.
+    """Stop a pipeline and wait until it has stopped. A later deployment continues from its state.
 
-    A pipeline that is at rest already is left alone, also one that has failed: the task then ends well, and its result
-    has the reason as `failure`. So it may be the teardown of whatever deploys. One that fails while it stops fails the
-    task, since its last epoch may be missing; a retry finds it at rest.
+    A pipeline that has already stopped or failed is unchanged, and the task succeeds; the result has the reason as
+    `failure`. So it serves as a teardown. A pipeline that fails while it stops fails the task, since its last epoch may
+    be missing; a retry succeeds.
 
     :param pipeline: name or id of the pipeline (templated).
     :param mode: `checkpoint` finishes the epoch in hand; `immediate` gives it up, to be repeated at the next start.

@@ -40,18 +40,17 @@ MEMORY = "arroyo_deployment"
 
 
 class StreamingSqlOperator(PipelineOperator):
-    """Let a pipeline run; do nothing when it runs as asked already.
+    """Deploy a pipeline and wait until it runs; do nothing if it already runs this script.
 
-    However often the task is tried, on whichever worker, there is one pipeline of this name. A try that finds it failed
-    starts it again from its last checkpoint; one that finds it stopped by somebody since an earlier try fails, and says
-    by whom. A task that is cleared deploys anew. The task ends when the pipeline runs; the pipeline outlives it.
+    There is one pipeline of this name, however often the task is tried. A try that finds it failed restarts it from its
+    last checkpoint. A try fails if a user has stopped the pipeline since an earlier try, and names the user. A cleared
+    task deploys again. The task ends when the pipeline runs; the pipeline outlives it.
 
-    With `declare_assets` what the script reads and writes is its `inlets` and `outlets`, where the DAG's file says the
-    places: Airflow's graph of assets shows them before it has run.
+    With `declare_assets`, the script's sources and sinks are the task's `inlets` and `outlets`, if the DAG's file has
+    their locations. Airflow's asset graph shows them before the task has run.
 
-    With `wait_for` `complete` or `finished` these outlets get an event, and each `AssetAlias` among those that were
-    given gets one for every table that was written: as `arroyo://HOST/PIPELINE/TABLE`, and as the place of its sink. A
-    deployment alone is no event.
+    With `wait_for` `complete` or `finished` these outlets get an event. Each given `AssetAlias` gets one for every
+    written table: `arroyo://HOST/PIPELINE/TABLE`, and the location of the sink. A deployment alone makes no event.
 
     :param pipeline: name of the pipeline (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
@@ -60,9 +59,9 @@ class StreamingSqlOperator(PipelineOperator):
     :param spark_conn_id: a connection of type `spark` that says where the pipeline runs: its master, and what its extra
         says of `memory`, `max_epoch_rows`, `quick` (settings) and `epoch_interval` (the checkpoint interval), unless
         the operator says otherwise (templated). Needs the extra `[spark]`.
-    :param secrets: where the secrets are that the script names as `${secret:NAME}`, by their names: `conn:ID.password`
-        (or `login`, `host`, `extra.KEY`) and `var:NAME`. They are sent apart from the script, kept encrypted by the
-        control plane, and never shown. None leaves those that the pipeline has.
+    :param secrets: the values of the script's secrets `${secret:NAME}`, by name: `conn:ID.password` (or `login`,
+        `host`, `extra.KEY`) and `var:NAME`. They are sent apart from the script, stored encrypted, and never shown.
+        None keeps the pipeline's secrets.
     :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
         leaves them as they are.
     :param checkpoint_interval: how far apart checkpoints are: a timedelta, seconds, or a text such as `10 seconds`;
@@ -71,24 +70,24 @@ class StreamingSqlOperator(PipelineOperator):
         itself), or `none`.
     :param past: with `wait_for="complete"`: the instant, as a datetime or in ISO form (templated); by default the end
         of the run's data interval.
-    :param upgrade: `auto` takes over the state that another script has left, and fails where something of it would be
-        lost; `plan_only` only says what would become of it, in the log and as the task's result; `never` fails.
+    :param upgrade: `auto` takes over the state of the previous script, and fails if something would be lost;
+        `plan_only` only shows the plan, in the log and as the result; `never` fails.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
     :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
-    :param hold_back: ids of operators to which an aggregate is added and whose open windows are not given out, instead
-        of with NULL for it (templated).
+    :param hold_back: ids of operators with an added aggregate whose open windows are suppressed, instead of emitted
+        with NULL (templated).
     :param accept_loss: the id of a plan, such as `UpgradePlanOperator` returns: all that it says is lost may be lost
         (templated).
     :param on_loss: with `upgrade="auto"`: `fail`, or `approve`: where something would be lost the task waits for a
         person, in Airflow's list of required actions, and deploys that very plan once it is approved. It fails when
         they reject it, or when it is another plan by then.
     :param approval_timeout: how long to wait for that person at most; None waits for ever.
-    :param into: a prefix under which all sinks of the script write instead of where they say (templated).
-    :param force: give up the state that another script has left under this name.
+    :param into: a prefix under which all sinks write (templated).
+    :param force: discard the state that another script has left under this name.
     :param declare_assets: declare what the script reads and writes as inlets and outlets, unless the task is given
         either. Each is called as its URI: Airflow knows a URI by one name, and fails tasks that call it otherwise.
-    :param on_kill: what becomes of the pipeline when a user ends the task while it waits: `detach` (it runs on),
-        `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
+    :param on_kill: the action when a user ends the waiting task: `detach` (the pipeline keeps running), `stop`, or
+        `savepoint_and_stop`. A lost worker never stops a pipeline of a deferrable task.
     """
 
     template_fields: Sequence[str] = (

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class UpgradePlanOperator(PipelineOperator):
-    """Say what becomes of a pipeline's state when another script takes its place; change nothing.
+    """Preview the effect of a new script on a pipeline's state; change nothing.
 
-    The plan is in the log as a table, and is the task's result: `id`, `loses_nothing`, `is_refused`, `text`, `plan`.
-    The task fails when the script cannot take over the state, and, unless `on_loss` says otherwise, when something
-    would be lost: then a person may look at it and deploy with the plan's id as `accept_loss`.
+    The log has the plan as a table; the result has `id`, `loses_nothing`, `is_refused`, `text`, `plan`. The task fails
+    if the script cannot take over the state, and, unless `on_loss` says otherwise, if something would be lost. A person
+    can then check the plan and deploy with its id as `accept_loss`.
 
     :param pipeline: name or id of the pipeline (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
@@ -32,8 +32,8 @@ class UpgradePlanOperator(PipelineOperator):
         takes those of the pipeline.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
     :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
-    :param hold_back: ids of operators to which an aggregate is added and whose open windows are not given out, instead
-        of with NULL for it (templated).
+    :param hold_back: ids of operators with an added aggregate whose open windows are suppressed, instead of emitted
+        with NULL (templated).
     :param on_loss: `fail`; `report`: the task succeeds, and what follows it decides; or `approve`: it waits for a
         person, in Airflow's list of required actions, and fails when they reject the plan or it is another one by then.
     :param approval_timeout: how long to wait for that person at most; None waits for ever.

@@ -24,8 +24,8 @@ class CheckpointSensor(PipelineSensor):
 
     :param pipeline: name or id of the pipeline (templated).
     :param epoch: of this epoch or a later one (templated).
-    :param newer_than: committed after this instant (templated).
-    :param new: this many checkpoints after those that were there when the sensor began to wait (templated).
+    :param new: this many checkpoints after the start of the sensor (templated).
+    :param new: this many checkpoints after the start of the sensor (templated).
     """
 
     template_fields: Sequence[str] = (*PipelineSensor.template_fields, "epoch", "newer_than", "new")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class StreamingJobSensor(PipelineSensor):
     """Wait until the job of a pipeline is in a state.
 
-    A job that comes to rest in another state than the one that is waited for fails the sensor; one whose input has
-    ended counts as running and as stopped, too.
+    The sensor fails if the job ends in another state. A job whose input has ended counts as running and as stopped,
+    too.
 
     :param pipeline: name or id of the pipeline (templated).
     :param state: `running`, `finished` (its input has ended), `stopped`, or `failed` (its restarts are used up)

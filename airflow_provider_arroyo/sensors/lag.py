@@ -25,16 +25,14 @@ NOTHING = timedelta(0)
 class LagSensor(PipelineSensor):
     """Wait until the watermark of a pipeline's committed output is, and stays for a while, so far behind the clock.
 
-    With `at_most` for a stream that catches up, with `at_least` for one that falls behind, such as before a
-    `RescaleOperator`. The lag is worked out from the newest thousand committed epochs, so it does not matter which
-    worker or triggerer looks. A source that is silent has a lag that grows.
+    Use `at_most` for a stream that catches up, and `at_least` for one that falls behind, for example before a
+    `RescaleOperator`. The lag is computed from the newest thousand committed epochs. The lag of a silent source grows.
 
     :param pipeline: name or id of the pipeline (templated).
     :param at_most: the most that it may be behind; this or `at_least`.
     :param at_least: the least that it must be behind.
     :param steady: for how long that must have been so; by default now is enough.
-    :param slack: by how much it may have been out of the bound within that time, so that a short peak does not make
-        the wait begin anew.
+    :param slack: by how much the lag may exceed the bound within that time without a restart of the wait.
     """
 
     def __init__(

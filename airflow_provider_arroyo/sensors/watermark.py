@@ -1,7 +1,7 @@
 """Wait until a stream has passed an instant.
 
 past = 05:00                              rows of before 05:00 may still come
-watermark     04:40    04:55    05:02     none does any more
+watermark     04:40    04:55    05:02     no more rows come
 epochs     ───┴────────┴────────┴──────
 gate        shut     shut     open        with the certificate of that epoch
 """
@@ -29,14 +29,13 @@ END_OF_INTERVAL = "{{ data_interval_end if data_interval_end is defined else '' 
 class WatermarkSensor(PipelineSensor):
     """Wait until the committed output of a pipeline, or of several, is complete up to an instant of event time.
 
-    What windows say up to that instant then stays as it is. Output without windows may still be added to by rows that
-    come behind the watermark. A job that has come to the end of its input has passed every instant; one that was
-    stopped or has failed before the instant fails the sensor. Of sessions it is not known how far their input is
-    complete: a gate on them is refused unless it is `by="output"`.
+    Windows up to that instant do not change any further. Output without windows may still get rows that arrive behind
+    the watermark. A job whose input has ended has passed every instant; one that stops or fails before the instant
+    fails the sensor. The completeness of sessions by input time is unknown: use `by="output"` for them.
 
-    Several gates open together, when all are passed at one look; a pipeline that ends before fails the sensor. With
-    `need="any"` the first one opens it, and it fails when all have ended. The result has then, under `pipelines`, what
-    there is for each of those that have passed, by the name that it has in the list.
+    With several pipelines, the gate opens when all have passed at the same poll; a pipeline that ends before fails the
+    sensor. With `need="any"` the first one opens it, and it fails when all have ended. The result has under `pipelines`
+    an entry for each pipeline that has passed, by its name in the list.
 
     :param pipeline: name or id of the pipeline, `pipeline/table` for one of its sinks, or a list of such (templated).
     :param past: the instant, aware or in UTC, as a datetime or in ISO form (templated); by default the end of the run's

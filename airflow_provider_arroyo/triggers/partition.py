@@ -47,16 +47,16 @@ class Handed:
 class WatermarkEventTrigger(BaseEventTrigger):
     """For an `AssetWatcher`: one event of the asset for each bucket of event time that becomes complete, in order.
 
-    The control plane keeps how far it is, as a consumer of partitions, which is made when there is none. A delivery is
-    acknowledged once Airflow has stored its event. If the triggerer dies in between it comes again, with the same
-    `delivery` in its payload. After a restore there is an event of `kind` `voided` for each bucket that was told too
-    early, and a second one of `closed` when it is complete again.
+    The control plane stores the position as a consumer of partitions, and creates it if necessary. A delivery is
+    acknowledged once Airflow has stored its event. If the triggerer dies before that, it comes again with the same
+    `delivery` in its payload. After a restore there is an event of `kind` `voided` for each bucket that was reported
+    too early, and another `closed` when it is complete again.
 
     Events of watchers carry no partition key: for DAGs by partitions there is `NextPartitionOperator`.
 
     :param pipeline: name or id of the pipeline.
     :param every: how long a bucket is: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
-    :param consumer: the name of the consumer. Whoever names the same one shares its deliveries.
+    :param consumer: the name of the consumer. Watchers with the same name share its deliveries.
     :param arroyo_conn_id: the connection; secrets stay in it.
     :param table: the sink that has to be complete; without it, all of them.
     :param by: `input` or `output` time, as at a `WatermarkSensor`.
@@ -65,8 +65,8 @@ class WatermarkEventTrigger(BaseEventTrigger):
     :param start: an instant of the first bucket; without it, the oldest one that is not complete when the consumer is
         made.
     :param until: buckets that end later are left out.
-    :param late: `reopen` has a bucket told of once more, as `reopened`, when rows came late for it: into the table
-        of late rows. Without it a consumer that is there goes on as it did, and a new one ignores them.
+    :param late: `reopen` reports a bucket again, as `reopened`, when rows for it arrive in the table of late rows.
+        Without it, an existing consumer is unchanged, and a new one ignores late rows.
     """
 
     def __init__(

@@ -22,9 +22,9 @@ class PipelineTrigger(BaseTrigger):
 
     :param arroyo_conn_id: the connection; secrets stay in it.
     :param wait: what is waited for, as `waits.to_json` writes it.
-    :param deadline: when to give up, as an ISO instant. It is absolute, so a restarted triggerer does not begin anew.
+    :param deadline: when to give up, as an ISO instant. It is absolute, so a restarted triggerer keeps it.
     :param poll_seconds: how long to wait between two looks.
-    :param on_kill: what becomes of the pipeline when a user ends the task: `detach`, `stop` or `savepoint_and_stop`.
+    :param on_kill: the action when a user ends the task: `detach`, `stop` or `savepoint_and_stop`.
     """
 
     def __init__(

@@ -28,11 +28,10 @@ ON_WORKER = {"kind": "on_worker"}
 
 
 class SensorTrigger(BaseTrigger):
-    """Waits for what a sensor waits for, from its start on, and ends the task when it is there.
+    """Waits for the condition of a sensor from its start on, and ends the task.
 
-    Whatever else comes of it is for a worker, which raises it as if it had waited itself: so retries, callbacks and
-    `soft_fail` are the same. A task that is tried again, or was cleared, ends on a worker, too. How long it waits,
-    Airflow keeps with the task.
+    Failures are raised on a worker, so that retries, callbacks and `soft_fail` work as usual. A retried or cleared task
+    ends on a worker, too. Airflow stores the timeout with the task.
 
     :param sensor: which sensor: `watermark`, `checkpoint`, `state`, `lag` or `fresh`.
     :param poll_seconds: how long to wait between two looks.

@@ -350,7 +350,7 @@ class ForkedPipeline(Pipeline):
 
 
 class UpgradePlan(BaseModel):
-    """What becomes of a pipeline's state when another query takes its place; nothing was done."""
+    """The effect of an upgrade on a pipeline's state; nothing was done."""
 
     id: str | None = Field(description="Stands for all that the plan shows; null where there is no state.")
     is_refused: bool = Field(description="Whether the query cannot take over the state.")

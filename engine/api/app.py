@@ -70,7 +70,7 @@ _PING = APIRouter(tags=["ping"])
 
 @_PING.get("/ping")
 async def ping(context: ContextDep) -> Ping:
-    """Say which control plane answers; needs no token."""
+    """Identify the control plane; needs no token."""
     return Ping(version=context.version, instance=context.instance)
 
 

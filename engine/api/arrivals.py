@@ -67,7 +67,7 @@ class ArrivalRequest(Body):
 
 
 class Arrival(BaseModel):
-    """A move, as the control plane sees it that the pipeline comes to."""
+    """A move, as the target control plane sees it."""
 
     pipeline_id: str = Field(description="The pipeline, which keeps its id.")
     name: str = Field(description="What it is called.")
@@ -87,7 +87,7 @@ class Welcome(BaseModel):
 
 @ROUTER.post("/check", responses=refusals(400, 409))
 def check(body: ArrivalRequest, context: ContextDep) -> Welcome:
-    """Say whether a pipeline of another control plane would be let in, before it leaves there; nothing is done."""
+    """Check whether a pipeline of another control plane would be accepted. Changes nothing."""
     planned = _plan(body, context)
     with context.database.rehearsing() as connection:
         _check_free(connection, body.passport)
@@ -97,7 +97,7 @@ def check(body: ArrivalRequest, context: ContextDep) -> Welcome:
 
 @ROUTER.post("", status_code=202, response_model=Arrival, responses={200: {"model": Arrival}, **refusals(400, 409)})
 def begin(body: ArrivalRequest, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Fetch the state of a pipeline that has left another control plane, and let it be here without running."""
+    """Import the state of a pipeline that leaves another control plane, without starting it."""
     passport, planned = body.passport, _plan(body, context)
     with context.database.reading() as connection:
         is_here = _find(connection, passport) is not None
@@ -111,7 +111,7 @@ def begin(body: ArrivalRequest, request: ChangeRequestDep, context: ContextDep) 
 
 @ROUTER.get("/{pipeline}", response_model=Arrival, responses={202: {"model": Arrival}, **refusals(404)})
 def get(pipeline: str, context: ContextDep) -> Response:
-    """Show how a pipeline is coming in that has left another control plane."""
+    """Show the progress of an import from another control plane."""
     return _answer(context, pipeline, pipeline)
 
 
@@ -123,8 +123,8 @@ class StartRequest(Body):
 
 @ROUTER.post("/{pipeline}/start", responses=refusals(400, 404, 409, 412))
 def start(pipeline: str, body: StartRequest, request: ChangeRequestDep, context: ContextDep) -> Arrival:
-    """Let a pipeline run that has come, as it did where it was. Only who knows the key can, which is told once the
-    pipeline never runs again there."""
+    """Start an imported pipeline, if it ran before. Needs the key that the other control plane reveals with the
+    release."""
     with context.database.writing() as connection:
         record = read_record(connection, pipeline)
         request.check(record.pipeline)
@@ -149,8 +149,7 @@ def start(pipeline: str, body: StartRequest, request: ChangeRequestDep, context:
 
 @ROUTER.delete("/{pipeline}", status_code=204, response_class=Response, responses=refusals(404, 409, 412))
 def give_up(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> None:
-    """Send a pipeline back that has come and done nothing here: no epoch is planned, so no sink has been asked. Where
-    it is not here, nothing is to be done."""
+    """Undo an import, if the pipeline has done nothing here: no epoch is planned. Does nothing if it is not here."""
     if (task := context.holds.tasks.get(pipeline)) is not None and task.state == "running":
         raise PipelineBusyError("the pipeline is coming in", hint="send the request again in a moment")
     with context.database.writing() as connection:

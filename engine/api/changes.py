@@ -84,8 +84,8 @@ async def list_changes(
     after: After = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=55)] = 0,
 ) -> ChangesPage:
-    """List the pipelines but previews that have changed after a cursor, as they are now; all of them without one. With
-    `timeout_seconds`, the answer waits until one has."""
+    """List the pipelines, except previews, that have changed after a cursor; without one, all. With `timeout_seconds`,
+    the response waits for a change."""
     feed = context.changes.feed
     asked = None if after is None else Cursor.read(after)
     with feed.reading():
@@ -148,8 +148,8 @@ async def stream_changes(
 ) -> Response:
     """Send the pipelines but previews that have changed, as they are now, as server-sent events: first what has since
     the cursor, all of them without one; `ready` says that this was all, and then each change follows as it happens. The
-    `id` of an event is the cursor. `reset` says that everything comes anew, since what came after the cursor is not
-    known. The data of `change` is a pipeline as `GET /changes` lists it. The stream ends now and then: come back with
+    `id` of an event is the cursor. `reset` is followed by all pipelines again, because the changes after the cursor are
+    unknown. The data of `change` is a pipeline as `GET /changes` lists it. The stream ends now and then: come back with
     the last `id`, after a restart of the control plane, too."""
     text = last_event_id or after
     asked = None if text is None else Cursor.read(text)

@@ -46,7 +46,7 @@ class Completions(BaseModel):
 
 @ROUTER.get("/completions")
 def list_completions() -> Completions:
-    """List what a script may say: functions, and the options of tables, connectors and formats."""
+    """List what the editor can complete: functions, and the options of tables, connectors and formats."""
     return _completions()
 
 

@@ -76,7 +76,7 @@ class TestMessage(BaseModel):
 
 @ROUTER.get("")
 def list_all(context: ContextDep) -> Page[ConnectionProfile]:
-    """List the connections of the administrator's file, and those that are kept, by name."""
+    """List the connections of the administrator's file and the stored ones, by name."""
     profiles = {}
     for key, connection in administrators(context).items():
         connector = _connector(connection.connector)
@@ -99,7 +99,7 @@ def list_all(context: ContextDep) -> Page[ConnectionProfile]:
 
 @ROUTER.post("", responses=refusals(400, 409))
 def create(body: ConnectionProfilePost, who: WhoDep, context: ContextDep) -> ConnectionProfile:
-    """Keep a connection for all pipelines. Nobody is asked whether it works: `.../test` does that."""
+    """Store a connection for all pipelines. It is not tested: use `.../test`."""
     stored, secrets = checked(body, who, context)
     if stored.name.lower() in administrators(context):
         raise StoredExistsError(
@@ -113,7 +113,7 @@ def create(body: ConnectionProfilePost, who: WhoDep, context: ContextDep) -> Con
 
 @ROUTER.post("/test", responses=refusals(400, 409))
 def test(body: ConnectionProfilePost, who: WhoDep, context: ContextDep) -> TestMessage:
-    """Ask the other system whether it lets this connection in, from where drivers run. Nothing is kept."""
+    """Test a connection from where drivers run. Nothing is stored."""
     stored, secrets = checked(body, who, context)
     order = ProbeOrder(stored.name, stored.connector, stored.options)
     return TestMessage.of(context.probe(order, secrets))

@@ -88,7 +88,7 @@ def list_all(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
 ) -> Page[ConnectionTable]:
-    """List the tables that are kept for all pipelines, by name."""
+    """List the stored tables, by name."""
     with context.database.reading() as connection:
         used = stored_uses.users(connection)
         profiles = {stored.id: stored for stored in stored_tables.connections(connection)}
@@ -102,7 +102,7 @@ def list_all(
 
 @ROUTER.post("", responses=refusals(400, 404, 409))
 def create(body: ConnectionTablePost, who: WhoDep, context: ContextDep) -> ConnectionTable:
-    """Keep a table for all pipelines. Nobody is asked whether it is there: `.../test` does that."""
+    """Store a table for all pipelines. It is not tested: use `.../test`."""
     with context.database.reading() as connection:
         profiles = {stored.id: stored for stored in stored_tables.connections(connection)}
     known = connections_of(context, profiles.values())
@@ -117,8 +117,8 @@ def create(body: ConnectionTablePost, who: WhoDep, context: ContextDep) -> Conne
 
 @ROUTER.post("/test", response_class=StreamingResponse, responses=_EVENTS | refusals(400, 404, 409))
 def test(body: ConnectionTablePost, who: WhoDep, context: ContextDep) -> StreamingResponse:
-    """Ask from where drivers run whether what the table stands for is there; answered as server-sent events, of which
-    the last one is `done`. Nothing is kept, and nothing is written."""
+    """Test from where drivers run whether the table's topic, file or directory exists. The response is server-sent
+    events; the last one is `done`. Nothing is stored or written."""
     table, secrets, connections = _order(body, who, context)
     order = ProbeOrder(table.name, table.connector, table.options, table.columns, connections)
 
@@ -135,8 +135,7 @@ def test(body: ConnectionTablePost, who: WhoDep, context: ContextDep) -> Streami
 
 @ROUTER.post("/schemas/test", responses=refusals(400))
 def test_schema(body: TableSchema) -> None:
-    """Say whether a schema can be one of a table; nobody is asked, and nothing is kept. Refused with all that is
-    wrong with it."""
+    """Validate the schema of a table. Nothing is contacted or stored. A refusal lists all problems."""
     _check_alone(body)
 
 
@@ -150,9 +149,8 @@ class InferredSchema(BaseModel):
 
 @ROUTER.post("/schemas/infer", responses=refusals(400, 404, 409))
 def infer_schema(body: ConnectionTablePost, who: WhoDep, context: ContextDep) -> InferredSchema:
-    """Find out the columns of a table from what it is to read, as drivers reach it: from the first thousand records of
-    JSON, or from what a Parquet file or an Avro schema says. Columns in the request are ignored, and nothing is
-    kept."""
+    """Infer the columns of a table from its data, as drivers reach it: the first thousand JSON records, a Parquet file,
+    or an Avro schema. Columns in the request are ignored, and nothing is stored."""
     given = body.table_schema or TableSchema()
     is_change = given.options().get("format") == "debezium_json"
     schema = given.model_copy(update={"columns": f"a TEXT{' PRIMARY KEY' * is_change}", "fields": ()})
@@ -170,7 +168,7 @@ def infer_schema(body: ConnectionTablePost, who: WhoDep, context: ContextDep) ->
 
 @ROUTER.delete("/{table}", status_code=204, responses=refusals(404, 409))
 def remove(table: str, context: ContextDep) -> None:
-    """Delete a table; refused while a pipeline uses it. What it stands for is not touched."""
+    """Delete a stored table. Refused while a pipeline uses it. The data is not affected."""
     with context.database.writing() as connection:
         stored = stored_tables.find_table(connection, table)
         if users := stored_uses.users(connection).get(stored.id):

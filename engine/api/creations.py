@@ -46,7 +46,7 @@ class PipelinePost(JobSurroundings):
 
 @ROUTER.post("", response_model=answers.DeployedPipeline, responses=refusals(400, 409, 412))
 def create(body: PipelinePost, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Create a pipeline, which is refused when there is one of this name."""
+    """Create a pipeline. Refused if one of this name exists."""
     body.refuse_unsupported()
     deployment = Deployment(
         query=body.query,

@@ -54,8 +54,8 @@ def delete(
     with_savepoints: Annotated[bool, Query(description="Whether its savepoints may go, too.")] = False,
     dry_run: DryRun = False,
 ) -> Response:
-    """Delete a pipeline that is at rest, with its state and logs. One that has savepoints is refused, unless these may
-    go, too."""
+    """Delete a stopped pipeline with its state and logs. If it has savepoints, the request must allow to delete
+    them."""
     with context.database.writing() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)

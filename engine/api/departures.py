@@ -77,7 +77,7 @@ class Departure(BaseModel):
 
 @ROUTER.get("", responses=refusals(404))
 def get(pipeline: str, context: ContextDep) -> answers.Page[Departure]:
-    """Show how far the move of a pipeline to another control plane has come; an empty list when it stays."""
+    """Show the progress of a move to another control plane; an empty list if there is none."""
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
         move = moves.find(connection, record.pipeline.id)
@@ -89,7 +89,7 @@ def get(pipeline: str, context: ContextDep) -> answers.Page[Departure]:
 def begin(
     pipeline: str, body: DepartureRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
 ) -> Departure:
-    """Stop a pipeline that is to go to another control plane, and let nobody start it here meanwhile."""
+    """Prepare a move: stop the pipeline, and prevent starts."""
     check_place(context.directory, body.place)
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
@@ -129,7 +129,7 @@ def begin(
     responses={200: {"model": Departure}, **refusals(400, 409, 412)},
 )
 def export(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Copy the state of a pipeline that has stopped to the place by which it leaves."""
+    """Export the state of the stopped pipeline to the location of the move."""
     with context.database.reading() as connection:
         record, move = _departing(connection, pipeline, "leaving", "exported", "released", "over")
         request.check(record.pipeline)
@@ -151,13 +151,13 @@ def export(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Res
 
 @ROUTER.post("/release", responses=refusals(409, 412))
 def release(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Departure:
-    """Give a pipeline away whose state is exported: it never runs here again, so it may be started there."""
+    """Release a pipeline after its export: it never runs here again, so it may start there."""
     return _advance(pipeline, request, context, ("exported",), "released", TransferPoint.AFTER_RELEASE)
 
 
 @ROUTER.post("/over", responses=refusals(409, 412))
 def end(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Departure:
-    """Write down that a pipeline that was given away runs there; it can be deleted here."""
+    """Record that a released pipeline runs there; it can be deleted here."""
     return _advance(pipeline, request, context, ("released",), "over", TransferPoint.AFTER_OVER)
 
 
@@ -170,7 +170,8 @@ def take_back(
         bool, Query(description="Whether the other control plane no longer has any of it, once it was given away.")
     ] = False,
 ) -> None:
-    """Let a pipeline stay; it runs again if it did. Taken back once it was given away, it must not be there."""
+    """Cancel a move; the pipeline runs again if it did before. After the release, the request must confirm that the
+    other control plane has no copy."""
     with context.database.writing() as connection:
         record, move = _departing(connection, pipeline, "leaving", "exported", "released")
         request.check(record.pipeline)

@@ -160,9 +160,8 @@ def deploy(
     context: ContextDep,
     dry_run: DryRun = False,
 ) -> Response:
-    """Create the pipeline of this name, or change it into what the body says; what the body leaves out stays as it is.
-    Sent twice, it is done once. What means the same as the newest version, whatever its comments and layout, makes no
-    version and restarts nothing."""
+    """Create or update the pipeline of this name. Fields that the body omits are unchanged. Idempotent. A query that
+    differs only in comments or layout makes no new version and restarts nothing."""
     return bring_about(name, body, request, context, dry_run=dry_run)
 
 

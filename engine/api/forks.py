@@ -153,8 +153,8 @@ class _Fork:
 def fork(
     savepoint: str, body: ForkRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
 ) -> Response:
-    """Make a new pipeline that goes on from a savepoint of another one, which runs on untouched. It writes elsewhere,
-    and has the rows after the savepoint; its query may be any that an upgrade allows."""
+    """Create a pipeline from a savepoint of another one, which keeps running. It writes elsewhere, and receives the
+    rows after the savepoint. Its query may be any that an upgrade allows."""
     with context.database.reading() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)

@@ -47,7 +47,7 @@ AcceptOtherValues = Annotated[
 
 
 class HandOver(BaseModel):
-    """How a pipeline that reads the input of another one again comes to take its place."""
+    """The hand-over from a pipeline to its reprocessed copy."""
 
     pipeline: str = Field(description="The one whose name and places are handed over.")
     copy_name: str = Field(description="The one that has read its input again.")
@@ -78,7 +78,7 @@ class _Plan:
 
 @ROUTER.get("")
 def get(pipeline: str, context: ContextDep) -> HandOver:
-    """Show how far a pipeline has come that reads the input of another one again and is to take its place."""
+    """Show the progress of a hand-over."""
     with context.database.reading() as connection:
         row, origin, copy = _pair(connection, pipeline)
         return _shown(row, origin.pipeline.name, copy.pipeline.name)
@@ -92,8 +92,8 @@ def hand_over(
     dry_run: DryRun = False,
     accept_other_values: AcceptOtherValues = False,
 ) -> HandOver:
-    """Have a pipeline that reads the input of another one again take its place once it has caught up: the other one
-    goes on with its query and its state, at exactly the next row. Asked again, it stays as it is."""
+    """Hand over: once this pipeline has caught up, the original continues with its query and state, at exactly the next
+    row. Idempotent."""
     with context.database.reading() as connection:
         row, origin, copy = _pair(connection, pipeline)
         request.check(copy.pipeline)
@@ -110,7 +110,8 @@ def hand_over(
 
 @ROUTER.delete("", responses=refusals(409, 412))
 def stay_apart(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> HandOver:
-    """Have both go on as they were. Refused once the other one has the query and the state: that is rolled back."""
+    """Cancel a hand-over: both pipelines continue as before. Refused once the original has the new state; then roll
+    back."""
     with context.database.writing() as connection:
         row, origin, copy = _pair(connection, pipeline)
         request.check(copy.pipeline)

@@ -63,8 +63,8 @@ async def stream_output(
     table: Annotated[str | None, Query(description="The preview table; all of them without it.")] = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=86_400, description="When it is to end at the latest.")] = 86_400,
 ) -> Response:
-    """Send the newest rows of the tables with the connector `preview`, and each further one as it comes, as server-sent
-    events. The stream ends when the job rests, and now and then before that."""
+    """Send the newest rows of `preview` tables, and each new row, as server-sent events. The stream ends when the job
+    stops, and from time to time."""
     shown = await run_in_threadpool(_read, context, pipeline, job, table, {})
     seconds = min(timeout_seconds, context.stream_max.total_seconds())
     return EventStream(_pieces(request, context, (pipeline, job, table), shown, seconds))

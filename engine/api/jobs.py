@@ -74,7 +74,7 @@ def list_errors(
         str | None, Query(pattern="^[0-9]{1,18}$", description="The id of the last error of the page before.")
     ] = None,
 ) -> Page[answers.JobLogMessage]:
-    """List what went wrong with a job, newest first."""
+    """List the errors of a job, newest first."""
     with context.database.reading() as connection:
         job_id = read_job(connection, pipeline, job).status.job_id
         before = None if starting_after is None else int(starting_after)
@@ -92,8 +92,8 @@ def read_log(
         str | None, Query(max_length=64, description="The cursor of an answer before: show the lines that follow it.")
     ] = None,
 ) -> answers.Log:
-    """Show the last lines that the drivers of a pipeline have printed, oldest first; with `after`, those that have come
-    since, over as many runs as there were."""
+    """Show the last log lines of a pipeline's drivers, oldest first; with `after`, the lines since then, over all
+    runs."""
     with context.database.reading() as connection:
         # before the files: what a job at rest has printed is all there
         record = read_record(connection, pipeline)

@@ -26,7 +26,7 @@ class Lineage(Datasets):
 
 @ROUTER.get("/{pipeline}/lineage", responses=refusals(400, 404))
 def show_lineage(pipeline: str, context: ContextDep) -> Lineage:
-    """Show what a pipeline reads and writes, and which columns each column that it writes comes from, and how."""
+    """Show the sources and sinks of a pipeline, with column lineage."""
     with context.database.reading() as connection:
         pipeline_row = pipelines.get(connection, pipeline)
     datasets = version_datasets(context, pipeline_row.id, pipeline_row.name, pipeline_row.version)

@@ -80,8 +80,8 @@ class OperatorCheckpointGroup(BaseModel):
 
 @ROUTER.get("/operator_metric_groups")
 def list_metrics(pipeline: str, job: str, context: ContextDep) -> Page[OperatorMetricGroup]:
-    """List how many rows each source reads and each sink is given a second, of the version that runs. Of a table that
-    the plan reads at several places it is not known, and neither of operators between sources and sinks."""
+    """List the rows per second of each source and sink, of the running version. Unknown for a table that the plan reads
+    at several places, and for SQL operators between sources and sinks."""
     with context.database.reading() as connection:
         record = read_job(connection, pipeline, job)
         number = record.status.version or record.pipeline.version
@@ -101,7 +101,7 @@ def list_metrics(pipeline: str, job: str, context: ContextDep) -> Page[OperatorM
 def list_checkpoint_groups(
     pipeline: str, job: str, epoch: Annotated[int, Path(ge=0, le=2**62)], context: ContextDep
 ) -> Page[OperatorCheckpointGroup]:
-    """List how much state each operator has after the newest committed epoch; of others it is not known any more."""
+    """List the size of each operator's state after the newest committed epoch; unknown for other epochs."""
     from engine.inspection.summary import summarize_state  # noqa: PLC0415 - the server is there sooner
     from engine.udf.declared import name_files  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from engine.jobs.decisions.spec import Spec
 
 
 class OtherQuery(Body):
-    """Another query for a pipeline; what may be given up of its state is said as in a deployment."""
+    """Another query for a pipeline, with the same options for losses as a deployment."""
 
     query: str = Field(min_length=1, description="The SQL text.")
     udfs: tuple[str | Udf, ...] | None = Field(

@@ -38,8 +38,8 @@ def read_output(
         Query(pattern="^[0-9]{1,18}$", description="The cursor of an answer before: show the rows that follow it."),
     ] = None,
 ) -> answers.Output:
-    """Show the newest rows of a table with the connector `preview`, oldest first; with `after`, those that have come
-    since, as far as they are kept."""
+    """Show the newest rows of a `preview` table, oldest first; with `after`, the rows since then, as far as they are
+    stored."""
     with context.database.reading() as connection:
         # before the file: what a job at rest has shown is all there
         record = read_record(connection, pipeline)

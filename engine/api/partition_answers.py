@@ -39,7 +39,7 @@ class PartitionPush(BaseModel):
 
 
 class PartitionConsumer(BaseModel):
-    """Who is told of the buckets of a pipeline as they become complete, and how far it is."""
+    """A consumer of a pipeline's complete time buckets, and how far it is."""
 
     id: str
     name: str = Field(description="What it is called in paths.")
@@ -64,7 +64,7 @@ class PartitionConsumer(BaseModel):
 
 
 class PartitionDelivery(BaseModel):
-    """What a consumer is told of a bucket."""
+    """A delivery to a consumer about a bucket."""
 
     id: str = Field(description="Never the same for two deliveries: the key to do things once by.")
     sequence: int = Field(description="Its number; acknowledge up to it.")
@@ -81,7 +81,7 @@ class PartitionDelivery(BaseModel):
 
 
 class Deliveries(BaseModel):
-    """What a consumer was told and has not acknowledged, oldest first."""
+    """The unacknowledged deliveries of a consumer, oldest first."""
 
     consumer: PartitionConsumer = Field(description="The consumer as it is with these.")
     data: list[PartitionDelivery] = Field(description="The deliveries; the same again until they are acknowledged.")

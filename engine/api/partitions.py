@@ -48,7 +48,7 @@ NameDep = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", desc
 
 
 class ConsumerRequest(Body):
-    """Which buckets a consumer is told of."""
+    """The buckets that a consumer receives."""
 
     pipeline: str = Field(description="The pipeline, by name or id.")
     every: str = Field(max_length=100, description="How long a bucket is: `1 hour`, `15 minutes`, `1 day`.")
@@ -83,7 +83,7 @@ class Acknowledgement(Body):
 
 @ROUTER.put("/{name}", responses=refusals(400, 404, 409))
 def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> PartitionConsumer:
-    """Make a consumer. Asked again for the same one, it is left as it is; another one of that name is refused."""
+    """Create a consumer. Idempotent; refused if another consumer has this name."""
     buckets = TimeBuckets(read_duration(body.every), read_duration(body.offset), body.time_zone)
     check_buckets(buckets)
     start, until = _instant("start", body.start), _instant("until", body.until)
@@ -140,7 +140,7 @@ def list_all(
 
 @ROUTER.get("/{name}", responses=refusals(404))
 def show(name: NameDep, context: ContextDep) -> PartitionConsumer:
-    """Show a consumer and how far it is."""
+    """Show a consumer and its position."""
     with context.database.reading() as connection:
         return _described(connection, context, partitions.get(connection, name))
 
@@ -153,8 +153,8 @@ async def next_deliveries(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     timeout_seconds: Annotated[float, Query(ge=0, le=55)] = 0,
 ) -> Deliveries:
-    """Give what the consumer has not acknowledged, oldest first, and the same again until it has. The answer waits
-    until there is something, or the time is over."""
+    """Return the consumer's unacknowledged deliveries, oldest first. The response waits until there is one, or a
+    timeout."""
     loop = asyncio.get_running_loop()
     end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
     consumer = await run_in_threadpool(find, context, name)
@@ -177,8 +177,8 @@ async def next_deliveries(
 def list_deliveries(
     name: NameDep, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> Page[PartitionDelivery]:
-    """List what a consumer was told, newest first, acknowledged or not, also what was taken back since. What is
-    acknowledged is kept as long as certificates are."""
+    """List the deliveries of a consumer, newest first: acknowledged, waiting and voided ones. Acknowledged ones are
+    stored as long as certificates."""
     with context.database.reading() as connection:
         consumer = partitions.get(connection, name)
         newest = partitions.page(connection, consumer, limit + 1)
@@ -189,7 +189,7 @@ def list_deliveries(
 
 @ROUTER.post("/{name}/ack", responses=refusals(400, 404, 409))
 def acknowledge(name: NameDep, body: Acknowledgement, context: ContextDep) -> PartitionConsumer:
-    """Be done with all deliveries up to a number. What is done with already stays so."""
+    """Acknowledge all deliveries up to a number. Idempotent."""
     with context.database.writing() as connection:
         consumer = partitions.get(connection, name)
         if body.id not in (None, consumer.id):
@@ -213,7 +213,7 @@ def acknowledge(name: NameDep, body: Acknowledgement, context: ContextDep) -> Pa
 
 @ROUTER.delete("/{name}", status_code=204, responses=refusals(404))
 def remove(name: NameDep, context: ContextDep) -> None:
-    """Delete a consumer with all that it was told; requests that are held for it end."""
+    """Delete a consumer with its deliveries; waiting requests end."""
     with context.database.writing() as connection:
         consumer = partitions.get(connection, name)
         partitions.remove(connection, consumer)

@@ -14,7 +14,7 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}/secrets", tags=["pipelines"], r
 
 
 class Secret(BaseModel):
-    """A secret that a pipeline was deployed with; its value is shown to nobody."""
+    """A secret that a pipeline was deployed with; its value is never shown."""
 
     name: str = Field(description="By which its script names it.")
     set_at: int | None = Field(description="When it was given this value; null of what was set before that was noted.")

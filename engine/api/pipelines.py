@@ -102,7 +102,7 @@ def get(pipeline: str, response: Response, context: ContextDep) -> answers.Pipel
 def change(
     pipeline: str, body: Change, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
 ) -> Response:
-    """Stop, start or rescale a pipeline; the answer comes before it is done."""
+    """Stop, start or rescale a pipeline. The response does not wait for the result."""
 
     body.refuse_unsupported()
 
@@ -132,7 +132,7 @@ def restart(
     body: RestartRequest | None = None,
     dry_run: DryRun = False,
 ) -> Response:
-    """Start a pipeline again from its last checkpoint."""
+    """Restart a pipeline from its last checkpoint."""
     if body is not None and body.ignore_state:
         raise UnsupportedRequestError(
             "a restart keeps the state of its pipeline",

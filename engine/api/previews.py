@@ -53,8 +53,8 @@ class PreviewPost(Body):
 
 @ROUTER.post("/preview", response_model=answers.DeployedPipeline, responses=refusals(400, 409, 412))
 def preview(body: PreviewPost, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Run a query without writing to any of its sinks: each of them shows its rows instead, as tables with the
-    connector `preview` do. It ends and is deleted when nobody has looked at them for a minute; lists do not show it."""
+    """Run a query without writing: each sink shows its rows instead, like a table with the connector `preview`. The
+    preview is deleted a minute after the last client has read it, and lists do not show it."""
     if body.enable_sinks:
         raise UnsupportedRequestError(
             "a preview writes to no sink", hint="leave `enable_sinks` out, or deploy the pipeline"

@@ -43,7 +43,7 @@ _MOST_EXAMPLES = 1000
 
 
 class RehearsalRequest(OtherQuery):
-    """Another query for a pipeline; what may be given up of its state is said as in a deployment."""
+    """Another query for a pipeline, with the same options for losses as a deployment."""
 
     settings: dict[str, str] | None = Field(
         default=None,
@@ -67,9 +67,9 @@ class RehearsalRequest(OtherQuery):
     responses={200: {"model": answers.Rehearsal}, **refusals(400, 409, 412)},
 )
 def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Have this query and the one that runs played from copies of the state over the same input, and their rows
-    compared. The pipeline runs on, and nothing of it is changed. Sent twice with a key it is played once; the status is
-    then 200 once it is over."""
+    """Rehearse a query: run it and the running query from copies of the state over the same input, and compare their
+    rows. The pipeline is not affected. Requests with the same key share one rehearsal; the status is 200 once it has
+    ended."""
     with context.database.reading() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return _again(connection, context, json.loads(answer.body)) or again(answer)
@@ -132,7 +132,7 @@ def get(pipeline: str, rehearsal: str, context: ContextDep) -> answers.Rehearsal
 
 @ROUTER.delete("/{rehearsal}", responses=refusals(412))
 def stop(pipeline: str, rehearsal: str, request: ChangeRequestDep, context: ContextDep) -> answers.Rehearsal:
-    """Call a rehearsal off, and remove what it works with. One that is over stays as it is."""
+    """Cancel a rehearsal, and remove its files. One that has ended is unchanged."""
     with context.database.writing() as connection:
         record = pipelines.get(connection, pipeline)
         request.check(record)

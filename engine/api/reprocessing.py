@@ -60,7 +60,7 @@ _STAYS = (
 
 
 class ReprocessRequest(Body):
-    """From where on the input is read again, and where what comes of it is written."""
+    """The start of the input to read again, and the prefix of the output."""
 
     into: str = Field(description="The prefix under which the new pipeline writes: folders, topics, keys.")
     since: str | None = Field(
@@ -91,7 +91,7 @@ class ReprocessRequest(Body):
 
 
 class ReprocessingAnswer(BaseModel):
-    """What a reprocessing comes to."""
+    """The effects of a reprocessing."""
 
     pipeline: str = Field(description="The original, which is not touched.")
     name: str = Field(description="The new pipeline.")
@@ -179,8 +179,8 @@ class _Plan:
 def reprocess(
     pipeline: str, body: ReprocessRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
 ) -> Response:
-    """Make a new pipeline beside this one that reads the same input again, writes elsewhere, and goes on with what
-    comes. What cannot be read again is refused."""
+    """Create a second pipeline that reads the same input again, writes elsewhere, and continues with new rows. Refused
+    if the input cannot be read again."""
     with context.database.reading() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)

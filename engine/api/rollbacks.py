@@ -117,8 +117,8 @@ def rollback(
     body: RollbackRequest | None = None,
     dry_run: DryRun = False,
 ) -> Response:
-    """Go back to an earlier version with the state that it was left in; a running job stops first. Its state is saved
-    before, so that a rollback can be rolled back. A pipeline that has that version's query already stays as it is."""
+    """Roll back to an earlier version and its state; a running job stops first. The present state is saved before, so
+    that a rollback can be rolled back. Does nothing if the pipeline already has that version's query."""
     with context.database.reading() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)

@@ -86,7 +86,7 @@ class ImportAnswer(BaseModel):
 def export(
     pipeline: str, savepoint: str, body: ExportRequest, request: ChangeRequestDep, context: ContextDep
 ) -> Response:
-    """Copy a savepoint to another place, wholly or not at all. One that is there already is left as it is."""
+    """Export a savepoint to another location, completely or not at all. An existing copy is unchanged."""
     check_place(context.directory, body.place)
     if body.base is not None:
         check_place(context.directory, body.base)
@@ -104,7 +104,7 @@ def export(
     responses={200: {"model": ImportAnswer}, **refusals(400, 409, 412)},
 )
 def import_one(pipeline: str, body: ImportRequest, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Copy a savepoint from another place, wholly or not at all. It is pinned, and has an id of its own here."""
+    """Import a savepoint from another location, completely or not at all. It is pinned, and gets a new id."""
     check_place(context.directory, body.place)
     with context.database.reading() as connection:
         record = pipelines.get(connection, pipeline)
@@ -126,7 +126,7 @@ def import_one(pipeline: str, body: ImportRequest, request: ChangeRequestDep, co
 
 @ROUTER.get("/savepoint-imports/{savepoint}", response_model=ImportAnswer, responses={202: {"model": ImportAnswer}})
 def get_import(pipeline: str, savepoint: str, context: ContextDep) -> Response:
-    """Show how far an import has come, until the control plane ends."""
+    """Show the progress of an import; forgotten when the control plane ends."""
     with context.database.reading() as connection:
         record = pipelines.get(connection, pipeline)
     return _answer(context, record.id, savepoint)

@@ -60,7 +60,7 @@ class RetentionRules(Body):
 
 
 class SavepointFate(BaseModel):
-    """What becomes of a savepoint."""
+    """A savepoint, whether it is deleted, and why."""
 
     id: str = Field(description="The savepoint.")
     goes: bool = Field(description="Whether it is deleted.")
@@ -77,7 +77,7 @@ class PruneAnswer(BaseModel):
 
 @ROUTER.get("/savepoint-retention")
 def get_retention(pipeline: str, context: ContextDep) -> RetentionRules:
-    """Show what of the savepoints is kept. Without any rule, all of them are."""
+    """Show the retention of savepoints. Without a rule, all are kept."""
     with context.database.reading() as connection:
         policy = savepoint_rules.retention(connection, pipelines.get(connection, pipeline).id)
     return shown_retention(policy)
@@ -85,7 +85,7 @@ def get_retention(pipeline: str, context: ContextDep) -> RetentionRules:
 
 @ROUTER.put("/savepoint-retention", response_model=RetentionRules, responses=refusals(400, 409, 412))
 def set_retention(pipeline: str, body: RetentionRules, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Say what of the savepoints is kept. The control plane deletes the others, now and from now on."""
+    """Set the retention of savepoints. The control plane deletes the others, now and later."""
     policy = body.policy()
     return _set(context, request, pipeline, policy, f"savepoint retention set: {retention_words(policy)}")
 
@@ -104,8 +104,8 @@ def prune_now(
     body: RetentionRules | None = None,
     dry_run: DryRun = False,
 ) -> Response:
-    """Delete the savepoints that go by the pipeline's policy, or by that of the body this once; say why each stays or
-    goes."""
+    """Delete savepoints by the pipeline's retention, or once by the rules of the body; return each one with the
+    reason."""
     named = None if body is None else body.policy()
     with context.database.writing() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:

@@ -58,7 +58,7 @@ class ScheduleRules(Body):
 
 
 class ScheduleOutcome(BaseModel):
-    """What came of the last instant that was due."""
+    """The result of the last savepoint that was due."""
 
     at: int = Field(description="The instant.")
     state: str = Field(description="`taking`, `taken`, `drilling`, `proven`, `left_out` or `failed`.")
@@ -88,15 +88,15 @@ class ListedSchedule(SavepointSchedule):
 
 @ROUTER.get("")
 def get_schedule(pipeline: str, context: ContextDep) -> SavepointSchedule:
-    """Show when savepoints are taken by themselves, and what came of the last instant."""
+    """Show the schedule of savepoints, and the last result."""
     with context.database.reading() as connection:
         return _shown(connection, pipelines.get(connection, pipeline).id)
 
 
 @ROUTER.put("", response_model=SavepointSchedule, responses=refusals(400, 409, 412))
 def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Say when savepoints are taken. The control plane takes them from now on, each instant's once: one that it misses
-    is caught up when it is back, if no later one is due by then."""
+    """Set the schedule of savepoints. The control plane takes one per instant. It catches up a missed one when it is
+    back, unless a later one is due."""
     schedule, timetable = body.schedule(), read_timetable(body.schedule())
     policy = None if body.retention is None else body.retention.policy()
     if schedule.drill and context.drill is None:
@@ -120,7 +120,7 @@ def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, 
 
 @ALL.get("")
 def list_all(context: ContextDep) -> Page[ListedSchedule]:
-    """List the pipelines whose savepoints are taken by themselves, by name."""
+    """List the pipelines with scheduled savepoints, by name."""
     with context.database.reading() as connection:
         schedules = savepoint_rules.all_schedules(connection)
         policies = savepoint_rules.all_retentions(connection)
@@ -138,7 +138,7 @@ def list_all(context: ContextDep) -> Page[ListedSchedule]:
 
 @ROUTER.delete("", response_model=SavepointSchedule, responses=refusals(409, 412))
 def remove_schedule(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Take no savepoints by themselves any more. Those that are there, and what is kept of them, stay."""
+    """Delete the schedule of savepoints. Existing savepoints and the retention stay."""
     with context.database.writing() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)

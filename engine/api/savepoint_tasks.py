@@ -56,8 +56,8 @@ def verify(
         bool, Query(description="Whether to restore it into a scratch directory and read every row of its state, too.")
     ] = False,
 ) -> Response:
-    """Read every file of a savepoint and compare it with the manifest. The savepoint then says when it was verified, or
-    what is wrong with it; with a drill, when it was proven to be restorable."""
+    """Verify every file of a savepoint against the manifest. The savepoint then has the time or the error; with a
+    drill, also the time of the restore test."""
     if drill and context.drill is None:
         raise RequestError("this control plane plays no drills", hint="verify without one")
     with context.database.reading() as connection:

@@ -85,8 +85,8 @@ def take(
     body: SavepointRequest | None = None,
     dry_run: DryRun = False,
 ) -> Response:
-    """Take a savepoint: a copy of the newest checkpoint. The job runs on, or stops first if the body says so: then no
-    epoch comes after the savepoint. The status is 201 once the savepoint has completed or failed, and 202 while it is
+    """Take a savepoint: a copy of the newest checkpoint. The job keeps running, or stops first if the body asks for it;
+    then no epoch follows the savepoint. The status is 201 if the savepoint has completed or failed, and 202 while it is
     being taken."""
     details = body or SavepointRequest()
     if dry_run:
@@ -191,7 +191,7 @@ def delete(pipeline: str, savepoint: str, request: ChangeRequestDep, context: Co
 def restore(
     pipeline: str, body: RestoreRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
 ) -> Response:
-    """Go back to a savepoint. A running job stops first and then goes on from there."""
+    """Restore a savepoint. A running job stops first and then continues from there."""
     with context.database.reading() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)

@@ -37,7 +37,7 @@ class Session(BaseModel):
 
 
 class Visitor(BaseModel):
-    """Who asks, as far as somebody is let in."""
+    """The current user, if logged in."""
 
     session: Session | None = Field(description="Null when no user is logged in.")
 
@@ -51,8 +51,8 @@ class Link(BaseModel):
 
 @ROUTER.post("", responses=refusals(400))
 def begin(body: SessionRequest, request: Request, response: Response, context: ContextDep) -> Session:
-    """Begin a session of a browser: the answer sets a cookie. Only a page of this control plane may ask, and says so
-    with the header `X-Arroyo-Page`."""
+    """Start a browser session: the response sets a cookie. Only a page of this control plane may do this, with the
+    header `X-Arroyo-Page`."""
     if PAGE_HEADER not in request.headers:
         raise CrossSiteError(f"the request has no header {PAGE_HEADER}", hint="only the page begins sessions")
     who = _let_in(body, request, context)
@@ -65,14 +65,14 @@ def begin(body: SessionRequest, request: Request, response: Response, context: C
 
 @ROUTER.get("")
 def show(request: Request, context: ContextDep) -> Visitor:
-    """Show who is let in; needs no token."""
+    """Show the current user; needs no token."""
     who = who_asks(request)
     return Visitor(session=None if who is None else Session(who=who, version=context.version))
 
 
 @ROUTER.delete("", status_code=204)
 def end(request: Request, context: ContextDep) -> Response:
-    """End the session whose cookie the request brings."""
+    """End the session of the request's cookie."""
     now = context.clock()
     ended = context.sessions.end(session_cookie(request.headers), now)
     if ended is not None:
@@ -86,7 +86,7 @@ def end(request: Request, context: ContextDep) -> Response:
 
 @ROUTER.post("/link", status_code=201)
 def make_link(request: Request, context: ContextDep) -> Link:
-    """Make a link that opens the page once, as the one who asks."""
+    """Create a link that opens the web UI once, with the rights of this token."""
     code, ends = context.sessions.make_link(caller(request).token_hash, context.clock())
     return Link(path=f"/#/login/{code}", expires_at=to_micros(ends))
 

@@ -23,8 +23,7 @@ def get(
     context: ContextDep,
     count: Annotated[bool, Query(description="Count rows however much state there is, which reads all of it.")] = False,
 ) -> Response:
-    """Show what the newest committed epoch of the pipeline's state holds. What cannot be known is null, and `unknown`
-    says why."""
+    """Show the state of the newest committed epoch. Unknown values are null, and `unknown` has the reason."""
     from engine.inspection.as_json import summary_to_json  # noqa: PLC0415 - the server is there sooner
     from engine.inspection.summary import summarize_state  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
@@ -52,8 +51,8 @@ def read_rows(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> answers.Page[answers.StateRow]:
-    """Show rows that an operator keeps in the newest committed epoch. They are read in a process of its own, which has
-    Spark where windows keep them: that takes some seconds, and one is read at a time."""
+    """Show rows of an operator's state in the newest committed epoch. A separate process reads them, which takes some
+    seconds if it needs Spark. One request is processed at a time."""
     from engine.inspection.row_conditions import refuse_without_value  # noqa: PLC0415 - the server is there sooner
     from engine.udf.declared import name_files  # noqa: PLC0415
 

@@ -46,7 +46,7 @@ class Storage(BaseModel):
 
 @ROUTER.get("")
 def show(context: ContextDep) -> Storage:
-    """Show what is kept where, and what may go. Every file is looked at for that."""
+    """Show disk usage, and what the next sweep removes. Reads the size of every file."""
     with context.database.reading() as connection:
         names = pipelines.names(connection)
         policies = savepoint_rules.all_retentions(connection)

@@ -58,7 +58,7 @@ class UdfVerdict(BaseModel):
 
 @ROUTER.get("")
 def list_all(context: ContextDep) -> Page[StoredUdf]:
-    """List the files of functions that are kept for all pipelines, by name."""
+    """List the stored files of functions, by name."""
     with context.database.reading() as connection:
         used = stored_uses.users(connection)
         return Page(data=[_shown(file, list(used.get(file.id, ()))) for file in stored_functions.read(connection)])
@@ -66,7 +66,7 @@ def list_all(context: ContextDep) -> Page[StoredUdf]:
 
 @ROUTER.post("", responses=refusals(400, 409))
 def create(body: FunctionPost, who: WhoDep, context: ContextDep) -> StoredUdf:
-    """Keep a file of functions for all pipelines. It is read, and not run."""
+    """Store a file of functions for all pipelines. It is parsed, and not run."""
     names = _names(body.definition, context)
     file = StoredFunction(ids.make("udf"), body.prefix, names, body.definition, body.description, context.clock(), who)
     with context.database.writing() as connection:
@@ -76,7 +76,7 @@ def create(body: FunctionPost, who: WhoDep, context: ContextDep) -> StoredUdf:
 
 @ROUTER.post("/validate", responses=refusals(400))
 def validate(body: Udf, context: ContextDep) -> UdfVerdict:
-    """Read a file of functions without running it."""
+    """Parse a file of functions without running it."""
     try:
         names = _names(body.definition, context)
     except RequestTooLargeError:

@@ -41,7 +41,7 @@ AdminDep = Annotated[str, Depends(_admin)]
 
 
 class TokenRequest(Body):
-    """A token for somebody."""
+    """A new named token."""
 
     name: str = Field(
         max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*$", description="Who has it; events name it."
@@ -52,7 +52,7 @@ class TokenRequest(Body):
 
 
 class Token(BaseModel):
-    """A token that somebody was given; its value is shown to nobody."""
+    """A named token; its value is never shown."""
 
     name: str = Field(description="Who has it; events name it.")
     created_at: int = Field(description="When it was made.")
@@ -70,7 +70,7 @@ class FreshToken(Token):
 
 @ROUTER.post("", status_code=201, responses=refusals(400, 409))
 def create(body: TokenRequest, who: AdminDep, context: ContextDep) -> FreshToken:
-    """Make a token with a name. Its value is in this answer and nowhere else."""
+    """Create a named token. Only this response has its value."""
     now = context.clock()
     expires_at = None if body.expires_at is None else from_micros(body.expires_at)
     if body.name == ADMIN or (expires_at is not None and expires_at <= now):
@@ -87,7 +87,7 @@ def create(body: TokenRequest, who: AdminDep, context: ContextDep) -> FreshToken
 
 @ROUTER.get("")
 def list_all(who: AdminDep, context: ContextDep) -> Page[Token]:
-    """List the named tokens, oldest first, also those that are let in no more."""
+    """List the named tokens, oldest first, including revoked and expired ones."""
     now = context.clock()
     with context.database.reading() as connection:
         return Page(data=[_shown(token, now) for token in tokens.named(connection)])
@@ -95,7 +95,7 @@ def list_all(who: AdminDep, context: ContextDep) -> Page[Token]:
 
 @ROUTER.delete("/{name}", status_code=204, responses=refusals(404))
 def revoke(name: str, who: AdminDep, context: ContextDep) -> None:
-    """Take a token back: from now on it is not let in."""
+    """Revoke a token."""
     with context.database.writing() as connection:
         tokens.revoke(connection, name, context.clock())
         _load(connection, context)

@@ -21,7 +21,7 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses
 
 
 class PlanRequest(OtherQuery):
-    """Another query for a pipeline; what may be given up of its state is said as in a deployment."""
+    """Another query for a pipeline, with the same options for losses as a deployment."""
 
     settings: dict[str, str] | None = Field(
         default=None,
@@ -32,8 +32,8 @@ class PlanRequest(OtherQuery):
 
 @ROUTER.post("/plan", response_model=answers.UpgradePlan, responses=refusals(400, 409))
 def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
-    """Say what becomes of the pipeline's state when this query takes its place. Nothing is changed; a deployment that
-    loses something names the id of this plan."""
+    """Preview the effect of a query on the pipeline's state. Changes nothing. A deployment that loses something must
+    name the id of this plan."""
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
         desired.refuse_while_restored(record.pipeline)  # else this would be the plan for the state that goes

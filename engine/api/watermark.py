@@ -52,8 +52,8 @@ async def get(
     dag_id: Annotated[str | None, Query(max_length=250, description="The DAG whose run relies on the answer.")] = None,
     run_id: Annotated[str | None, Query(max_length=250, description="That run: it is given a certificate.")] = None,
 ) -> answers.Watermark:
-    """Show how far the committed output is complete. With `past`, the answer waits until it is up to that instant, the
-    job rests, or the time is over. A DAG run that names itself is then given a certificate, which is kept."""
+    """Show how far the committed output is complete. With `past`, the response waits until it is complete up to that
+    instant, the job stops, or a timeout. A DAG run that names itself gets a certificate, which is stored."""
     gate = None if past is None else Gate(read_instant("past", past), table, by)
     asker = None if dag_id is None or run_id is None else (dag_id, run_id)
     loop = asyncio.get_running_loop()

@@ -58,8 +58,8 @@ def list_tables(pipeline: str, context: ContextDep) -> Page[WrittenTable]:
 def read_rows(
     pipeline: str, table: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> WrittenRows:
-    """Show the newest rows that a sink has written into files of this machine, as JSON or Parquet. What is not final
-    yet is not there."""
+    """Show the newest rows that a sink has written to files of this machine, as JSON or Parquet. Only final rows are
+    shown."""
     from engine.connectors.newest import newest_rows, place_of_rows  # noqa: PLC0415 - the server is there sooner
     from engine.sql.stored.replay import replay_script  # noqa: PLC0415 - the same
 

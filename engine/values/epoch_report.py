@@ -124,7 +124,7 @@ class SinkProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFigures:
-    """What an epoch has done with a table. What the table does not do, or nobody can tell, is None."""
+    """The figures of a table in an epoch. Unknown or inapplicable ones are None."""
 
     rows_in: Annotated[int | None, Field(description="Rows read from it.")] = None
     rows_out: Annotated[int | None, Field(description="Rows given to it.")] = None

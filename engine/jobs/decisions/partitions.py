@@ -32,7 +32,7 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """Who is told of the buckets of a pipeline as they become complete, and how far it is. `delivered` is the number of
+    """A consumer of a pipeline's complete time buckets, and how far it is. `delivered` is the number of
     the newest delivery, and `acked` that up to which all are done with. `late_seen` is the number of
     the newest late batch that was looked at for it. `closed_until` is where the first bucket begins
     that was not closed yet."""

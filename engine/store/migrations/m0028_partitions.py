@@ -1,4 +1,4 @@
-"""Who is told of the buckets of a pipeline as they become complete, and what each was told.
+"""A consumer of a pipeline's complete time buckets, and what each was told.
 
 `is_newest` is what was told last of a bucket, `void_since` the number of what takes it back.
 """

@@ -8,7 +8,7 @@ export interface Acknowledgement {
   id?: string | null;
 }
 
-/** A move, as the control plane sees it that the pipeline comes to. */
+/** A move, as the target control plane sees it. */
 export interface Arrival {
   /** The pipeline, which keeps its id. */
   pipeline_id: string;
@@ -309,7 +309,7 @@ export interface Connector {
   guarantee: "exactly-once" | "at-least-once" | "best effort" | null;
 }
 
-/** Which buckets a consumer is told of. */
+/** The buckets that a consumer receives. */
 export interface ConsumerRequest {
   /** The pipeline, by name or id. */
   pipeline: string;
@@ -353,7 +353,7 @@ export interface DatasetFacets {
   arroyo_table: TableFacet;
 }
 
-/** What a consumer was told and has not acknowledged, oldest first. */
+/** The unacknowledged deliveries of a consumer, oldest first. */
 export interface Deliveries {
   /** The consumer as it is with these. */
   consumer: PartitionConsumer;
@@ -660,7 +660,7 @@ export interface FunctionPost {
   language?: "python";
 }
 
-/** How a pipeline that reads the input of another one again comes to take its place. */
+/** The hand-over from a pipeline to its reprocessed copy. */
 export interface HandOver {
   /** The one whose name and places are handed over. */
   pipeline: string;
@@ -1234,7 +1234,7 @@ export interface ParentRun {
   parentRunId: string;
 }
 
-/** Who is told of the buckets of a pipeline as they become complete, and how far it is. */
+/** A consumer of a pipeline's complete time buckets, and how far it is. */
 export interface PartitionConsumer {
   id: string;
   /** What it is called in paths. */
@@ -1273,7 +1273,7 @@ export interface PartitionConsumer {
   push: PartitionPush | null;
 }
 
-/** What a consumer is told of a bucket. */
+/** A delivery to a consumer about a bucket. */
 export interface PartitionDelivery {
   /** Never the same for two deliveries: the key to do things once by. */
   id: string;
@@ -1497,7 +1497,7 @@ export interface PipelineStorage {
   retention: RetentionRules;
 }
 
-/** Another query for a pipeline; what may be given up of its state is said as in a deployment. */
+/** Another query for a pipeline, with the same options for losses as a deployment. */
 export interface PlanRequest {
   /** The SQL text. */
   query: string;
@@ -1632,7 +1632,7 @@ export interface RehearsalFailure {
   hint: string | null;
 }
 
-/** Another query for a pipeline; what may be given up of its state is said as in a deployment. */
+/** Another query for a pipeline, with the same options for losses as a deployment. */
 export interface RehearsalRequest {
   /** The SQL text. */
   query: string;
@@ -1654,7 +1654,7 @@ export interface RehearsalRequest {
   limit_micros?: number | null;
 }
 
-/** From where on the input is read again, and where what comes of it is written. */
+/** The start of the input to read again, and the prefix of the output. */
 export interface ReprocessRequest {
   /** The prefix under which the new pipeline writes: folders, topics, keys. */
   into: string;
@@ -1738,7 +1738,7 @@ export interface ReprocessedPipeline {
   reprocesses: ReprocessingAnswer;
 }
 
-/** What a reprocessing comes to. */
+/** The effects of a reprocessing. */
 export interface ReprocessingAnswer {
   /** The original, which is not touched. */
   pipeline: string;
@@ -1915,7 +1915,7 @@ export interface SavepointChange {
   pinned: boolean;
 }
 
-/** What becomes of a savepoint. */
+/** A savepoint, whether it is deleted, and why. */
 export interface SavepointFate {
   /** The savepoint. */
   id: string;
@@ -1969,7 +1969,7 @@ export interface SavepointTask {
   message: string | null;
 }
 
-/** What came of the last instant that was due. */
+/** The result of the last savepoint that was due. */
 export interface ScheduleOutcome {
   /** The instant. */
   at: number;
@@ -2015,7 +2015,7 @@ export interface SchemaField {
   type: string;
 }
 
-/** A secret that a pipeline was deployed with; its value is shown to nobody. */
+/** A secret that a pipeline was deployed with; its value is never shown. */
 export interface Secret {
   /** By which its script names it. */
   name: string;
@@ -2327,7 +2327,7 @@ export interface TableFacet {
   uri: string | null;
 }
 
-/** What an epoch has done with a table. What the table does not do, or nobody can tell, is None. */
+/** The figures of a table in an epoch. Unknown or inapplicable ones are None. */
 export interface TableFigures {
   /** Rows read from it. */
   rows_in?: number | null;
@@ -2389,7 +2389,7 @@ export interface TestMessage {
   hint?: string | null;
 }
 
-/** A token that somebody was given; its value is shown to nobody. */
+/** A named token; its value is never shown. */
 export interface Token {
   /** Who has it; events name it. */
   name: string;
@@ -2405,7 +2405,7 @@ export interface Token {
   valid: boolean;
 }
 
-/** A token for somebody. */
+/** A new named token. */
 export interface TokenRequest {
   /** Who has it; events name it. */
   name: string;
@@ -2442,7 +2442,7 @@ export interface UdfVerdict {
   errors: string[];
 }
 
-/** What becomes of a pipeline's state when another query takes its place; nothing was done. */
+/** The effect of an upgrade on a pipeline's state; nothing was done. */
 export interface UpgradePlan {
   /** Stands for all that the plan shows; null where there is no state. */
   id: string | null;
@@ -2466,7 +2466,7 @@ export interface Verdict {
   errors?: Complaint[];
 }
 
-/** Who asks, as far as somebody is let in. */
+/** The current user, if logged in. */
 export interface Visitor {
   /** Null when no user is logged in. */
   session: Session | null;
