@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup wheel check style types layers units test test-all demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-sensors bench-page bench-latency \
+.PHONY: help setup wheel check style types layers units test test-all test-airflow demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-sensors bench-page bench-latency \
 	bench-startup bench-state bench-scale bench-shared format constraints clean
 
 help: ## What can be made
@@ -57,6 +57,12 @@ test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a cha
 	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) GATE_MOMENTS=$(or $(GATE_MOMENTS),50) RANDOM_DAMAGE=$(or $(RANDOM_DAMAGE),1000) KILLS=$(or $(KILLS),all) MATRIX=$(or $(MATRIX),all) FUSE=$(or $(FUSE),on) \
 		CONTRACT_CASES=$(or $(CONTRACT_CASES),5000) JSON_CASES=$(or $(JSON_CASES),20000) \
 		HOSTILE_TEXTS=$(or $(HOSTILE_TEXTS),10000) $(PLAY) --numprocesses=3 --costs --slice=all
+
+test-airflow: ## The provider's tests with another Airflow, in an environment of its own: VERSION=3.1.8
+	@$(PYTHON) -m venv $(VENV)-airflow-$(or $(VERSION),3.1.8)
+	$(VENV)-airflow-$(or $(VERSION),3.1.8)/bin/pip install -q "apache-airflow==$(or $(VERSION),3.1.8)" "httpx>=0.27" hypothesis pytest \
+		pytest-randomly pytest-timeout pytest-xdist trustme
+	PYTHONPATH=. $(VENV)-airflow-$(or $(VERSION),3.1.8)/bin/python -m pytest -q -o filterwarnings=default tests/provider
 
 demo: $(READY) ## The whole story as a DAG, live on the terminal, in under three minutes: KEEP=1 leaves all running, END=1 ends that
 	$(BIN)/python -m dags_examples.demo $(if $(KEEP),--keep) $(if $(END),--end)

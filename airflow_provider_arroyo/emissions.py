@@ -16,6 +16,7 @@ from airflow.sdk import Asset
 from airflow.sdk.execution_time.context import InletEventsAccessors
 
 from airflow_provider_arroyo.consumers import PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.errors import NoPartitionsError
 from airflow_provider_arroyo.partitions import to_payload
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ class Emission:
 
     sequence: int
     closed_until: datetime
+
+
+def refuse_without_partitions(events: object) -> None:
+    """Raise if this Airflow's events of assets have no partitions: they do from Airflow 3.3 on."""
+    if not hasattr(events, "add_partitions"):
+        raise NoPartitionsError("events of assets have no partitions in this version of Airflow")
 
 
 def newest_emission(asset: Asset, consumer: PartitionConsumer) -> Emission | None:

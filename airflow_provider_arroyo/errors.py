@@ -224,6 +224,14 @@ class ConsumerBehindError(ArroyoError, AirflowFailException):
         super().__init__(message, code="partition.behind", hint=hint)
 
 
+class NoPartitionsError(ArroyoError, AirflowFailException):
+    """This version of Airflow has no partitions of assets."""
+
+    def __init__(self, message: str) -> None:
+        hint = "Use Airflow 3.3 or newer; or gate each run with a WatermarkSensor."
+        super().__init__(message, code="partition.unsupported", hint=hint)
+
+
 class NotHandedOnError(ArroyoError):
     """Airflow has not stored the event of a watcher; what it tells of was not acknowledged, and comes again."""
 

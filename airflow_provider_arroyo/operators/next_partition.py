@@ -18,7 +18,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow_provider_arroyo import consumers, lineage
 from airflow_provider_arroyo.calls import GateTime, LateMode
 from airflow_provider_arroyo.consumers import ConsumerSpec, PartitionConsumer, PartitionDelivery
-from airflow_provider_arroyo.emissions import Emission, emit, newest_emission
+from airflow_provider_arroyo.emissions import Emission, emit, newest_emission, refuse_without_partitions
 from airflow_provider_arroyo.errors import ConsumerBehindError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.partitions import to_edge, to_length
@@ -92,6 +92,7 @@ class NextPartitionOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Hand on what comes next; wait for it if need be."""
+        refuse_without_partitions(context["outlet_events"][self.partitions])
         return self._hand_on(context, self.deadline())
 
     def execute_complete(self, context: Context, event: object = None, deadline: str | None = None) -> dict[str, Any]:

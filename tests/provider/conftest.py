@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 
 import pytest
 
@@ -17,6 +18,18 @@ os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
 from airflow_provider_arroyo.testing.control_plane import TOKEN, FakeControlPlane  # noqa: E402 - Airflow reads its home when it is imported
 
 from .tasks import KnownAssets, Run  # noqa: E402
+
+_OF_3_3 = {"assets", "cli_list", "declared_assets", "examples", "links", "manifest", "next_partition"}
+_OF_3_3 |= {"page_in_airflow", "several_gates", "start_in_triggerer", "streaming_dag", "taskflow", "watchers"}
+_OF_THE_ENGINE = {"contract", "demo", "demo_check", "moving_pages", "openlineage", "secrets", "testing"}
+_OF_THE_ENGINE |= {"spark_connection"}
+"""Tests that need the engine, or packages of its environment."""
+collect_ignore = (
+    [f"test_{name}.py" for name in _OF_3_3 | _OF_THE_ENGINE]
+    if tuple(map(int, version("apache-airflow").split(".")[:2])) < (3, 3)
+    else []
+)
+"""With an older Airflow (`make test-airflow`): tests that look into, or use, what Airflow has from 3.3 on."""
 
 
 @pytest.fixture

@@ -150,9 +150,7 @@ def test_each_new_state_of_a_pipeline_is_logged_once(plane: FakeControlPlane, ai
     plane.add("clicks").become("Scheduling", "Scheduling", "Scheduling", "Running")
     told: list[str] = []
     task = StartStreamingJobOperator(task_id="start", pipeline="clicks")
-    task.hook._log = SimpleNamespace(  # type: ignore[assignment]
-        info=lambda text, *values: told.append(text % values), warning=lambda *_: None
-    )
+    task.hook._log = SimpleNamespace(info=lambda text, *values: told.append(text % values), warning=lambda *_: None)
 
     airflow_run.execute(task)
 

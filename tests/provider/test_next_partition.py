@@ -16,7 +16,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 
 from airflow_provider_arroyo import emissions
 from airflow_provider_arroyo.airflow_versions import TaskDeferred
-from airflow_provider_arroyo.errors import ConsumerBehindError, DeadlineError, RefusedError
+from airflow_provider_arroyo.errors import ConsumerBehindError, DeadlineError, NoPartitionsError, RefusedError
 from airflow_provider_arroyo.operators.next_partition import NextPartitionOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 
@@ -324,3 +324,15 @@ def test_over_any_deaths_and_restores_each_hour_is_handed_on_once_and_once_more_
             told.add(hour)
 
     assert [(feed.hour(event), event.extra["voided"]) for event in feed.events] == expected
+
+
+def test_an_airflow_without_partitions_is_named_before_anything_is_asked(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = airflow_run.context
+    monkeypatch.setattr(airflow_run, "context", lambda task: whole(task) | {"outlet_events": {HOURS: object()}})
+    plane.add("orders")
+
+    with pytest.raises(NoPartitionsError, match=r"partition\.unsupported"):
+        airflow_run.execute(task())
+    assert plane.requests == []
