@@ -41,7 +41,7 @@ def test_the_first_page_found_is_the_one_that_helps(tmp_path: Path) -> None:
     if node is None:
         assert not os.environ.get("CI"), "Node is missing: it is not known what the search finds"
         pytest.skip("there is no Node here")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path]
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
     subprocess.run(build, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)
     [worker] = (tmp_path / "assets" / "javascripts" / "workers").glob("search.*.min.js")
     index = tmp_path / "search" / "search_index.json"
