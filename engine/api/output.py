@@ -89,11 +89,22 @@ def shown_directory(context: Context, record: JobRecord, table: str | None) -> P
 
 
 def shown_directories(context: Context, record: JobRecord) -> Mapping[str, Path]:
-    """Return the folders of all preview sinks of a pipeline that have rows, by table."""
+    """Return the folders of all preview sinks of a pipeline that have rows, by table.
+
+    The first report of an epoch says which table a folder belongs to. Before that, a plain name can be read off the
+    folder; a folder with another name is left out until the job rests, since its rows would appear under two names.
+    """
     names = {safe_name(name): name for name in record.status.progress.sinks}
     sinks = StatePaths(context.directory.state(record.pipeline.id)).sinks
-    shown = [file.parent for file in sorted(sinks.glob(f"*/{PREVIEW_FILE}"))]
-    return {names.get(directory.name, directory.name): directory for directory in shown}
+    shown = {}
+    for file in sorted(sinks.glob(f"*/{PREVIEW_FILE}")):
+        folder = file.parent.name
+        plain = folder.rpartition("_")[0]
+        if name := names.get(folder) or (plain if safe_name(plain) == folder else None):
+            shown[name] = file.parent
+        elif record.status.state.is_terminal:
+            shown[folder] = file.parent
+    return shown
 
 
 def _directory(sinks: Path, table: str | None) -> Path | None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from engine.api.output import shown_directories
 from engine.cli.main import main
 from engine.connectors.preview import PREVIEW_FILE
 from engine.spark.read.safe_table_names import safe_name
+from engine.store.jobs.records import read_record
 from tests.api.conftest import Plane, report
 from tests.api.stand_in_server import StandInServer
 
@@ -48,6 +50,22 @@ def test_whoever_follows_a_preview_is_shown_each_row_that_is_kept(plane: Plane) 
     show(plane, pipeline, 2, 1, 2)
     restored = plane.get("/pipelines/orders/output?after=6")
     assert (numbers(restored), restored["cursor"], restored["missed"]) == ([1, 2], "2", 0)
+
+
+def test_a_preview_table_keeps_one_name_from_before_the_first_report_on(plane: Plane) -> None:
+    pipeline = plane.run()
+    show(plane, pipeline, 1, 1, table="counts")
+    show(plane, pipeline, 1, 2, table="Other Rows")
+
+    def names() -> set[str]:
+        with plane.context.database.reading() as connection:
+            return set(shown_directories(plane.context, read_record(connection, pipeline["id"])))
+
+    before = names()
+    plane.end("finished")
+
+    assert before == {"counts"}
+    assert names() == {"counts", safe_name("Other Rows")}
 
 
 def test_a_preview_is_over_when_the_job_rests_and_its_rows_are_read(plane: Plane) -> None:
