@@ -25,19 +25,20 @@ import uvicorn
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from engine import __version__
-from engine.api import deletions, savepoints
 from engine.api.app import build_app
-from engine.api.authentication import Rules
-from engine.api.caretaker import Caretaker
-from engine.api.hand_over_steps import HandOverWatch
+from engine.api.http.authentication import Rules
+from engine.api.http.slow_requests import LIMITED_PROTOCOL
+from engine.api.jobs.runs import hear_left_goodbye
 from engine.api.lineage_events.events import EventMaker
 from engine.api.lineage_events.senders import open_sender
 from engine.api.lineage_events.watch import LineageWatch
-from engine.api.push_watch import PushWatch
-from engine.api.rehearsal_watch import RehearsalWatch
-from engine.api.runs import hear_left_goodbye
-from engine.api.slow_requests import LIMITED_PROTOCOL
+from engine.api.partitions.push_watch import PushWatch
+from engine.api.pipelines import deletions
+from engine.api.savepoints import savepoints
+from engine.api.savepoints.caretaker import Caretaker
 from engine.api.sweep import Sweeper
+from engine.api.upgrades.hand_over_steps import HandOverWatch
+from engine.api.upgrades.rehearsal_watch import RehearsalWatch
 from engine.control.access.sessions import Sessions
 from engine.control.changes.waiting_requests import Changes
 from engine.control.context import Context, LastCalls

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, computed_field, create_model
 
-from engine.api.bodies import Udf
+from engine.api.http.bodies import Udf
 from engine.control.savepoints.savepoint_holds import SavepointTask as DoneTask
 from engine.control.savepoints.savepoint_holds import TaskKind
 from engine.errors import Cause, DiskFullError

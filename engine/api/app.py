@@ -10,58 +10,32 @@ from functools import cache, partial
 from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import BaseRoute
 
-from engine.api import (
-    arrivals,
-    changes,
+from engine.api import storage, sweep
+from engine.api.answers import Ping
+from engine.api.connections import connection_profiles, connection_tables, connectors, stored_functions
+from engine.api.http import description, problems, session, tokens, web_page
+from engine.api.http.authentication import Authentication, Rules
+from engine.api.http.depends import ContextDep
+from engine.api.http.query_parameters import refuse_unknown_parameters
+from engine.api.jobs import changes, events, job_output, jobs, operators, output, runs, state, watermark, written
+from engine.api.metrics import page
+from engine.api.moves import arrivals, departures
+from engine.api.partitions import partitions
+from engine.api.pipelines import (
     completions,
-    connection_profiles,
-    connection_tables,
-    connectors,
     creations,
     deletions,
-    departures,
     deployments,
-    description,
-    events,
     forks,
-    hand_overs,
-    job_output,
-    jobs,
     lineage,
-    operators,
-    output,
-    partitions,
     pipeline_list,
     pipeline_secrets,
     pipelines,
     previews,
-    problems,
-    rehearsals,
-    reprocessing,
-    rollbacks,
-    runs,
-    savepoint_moves,
-    savepoint_rules,
-    savepoint_schedules,
-    savepoint_tasks,
-    savepoints,
-    session,
-    state,
-    storage,
-    stored_functions,
-    sweep,
-    tokens,
-    upgrades,
     validate_query,
-    watermark,
-    web_page,
-    written,
 )
-from engine.api.answers import Ping
-from engine.api.authentication import Authentication, Rules
-from engine.api.depends import ContextDep
-from engine.api.metrics import page
-from engine.api.query_parameters import refuse_unknown_parameters
+from engine.api.savepoints import savepoint_moves, savepoint_rules, savepoint_schedules, savepoint_tasks, savepoints
+from engine.api.upgrades import hand_overs, rehearsals, reprocessing, rollbacks, upgrades
 from engine.control.context import Context
 from engine.jobs.address import API_PREFIX
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from engine.api.depends import ContextDep
-from engine.api.savepoint_rules import RetentionRules, shown_retention
+from engine.api.http.depends import ContextDep
+from engine.api.savepoints.savepoint_rules import RetentionRules, shown_retention
 from engine.api.sweep import Leak, look
 from engine.jobs.disk.disk_use import other_use, pipeline_use
 from engine.store.pipelines import pipelines

@@ -14,8 +14,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
-from engine.api.authentication import who_asks
-from engine.api.depends import ContextDep
+from engine.api.http.authentication import who_asks
+from engine.api.http.depends import ContextDep
 from engine.control.context import Context
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.disk.leaks import LeakedPath, OpenRun, leaked_paths

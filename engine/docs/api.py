@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from engine.api.app import include_routers
-from engine.api.description import describe
+from engine.api.http.description import describe
 from engine.docs.markdown import code, page, section, sentence, table
 from engine.jobs.address import API_PREFIX
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from engine.api import savepoints
 from engine.api.app import build_app
-from engine.api.authentication import Rules
-from engine.api.runs import hear_left_goodbye
+from engine.api.http.authentication import Rules
+from engine.api.jobs.runs import hear_left_goodbye
+from engine.api.savepoints import savepoints
 from engine.checkpoints.lineage import Lineage
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
 from engine.control.changes.waiting_requests import Changes

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from engine.api.savepoint_moves import _run_import
+from engine.api.savepoints.savepoint_moves import _run_import
 from engine.control.savepoints.savepoint_holds import SavepointTask
 from engine.jobs.disk.data_directory import DataDirectory
 from engine.store.jobs import jobs

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from engine.api import savepoints as savepoint_api
-from engine.api.caretaker import Caretaker
+from engine.api.savepoints import savepoints as savepoint_api
+from engine.api.savepoints.caretaker import Caretaker
 from engine.control.context import Context
 from engine.jobs.decisions.states import State
 from engine.jobs.disk.data_directory import DataDirectory

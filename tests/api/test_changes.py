@@ -19,7 +19,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from engine import server
-from engine.api import changes
+from engine.api.jobs import changes
 from engine.control.changes import change_feed
 from engine.control.changes.change_feed import ChangeFeed, FeedItem, News
 from engine.control.changes.waiting_requests import Changes

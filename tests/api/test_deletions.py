@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.api import deletions
+from engine.api.pipelines import deletions
 from engine.jobs.processes import processes
 from engine.jobs.processes.unleft_java import note_java
 from engine.store.pipelines.deletions import pending

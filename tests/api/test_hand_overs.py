@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from engine.api import hand_over_steps
-from engine.api.hand_over_steps import LONGEST_MEETING, HandOvers
-from engine.api.savepoints import take_due
+from engine.api.savepoints.savepoints import take_due
+from engine.api.upgrades import hand_over_steps
+from engine.api.upgrades.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.cli.main import main
 from engine.control.upgrades.late_switches import LONGEST_SWITCH
 from engine.errors import TargetTakenError, UnreadableStateError

@@ -10,9 +10,9 @@ from fastapi import FastAPI, Query
 from fastapi.testclient import TestClient
 from pydantic import Field
 
-from engine.api import problems
-from engine.api.bodies import Body
-from engine.api.deployments import Name, Secrets
+from engine.api.http import problems
+from engine.api.http.bodies import Body
+from engine.api.pipelines.deployments import Name, Secrets
 
 pytestmark = pytest.mark.unit
 

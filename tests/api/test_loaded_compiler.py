@@ -19,7 +19,7 @@ from engine.server import Address, Listener
 
 PROGRAM = """
 import sys
-from engine.api.plan_query import load_compiler, plan_query
+from engine.control.upgrades.plan_query import load_compiler, plan_query
 
 assert "engine.compile" not in sys.modules
 load_compiler()

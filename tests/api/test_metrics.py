@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import event
 
 from engine.api.app import build_app
-from engine.api.authentication import Rules
+from engine.api.http.authentication import Rules
 from engine.api.metrics.declared import METRICS
 from engine.errors import DriverDiedError, SourceUnavailableError
 from engine.values.instants import FAR_FUTURE, to_micros

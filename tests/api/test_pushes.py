@@ -11,9 +11,9 @@ from uuid import UUID
 
 import pytest
 
-from engine.api.airflow_events import AirflowEvents, Environ
-from engine.api.push_watch import PushWatch
-from engine.api.pushing import Pusher
+from engine.api.partitions.airflow_events import AirflowEvents, Environ
+from engine.api.partitions.push_watch import PushWatch
+from engine.api.partitions.pushing import Pusher
 from engine.cli.main import main
 from engine.connectors.addresses import ALLOWED
 from engine.jobs.decisions.pushes import LONGEST_PAUSE, SETTLING, Push, pause

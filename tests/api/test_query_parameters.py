@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.api.runs import ROUTER as OF_DRIVERS
+from engine.api.jobs.runs import ROUTER as OF_DRIVERS
 from tests.api.conftest import Plane
 
 CODE = "request.unknown_parameter"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from engine.api import rehearsal_watch
-from engine.api.rehearsal_watch import RehearsalWatch
+from engine.api.upgrades import rehearsal_watch
+from engine.api.upgrades.rehearsal_watch import RehearsalWatch
 from engine.cli.upgrades.rehearsals import _show_outcome, _until_over
 from engine.control.rehearsals.plan_rehearsal import RehearsalCheck
 from engine.errors import RehearsalError, UnreachableError

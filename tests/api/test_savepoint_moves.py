@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.caretaker import Caretaker
+from engine.api.savepoints.caretaker import Caretaker
 from engine.checkpoints import moves
 from engine.checkpoints.fault_points import MovePoint
 from engine.checkpoints.lineage import Lineage, write_lineage

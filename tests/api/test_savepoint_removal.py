@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from httpx import Response
 
-from engine.api.caretaker import Caretaker
+from engine.api.savepoints.caretaker import Caretaker
 from engine.cli.main import main
 from engine.control.savepoints import savepoint_removal
 from engine.control.savepoints.savepoint_use import holding

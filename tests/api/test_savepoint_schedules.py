@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.caretaker import Caretaker
+from engine.api.savepoints.caretaker import Caretaker
 from engine.cli.main import main
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import DamagedSavepointError

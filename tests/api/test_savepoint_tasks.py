@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.api import savepoint_tasks
+from engine.api.savepoints import savepoint_tasks
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, write_manifest
 from engine.cli.main import main
 from engine.control.savepoints.drill_savepoint import Drills

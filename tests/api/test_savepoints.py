@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Connection, update
 from sqlalchemy.exc import OperationalError
 
-from engine.api import savepoints
 from engine.api.answers import Savepoint
+from engine.api.savepoints import savepoints
 from engine.store.access.keys import KEYS
 from engine.store.savepoints import savepoints as stored_savepoints
 from engine.store.savepoints.savepoints import Savepoint as Stored

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from sqlalchemy import event
 
-from engine.api.change_request import etag
+from engine.api.http.change_request import etag
 from engine.jobs.decisions.states import State
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import pipelines, versions

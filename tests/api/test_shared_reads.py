@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import event
 
-from engine.api.watermark import read_all
+from engine.api.jobs.watermark import read_all
 from engine.control.changes.waiting_requests import Changes, Reading, SharedReads
 from engine.errors import PipelineNotFoundError
 from tests.api.conftest import Plane

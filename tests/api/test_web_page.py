@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from engine.api.web_page import BUILT
+from engine.api.http.web_page import BUILT
 from tests.api.conftest import Plane
 
 BUDGET = 600 * 1024

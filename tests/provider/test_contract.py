@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 import engine.api.answers as engine_answers
-import engine.api.arrivals as arrivals
-import engine.api.departures as departures
-import engine.api.hand_overs as hand_overs
-import engine.api.partitions as partitions
-import engine.api.rehearsal_answers as rehearsal_answers
-import engine.api.reprocessing as reprocessing
-import engine.api.savepoint_rules as savepoint_rules
+import engine.api.moves.arrivals as arrivals
+import engine.api.moves.departures as departures
+import engine.api.savepoints.savepoint_rules as savepoint_rules
+import engine.api.upgrades.hand_overs as hand_overs
+import engine.api.upgrades.rehearsal_answers as rehearsal_answers
+import engine.api.upgrades.reprocessing as reprocessing
 import engine.jobs.decisions.states as engine_states
 from airflow_provider_arroyo import (
     answers,
@@ -31,6 +30,7 @@ from airflow_provider_arroyo import (
 )
 from airflow_provider_arroyo.calls import ApiCall, Json, PipelineSpec
 from airflow_provider_arroyo.states import JobState
+from engine.api.partitions import partitions
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 KINDS = (

@@ -45,7 +45,7 @@ sys.stdin.read()
 WHOLE_LIFE = """
 import signal, sys
 from pathlib import Path
-from engine.spark.session import close_session, open_session
+from engine.spark.jvm.session import close_session, open_session
 stop = lambda *_: None
 signal.signal(signal.SIGINT, stop)
 for round in (1, 2):

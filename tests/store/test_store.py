@@ -31,7 +31,7 @@ from engine.values.epoch_report import EpochReport
 from engine.values.start_steps import StartStep
 from tests.databases import new_database
 
-for _module in pkgutil.iter_modules(engine.store.__path__, "engine.store."):
+for _module in pkgutil.walk_packages(engine.store.__path__, "engine.store."):
     import_module(_module.name)  # tables are known once their modules are imported
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from engine.api.lineage import version_datasets
 from engine.api.lineage_events.due import Telling
+from engine.api.pipelines.lineage import version_datasets
 from engine.control.context import Context
 from engine.errors import EngineError
 from engine.jobs.decisions.gates import least_complete

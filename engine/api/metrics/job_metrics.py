@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from engine.api.metrics import declared
 from engine.api.metrics.declared import Metric
-from engine.api.partition_deliveries import waiting_for
+from engine.api.partitions.partition_deliveries import waiting_for
 from engine.control.context import Context, MeasuredUsage
 from engine.errors import Cause
 from engine.jobs.decisions.states import State

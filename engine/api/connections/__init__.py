@@ -1,0 +1,1 @@
+"""Endpoints of what is kept for all pipelines: connections, tables, functions."""

@@ -1,0 +1,159 @@
+"""What a query uses of what is kept for all pipelines, put in front of it when it is planned.
+
+    SELECT plus(n) FROM orders                   as it is sent
+
+    -- stored connection cp_... as it was at deployment
+    CREATE CONNECTION "shop" WITH (...);
+    -- stored table ct_... as it was at deployment
+    CREATE TABLE "orders" (...) WITH ('connection_profile' = 'shop', ...);
+    SELECT plus(n) FROM orders                   as it is run, and shown
+
+A pipeline keeps this text: what becomes of the table later changes nothing of it, until it is deployed again. Names
+that the query declares itself are its own. Places in errors are those of the text that was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from sqlalchemy import Connection
+
+from engine.api.connections.stored_rules import administrators
+from engine.control.context import Context
+from engine.errors import EngineError, ScriptRefused, StaleWriteError, TextPosition
+from engine.jobs.decisions.spec import Spec
+from engine.store.stored import stored_functions, stored_tables, stored_uses
+from engine.store.stored.stored_functions import StoredFunction
+from engine.store.stored.stored_tables import StoredConnection, StoredTable
+from engine.values.secret_references import secrets_named
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSpec:
+    """A spec with all that it uses; `lines` stand in front of what was sent, and `used` are the ids of what it uses."""
+
+    spec: Spec
+    lines: int = 0
+    used: frozenset[str] = frozenset()
+
+    @contextmanager
+    def places_as_sent(self) -> Iterator[None]:
+        """Let errors name places of the text that was sent."""
+        try:
+            yield
+        except ScriptRefused as refused:
+            if not self.lines:
+                raise
+            for complaint in refused.complaints:
+                complaint.at = self._as_sent(complaint.at)
+            raise ScriptRefused(refused.complaints) from refused
+
+    def _as_sent(self, at: TextPosition | None) -> TextPosition | None:
+        return None if at is None or at.line <= self.lines else TextPosition(at.line - self.lines, at.column)
+
+
+def with_stored(context: Context, spec: Spec) -> WholeSpec:
+    """The spec with the declarations in front of its query that it uses, and the files of functions that it calls."""
+    with context.database.reading() as connection:
+        kept = _Kept(
+            {connection.name.lower(): connection for connection in stored_tables.connections(connection)},
+            {table.name.lower(): table for table in stored_tables.tables(connection)},
+            stored_functions.read(connection),
+        )
+    own_files = tuple(text for text in spec.udfs if not stored_uses.is_marked(text))
+    if not (kept.connections or kept.tables or kept.functions):
+        return WholeSpec(replace(spec, udfs=own_files))
+    from engine.sql.stored.used_names import used_names  # noqa: PLC0415 - the server is there sooner
+
+    taken = frozenset(administrators(context))
+    parts, called = _Parts(), set[str]()
+    texts = [spec.query]
+    while texts:
+        used = used_names(texts.pop())
+        called |= used.functions
+        for name in sorted(used.connections - taken):
+            if name in kept.connections:
+                parts.connections.setdefault(name, kept.connections[name])
+        for name in sorted(used.tables & kept.tables.keys() - parts.tables.keys()):
+            parts.tables[name] = kept.tables[name]
+            texts.append(spelled_table(kept.tables[name]))
+    front = parts.text()
+    files = [function for function in kept.functions if _is_called(function, called, own_files)]
+    stored: list[StoredConnection | StoredTable | StoredFunction] = [
+        *parts.connections.values(),
+        *parts.tables.values(),
+        *files,
+    ]
+    marked = tuple(stored_uses.mark("function", function.id) + function.definition for function in files)
+    whole = replace(spec, query=front + spec.query, udfs=(*own_files, *marked))
+    return WholeSpec(whole, front.count("\n"), frozenset(used.id for used in stored))
+
+
+def refuse_gone(connection: Connection, used: frozenset[str]) -> None:
+    """Refuse what was planned with something that is kept no longer."""
+    if not used:
+        return
+    kept = {stored.id for stored in stored_tables.connections(connection)}
+    kept |= {stored.id for stored in stored_tables.tables(connection)}
+    kept |= {function.id for function in stored_functions.read(connection)}
+    if not used <= kept:
+        raise StaleWriteError("a table, connection or function that it uses was deleted", hint="send the request again")
+
+
+def stored_secrets(connection: Connection, context: Context, query: str) -> Mapping[str, str]:
+    """The secrets of what is kept that a query names."""
+    return stored_tables.secrets(connection, context.database.vault, secrets_named(query))
+
+
+def spelled_table(table: StoredTable) -> str:
+    """The CREATE TABLE of a table that is kept."""
+    from engine.sql.stored.spelling import spell_table  # noqa: PLC0415 - see `with_stored`
+
+    return spell_table(table.name, table.connector, table.columns, table.options)
+
+
+def spelled_connection(stored: StoredConnection) -> str:
+    """The CREATE CONNECTION of a connection that is kept."""
+    from engine.sql.stored.spelling import spell_connection  # noqa: PLC0415 - see `with_stored`
+
+    return spell_connection(stored.name, stored.connector, stored.options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    connections: Mapping[str, StoredConnection]
+    tables: Mapping[str, StoredTable]
+    functions: Sequence[StoredFunction]
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What goes in front, by name."""
+
+    connections: dict[str, StoredConnection] = field(default_factory=dict)
+    tables: dict[str, StoredTable] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Connections, then tables, each below its mark."""
+        connections = sorted(self.connections.items())
+        tables = sorted(self.tables.items())
+        parts = [stored_uses.mark("connection", stored.id) + spelled_connection(stored) for _, stored in connections]
+        parts += [stored_uses.mark("table", stored.id) + spelled_table(stored) for _, stored in tables]
+        return "".join(f"{part}\n" for part in parts)
+
+
+def _is_called(function: StoredFunction, called: set[str], own_files: Sequence[str]) -> bool:
+    """Whether a query calls a function of a file that it does not bring itself."""
+    from engine.udf.declared import name_files  # noqa: PLC0415 - see `with_stored`
+    from engine.udf.reading import read_udfs  # noqa: PLC0415
+
+    wanted = {name.lower() for name in function.names} & called
+    if not wanted:
+        return False
+    try:
+        own = {name.lower() for name in read_udfs(name_files(own_files)).by_name}
+    except EngineError:
+        return False  # whoever plans it says what is wrong
+    return bool(wanted - own)

@@ -1,0 +1,1 @@
+"""What every endpoint stands on: authentication, bodies, query parameters, problems."""

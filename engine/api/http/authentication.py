@@ -1,0 +1,172 @@
+"""Who is let in: the right host name, an admitted token, a body of bearable size. Checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engine.api.http.problems import answer, problem_of
+from engine.api.metrics import METRICS_PATH
+from engine.control.access.admission import Admission, Caller
+from engine.control.access.sessions import Sessions
+from engine.errors import (
+    AuthError,
+    CrossSiteError,
+    EngineError,
+    HostRefusedError,
+    RequestError,
+    RequestTooLargeError,
+)
+from engine.jobs.address import API_PREFIX
+from engine.values.instants import Clock
+
+OPEN = (f"{API_PREFIX}/ping", f"{API_PREFIX}/api-docs/")
+"""Paths below the API that anybody may ask."""
+SESSION = f"{API_PREFIX}/session"
+"""Anybody may ask there whether he is let in, and post what should let him in, which the handler checks."""
+PAGE_HEADER = "X-Arroyo-Page"
+"""What the page sends with whatever changes something. A page from elsewhere would have to ask first, and nobody says
+yes."""
+_CALLER = "caller"
+_STILL = "still"
+OWN_KEY = f"{API_PREFIX}/runs/"
+"""Paths that drivers ask with the secret of their run, which the handlers check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a request must have. Without `hosts`, any host name will do. The hashes are those of the admin's tokens."""
+
+    token_hashes: frozenset[str]
+    hosts: frozenset[str] | None
+    max_body_bytes: int
+    open_metrics: bool = False
+    """Whether the metrics are shown to those without a token, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """The application, behind the rules."""
+
+    app: ASGIApp
+    rules: Rules
+    admission: Admission
+    clock: Clock
+    sessions: Sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with a problem."""
+        if scope["type"] == "http":
+            try:
+                headers = Headers(scope=scope)
+                state = scope.setdefault("state", {})
+                state[_CALLER] = found = self._check(scope["method"], scope["path"], headers)
+                state[_STILL] = partial(self._is_let_in, found, headers)
+            except EngineError as error:
+                await answer(problem_of(error))(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+    def _check(self, method: str, path: str, headers: Headers) -> Caller | None:
+        """Return the caller; refuse a request without a valid token if one is needed."""
+        _check(self.rules, path, headers)
+        if is_open(path, method) and (path != METRICS_PATH or self.rules.open_metrics):
+            return self._caller(method, headers) if (method, path) == ("GET", SESSION) else None
+        caller = self._caller(method, headers)
+        if caller is None:
+            raise AuthError("the request has no valid token", hint="send `Authorization: Bearer <token>`")
+        return caller
+
+    def _is_let_in(self, found: Caller | None, headers: Headers) -> bool:
+        """Whether who was let in would be let in again, by the same token and in the same session."""
+        return found is None or self._caller("GET", headers) == found
+
+    def _caller(self, method: str, headers: Headers) -> Caller | None:
+        """Whom the token of a request lets in, or the cookie of one without a token."""
+        if "authorization" in headers or not (cookie := session_cookie(headers)):
+            return self.admission.caller(bearer(headers), self.rules.token_hashes, self.clock)
+        _check_same_site(method, headers)
+        token_hash = self.sessions.token_hash(cookie, self.clock())
+        return (token_hash and self.admission.caller_of(token_hash, self.rules.token_hashes, self.clock)) or None
+
+
+def is_open(path: str, method: str = "GET") -> bool:
+    """Whether anybody may ask for this path, or only with a secret that its handler checks."""
+    if path == SESSION and method.upper() in {"GET", "POST"}:
+        return True
+    return path.startswith((*OPEN, OWN_KEY)) or not path.startswith("/api/")
+
+
+def bearer(headers: Headers) -> str:
+    """The token a request brings; empty when it brings none."""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def who_asks(request: Request) -> str | None:
+    """The name of the token that a request was let in with; None where nobody needs one."""
+    found: Caller | None = request.scope["state"][_CALLER]
+    return None if found is None else found.name
+
+
+def is_let_in(request: Request) -> bool:
+    """Whether who has sent a request would be let in again: one that is held outlives some tokens and sessions."""
+    still: Callable[[], bool] = request.scope["state"][_STILL]
+    return still()
+
+
+def caller(request: Request) -> Caller:
+    """Return the caller of a request, which was admitted."""
+    found: Caller = request.scope["state"][_CALLER]
+    return found
+
+
+def cookie_name(headers: Headers) -> str:
+    """Return the name of the session cookie. Cookies ignore ports, so each port has a name of its own."""
+    _, _, port = headers.get("host", "").rpartition("]")[2].partition(":")
+    return f"arroyo-session-{port}" if port.isdigit() else "arroyo-session"
+
+
+def session_cookie(headers: Headers) -> str:
+    """The cookie of a session that a request brings; empty when it brings none."""
+    name = cookie_name(headers)
+    pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+    return next((value for key, _, value in pairs if key == name), "")
+
+
+def _check_same_site(method: str, headers: Headers) -> None:
+    """Refuse what another page has a browser send, with a cookie that is not its own."""
+    site = headers.get("sec-fetch-site", "same-origin")
+    if site not in {"same-origin", "none"} or (method not in {"GET", "HEAD"} and PAGE_HEADER not in headers):
+        raise CrossSiteError(
+            "another page has sent this request with the cookie of this one",
+            hint=f"send a token, or from the page itself the header {PAGE_HEADER}",
+        )
+
+
+def _check(rules: Rules, path: str, headers: Headers) -> None:
+    if rules.hosts is not None and _host_name(headers.get("host", "")) not in rules.hosts:
+        raise HostRefusedError(
+            "the host name of the request is not one of this control plane's",
+            hint="add it to the setting api.allowed_hosts",
+        )
+    if "transfer-encoding" in headers:
+        raise RequestError("the request does not say how long it is", hint="send Content-Length")
+    length = headers.get("content-length", "0")
+    if not (length.isascii() and length.isdigit()) or int(length) > rules.max_body_bytes:
+        raise RequestTooLargeError(
+            f"the request is longer than {rules.max_body_bytes} bytes",
+            hint="the setting api.max_body_bytes is the limit",
+        )
+
+
+def _host_name(host: str) -> str:
+    """The name in a Host header, without the port."""
+    if host.startswith("["):
+        return host.partition("]")[0].lstrip("[").lower()
+    return host.partition(":")[0].lower()

@@ -1,0 +1,249 @@
+"""Errors as HTTP answers: `application/problem+json` with the engine's codes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from engine.api import answers
+from engine.api.http.body_fields import near_field
+from engine.api.http.invalid_requests import describe_fault
+from engine.changes.accepted import RefusedChange, Wording, why_not
+from engine.errors import EngineError, PipelineIncompatibleError, ScriptRefused, StoreUnavailableError
+from engine.jobs.decisions.spec import ShownUpgrade
+
+LOG = logging.getLogger(__name__)
+MEDIA_TYPE = "application/problem+json"
+CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+"""How a description says what a problem looks like."""
+
+_BY_CODE = {
+    "auth.denied": HTTPStatus.UNAUTHORIZED,
+    "auth.host": HTTPStatus.FORBIDDEN,
+    "request.too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "request.invalid": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "request.unknown_parameter": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "pipeline.not_found": HTTPStatus.NOT_FOUND,
+    "pipeline.no_such_sink": HTTPStatus.NOT_FOUND,
+    "savepoint.not_found": HTTPStatus.NOT_FOUND,
+    "token.not_found": HTTPStatus.NOT_FOUND,
+    "stored.not_found": HTTPStatus.NOT_FOUND,
+    "partition.not_found": HTTPStatus.NOT_FOUND,
+    "rehearsal.not_found": HTTPStatus.NOT_FOUND,
+    "partition.invalid": HTTPStatus.BAD_REQUEST,
+    "partition.push_login": HTTPStatus.BAD_REQUEST,
+    "run.address_refused": HTTPStatus.BAD_REQUEST,
+    "pipeline.changed": HTTPStatus.PRECONDITION_FAILED,
+    "server.store_unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+}
+_BY_FAMILY = {
+    "sql": HTTPStatus.BAD_REQUEST,
+    "option": HTTPStatus.BAD_REQUEST,
+    "udf": HTTPStatus.BAD_REQUEST,
+    "setting": HTTPStatus.BAD_REQUEST,
+    "data": HTTPStatus.BAD_REQUEST,
+    "request": HTTPStatus.BAD_REQUEST,
+    "auth": HTTPStatus.FORBIDDEN,
+    "pipeline": HTTPStatus.CONFLICT,
+    "savepoint": HTTPStatus.CONFLICT,
+    "state": HTTPStatus.CONFLICT,
+    "token": HTTPStatus.CONFLICT,
+    "stored": HTTPStatus.CONFLICT,
+    "partition": HTTPStatus.CONFLICT,
+    "rehearsal": HTTPStatus.CONFLICT,
+}
+
+
+_MEANINGS = {
+    HTTPStatus.BAD_REQUEST: "The body cannot be read, or what it asks for is wrong.",
+    HTTPStatus.UNAUTHORIZED: "The request has no valid token.",
+    HTTPStatus.FORBIDDEN: "The host name of the request, or its token, is not for this.",
+    HTTPStatus.NOT_FOUND: "There is nothing of that name.",
+    HTTPStatus.CONFLICT: "It cannot be done as things are now.",
+    HTTPStatus.PRECONDITION_FAILED: "The pipeline is not the one that If-Match names.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The request is too long.",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "A part of the request is not what it has to be.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The control plane has met an error of its own.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The database cannot be used now; send the request again later.",
+}
+
+
+class Position(BaseModel):
+    """A place in a script; both numbers count from one."""
+
+    line: int
+    column: int
+
+
+class Span(BaseModel):
+    """Where in a script something stands."""
+
+    start: Position
+    end: Position = Field(description="The same place: how far it goes is not known.")
+
+
+class Complaint(BaseModel):
+    """One thing that is wrong."""
+
+    code: str = Field(description="The code of the error.")
+    message: str = Field(description="What is wrong.")
+    hint: str | None = Field(default=None, description="What to do next.")
+    span: Span | None = Field(default=None, description="Where in the script.")
+
+
+class Problem(BaseModel):
+    """Why a request was refused, or what went wrong with it."""
+
+    model_config = ConfigDict(json_schema_extra={"description": "RFC 9457, with the engine's error code."})
+
+    type: str = Field(description="The code, as a URN.")
+    title: str = Field(description="The reason phrase of the status.")
+    status: int = Field(description="The HTTP status.")
+    code: str = Field(description="The code of the error.")
+    detail: str = Field(description="What is wrong.")
+    error: str = Field(description="The same, where clients of Arroyo's API look for it.")
+    hint: str | None = Field(default=None, description="What to do next.")
+    allowed_by: str | None = Field(
+        default=None, description="The field or parameter of the request with which it is done all the same."
+    )
+    errors: list[Complaint] = Field(default=[], description="Each thing that is wrong, when there are several.")
+    plan: answers.UpgradePlan | None = Field(
+        default=None, description="What would become of the state, where that is why another query is refused."
+    )
+
+
+class RefusedPlanError(PipelineIncompatibleError):
+    """The plan of a change cannot be done, or loses what nobody has accepted; its problem shows the plan."""
+
+    def __init__(self, refused: RefusedChange, plan: ShownUpgrade) -> None:
+        super().__init__(refused.message, hint=refused.hint)
+        self.plan = plan
+
+
+def refuse_unless_accepted(plan: ShownUpgrade, accepted: str | None, wording: Wording) -> None:
+    """Raise RefusedPlanError if a plan cannot be done, loses what was not accepted, or is not the plan that was."""
+    refused = why_not(plan, accepted, plan.text, wording)
+    if refused is None and accepted not in (None, plan.id):
+        message = f"{accepted} is not the plan of this change, which is {plan.id} and loses nothing\n{plan.text}"
+        refused = RefusedChange(message, f"leave out {wording.accept_loss}")
+    if refused is not None:
+        raise RefusedPlanError(refused, plan)
+
+
+def complaints_of(error: EngineError) -> list[Complaint]:
+    """Each thing an error complains about."""
+    if isinstance(error, ScriptRefused):
+        return [_complaint(complaint) for complaint in error.complaints]
+    return [_complaint(error)]
+
+
+def problem_of(error: EngineError) -> Problem:
+    """An error of the engine as a problem; its status follows from its code."""
+    status = _BY_CODE.get(error.code) or _BY_FAMILY.get(error.code.partition(".")[0], HTTPStatus.INTERNAL_SERVER_ERROR)
+    problem = _problem(status, error.code, error.message, error.hint, complaints_of(error))
+    problem.allowed_by = error.allowed_by
+    if isinstance(error, RefusedPlanError):
+        problem.plan = answers.upgrade_plan(error.plan)
+    return problem
+
+
+def answer(problem: Problem) -> JSONResponse:
+    """The HTTP answer that carries a problem."""
+    headers = {"WWW-Authenticate": "Bearer"} if problem.status == HTTPStatus.UNAUTHORIZED else None
+    return JSONResponse(problem.model_dump(), problem.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems with which a route may answer, as its description has them."""
+    return {status: {"model": Problem, "description": _MEANINGS[HTTPStatus(status)]} for status in statuses}
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of an application leave it as a problem."""
+    app.add_exception_handler(EngineError, _on_engine_error)
+    app.add_exception_handler(OperationalError, _on_database)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_bug)
+
+
+def _complaint(error: EngineError) -> Complaint:
+    place = None if error.at is None else Position(line=error.at.line, column=error.at.column)
+    span = None if place is None else Span(start=place, end=place)
+    return Complaint(code=error.code, message=error.message, hint=error.hint, span=span)
+
+
+def _problem(
+    status: HTTPStatus, code: str, detail: str, hint: str | None = None, errors: list[Complaint] | None = None
+) -> Problem:
+    kind = f"urn:arroyo:{code}"
+    return Problem(
+        type=kind,
+        title=status.phrase,
+        status=status,
+        code=code,
+        detail=detail,
+        error=detail,
+        hint=hint,
+        errors=errors or [],
+    )
+
+
+def _on_engine_error(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, EngineError):
+        raise error
+    return answer(problem_of(error))
+
+
+def _on_database(request: Request, error: Exception) -> JSONResponse:
+    """Answer a database failure; uncommitted changes are undone. Log it without a traceback: a growing log would keep a
+    full disk full."""
+    if not isinstance(error, OperationalError):
+        raise error
+    LOG.error("%s %s: the database cannot be used: %s", request.method, request.url.path, error.orig)
+    unavailable = StoreUnavailableError(
+        f"the control plane cannot use its database: {error.orig}",
+        hint="see that there is room on the disk of its data directory, and send the request again",
+    )
+    return answer(problem_of(unavailable))
+
+
+def _on_invalid(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    sent = request.headers.get("content-type", "").partition(";")[0].strip()
+    complaints = [
+        Complaint(code="request.invalid", message=describe_fault(fault, sent), hint=_hint(request, fault))
+        for fault in error.errors()
+    ]
+    detail = "; ".join(complaint.message for complaint in complaints)
+    hint = next((complaint.hint for complaint in complaints if complaint.hint), None)
+    return answer(_problem(HTTPStatus.UNPROCESSABLE_ENTITY, "request.invalid", detail, hint, complaints))
+
+
+def _hint(request: Request, fault: Mapping[str, Any]) -> str | None:
+    return near_field(request.scope.get("route"), fault["loc"]) if fault["type"] == "extra_forbidden" else None
+
+
+def _on_http(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException):
+        raise error
+    code = "request.not_found" if error.status_code == HTTPStatus.NOT_FOUND else "request.refused"
+    refusal = answer(_problem(HTTPStatus(error.status_code), code, str(error.detail)))
+    refusal.headers.update(error.headers or {})  # the verbs that there are, after one that there is not
+    return refusal
+
+
+def _on_bug(request: Request, error: Exception) -> JSONResponse:
+    LOG.error("%s %s fails with an error of the control plane's own", request.method, request.url.path, exc_info=error)
+    detail = "the control plane has met an error of its own; its log shows more"
+    return answer(_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "server.internal", detail))

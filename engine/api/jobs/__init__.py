@@ -1,0 +1,1 @@
+"""Endpoints of jobs: runs, events, output, watermarks, state."""

@@ -1,0 +1,153 @@
+"""How far committed output is complete, at once or as soon as it is up to an instant."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+
+from engine.api import answers
+from engine.api.answers import Page
+from engine.api.http.authentication import is_let_in
+from engine.api.http.depends import ContextDep
+from engine.api.http.problems import refusals
+from engine.api.http.query_instants import read_instant
+from engine.checkpoints.input_offsets import offsets_of_epoch
+from engine.control.changes.waiting_requests import Reading
+from engine.control.context import Context
+from engine.control.lineage_runs import run_behind
+from engine.errors import AuthError
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.gates import Gate, GateTime, is_passed, promised, reached
+from engine.jobs.decisions.states import State
+from engine.jobs.disk import ids
+from engine.store.database import Database
+from engine.store.jobs.records import read_named, read_record
+from engine.store.partitions import certificates
+from engine.store.partitions.certificates import Certificate
+from engine.store.pipelines import pipelines
+from engine.store.pipelines.lineages import giving_up_state, is_state_given_up
+from engine.values.instants import FAR_FUTURE
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"], responses=refusals(404))
+CERTIFICATES = APIRouter(prefix="/pipelines/{pipeline}/certificates", tags=["watermark"], responses=refusals(404))
+
+
+@ROUTER.get("")
+async def get(
+    pipeline: str,
+    request: Request,
+    context: ContextDep,
+    past: Annotated[str | None, Query(description="Microseconds since 1970, or an ISO 8601 instant.")] = None,
+    timeout_seconds: Annotated[float, Query(ge=0, le=55)] = 0,
+    table: Annotated[str | None, Query(description="The sink that is waited for; all of them without it.")] = None,
+    by: Annotated[
+        GateTime,
+        Query(description="`input`: all rows read before `past` are written. `output`: all rows before it are."),
+    ] = "input",
+    dag_id: Annotated[str | None, Query(max_length=250, description="The DAG whose run relies on the answer.")] = None,
+    run_id: Annotated[str | None, Query(max_length=250, description="That run: it is given a certificate.")] = None,
+) -> answers.Watermark:
+    """Show how far the committed output is complete. With `past`, the response waits until it is complete up to that
+    instant, the job stops, or a timeout. A DAG run that names itself gets a certificate, which is stored."""
+    gate = None if past is None else Gate(read_instant("past", past), table, by)
+    asker = None if dag_id is None or run_id is None else (dag_id, run_id)
+    loop = asyncio.get_running_loop()
+    end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
+    reading = await _read(context, pipeline)
+    if not is_final(reading, gate) and loop.time() < end:
+        reading = await _held(context, reading.record.pipeline.id, gate, end)
+        if not is_let_in(request):
+            raise AuthError("the token has ended while the request was held", hint="ask for another token")
+    answer = answers.watermark(reading.record, gate, is_given_up=reading.is_state_given_up)
+    pipeline_id = reading.record.pipeline.id
+    if answer.passed and gate is not None and asker is not None:
+        return await run_in_threadpool(_certify, context, pipeline_id, gate, asker)
+    return answer
+
+
+@CERTIFICATES.get("")
+def list_all(
+    pipeline: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> Page[answers.Certificate]:
+    """List the certificates of gates that DAG runs have passed, newest first."""
+    with context.database.reading() as connection:
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        page = certificates.page(connection, record.pipeline.id, limit + 1)
+        data = [
+            answers.certificate(stored, run_behind(connection, context.lineage_namespace, record, stored))
+            for stored in page[:limit]
+        ]
+    return Page(data=data, has_more=len(page) > limit)
+
+
+def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, str]) -> answers.Watermark:
+    """The answer once more, in the transaction that keeps the certificate: the state may have been given up since."""
+    with context.database.writing() as connection:
+        record = read_record(connection, pipeline_id)
+        answer = answers.watermark(record, gate, is_given_up=is_state_given_up(connection, record))
+        if not answer.passed:
+            return answer
+        status, progress = record.status, record.status.progress
+        until = FAR_FUTURE if status.state is State.FINISHED else reached(gate, progress)
+        certificate = Certificate(
+            id=ids.make("gate"),
+            pipeline_id=pipeline_id,
+            version=status.version,
+            lineage=progress.lineage,
+            epoch=progress.epoch,
+            past=gate.past,
+            complete_until=until or gate.past,
+            sink=gate.table,
+            by_time=gate.by,
+            dag_id=asker[0],
+            run_id=asker[1],
+            at=context.clock(),
+            offsets=offsets_of_epoch(context.directory.state(pipeline_id), progress.lineage, progress.epoch),
+        )
+        stored = certificates.give(connection, certificate)
+        run = run_behind(connection, context.lineage_namespace, record, stored)
+    return answer.model_copy(update={"certificate": answers.certificate(stored, run)})
+
+
+async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: float) -> Reading:
+    """The pipeline as soon as it has come so far, or as it is when the time is over."""
+    wait = context.changes.watch(pipeline_id, lambda reading: is_final(reading, gate))
+    try:
+        reading = await _read(context, pipeline_id)
+        remaining = end - asyncio.get_running_loop().time()
+        if is_final(reading, gate) or remaining <= 0:
+            return reading
+        ended, _ = await asyncio.wait([wait.answer], timeout=remaining)
+        if ended and not wait.answer.cancelled():
+            return wait.answer.result()
+        return await _read(context, pipeline_id)
+    finally:
+        context.changes.forget(pipeline_id, wait)
+
+
+async def _read(context: Context, pipeline: str) -> Reading:
+    return await context.changes.reads.read(pipeline, partial(read_all, context.database))
+
+
+def read_all(database: Database, asked: Sequence[str]) -> Mapping[str, Reading | Exception]:
+    """Read pipelines, by id or by name, as those who wait for them look at them: with as many statements for many as
+    for one. One that does not exist is an error in its place."""
+    with database.reading() as connection:
+        records = read_named(connection, asked)
+        given_up = giving_up_state(connection, list(records.values()))
+    readings = {name: Reading(record, record.pipeline.id in given_up) for name, record in records.items()}
+    return {name: readings.get(name) or pipelines.not_found(name) for name in asked}
+
+
+def is_final(reading: Reading, gate: Gate | None) -> bool:
+    """Whether there is nothing more to wait for: the gate is passed, or the job rests. Refused when it can never be."""
+    status = reading.record.status
+    if gate is None or (status.state is State.FINISHED and not reading.is_state_given_up):
+        return True
+    progress = promised(status, is_given_up=reading.is_state_given_up)
+    return is_passed(gate, progress) or (status.state.is_terminal and is_settled(reading.record.pipeline, status))

@@ -1,0 +1,1 @@
+"""Endpoints that move a pipeline to another control plane."""

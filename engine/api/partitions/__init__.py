@@ -1,0 +1,1 @@
+"""Endpoints of time buckets: consumers, deliveries, pushes to Airflow."""

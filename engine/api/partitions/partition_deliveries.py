@@ -1,0 +1,191 @@
+"""What a consumer of partitions is told now: worked out when it is asked for, and written down before it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from engine.api.partitions.partition_answers import (
+    Deliveries,
+    PartitionConsumer,
+    PartitionDelivery,
+    delivery_id,
+    delivery_shown,
+    shown,
+)
+from engine.checkpoints.input_offsets import offsets_of_epoch
+from engine.control.context import Context
+from engine.control.lineage_runs import run_behind
+from engine.errors import EngineError
+from engine.jobs.decisions.gates import Gate, promised, reached
+from engine.jobs.decisions.late_rows import takes_late_rows
+from engine.jobs.decisions.partitions import Consumer, LateBatch, Told, late_epochs, next_end, next_told
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.time_buckets import key_of
+from engine.jobs.records import JobRecord
+from engine.store.jobs.records import read_record
+from engine.store.partitions import certificates, late_batches, partitions, pushes
+from engine.store.partitions.certificates import Certificate
+from engine.store.partitions.partitions import Delivery
+from engine.store.pipelines import versions
+from engine.store.pipelines.lineages import is_state_given_up
+from engine.values.instants import EPOCH, FAR_FUTURE
+
+_COUNTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is for a consumer, and when its next bucket ends."""
+
+    deliveries: Deliveries
+    next_end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A consumer, its pipeline, and what it is to be told now."""
+
+    consumer: Consumer
+    record: JobRecord
+    reached: datetime | None
+    told: Sequence[Told]
+    closed_until: datetime
+    late_seen: int
+
+    @property
+    def is_news(self) -> bool:
+        """Whether there is something to write down."""
+        return bool(self.told) or self.late_seen > self.consumer.late_seen
+
+
+def find(context: Context, name: str) -> Consumer:
+    """The consumer of that name."""
+    with context.database.reading() as connection:
+        return partitions.get(connection, name)
+
+
+def give(context: Context, name: str, limit: int) -> Found:
+    """Return what a consumer has not acknowledged, and new deliveries, which are stored before they are returned."""
+    with context.database.reading() as connection:
+        look = _look(connection, context, name, limit)
+        if not look.is_news:
+            return _found(connection, context, look, limit)
+    with context.database.writing() as connection:
+        look = _look(connection, context, name, limit)
+        _tell(connection, context, look)
+        return _found(connection, context, _look(connection, context, name, limit), limit)
+
+
+def described(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> PartitionConsumer:
+    """A consumer as it is answered."""
+    pushed = pushes.find(connection, consumer)
+    waiting = 0 if pushed is None else waiting_for(connection, context, consumer, record)
+    late_known = None
+    if consumer.late == "reopen":
+        graph = versions.get(connection, record.pipeline.id, record.pipeline.version).graph
+        late_known = takes_late_rows(graph, consumer.table)
+    return shown(consumer, record, pushed, waiting, late_known=late_known)
+
+
+def waiting_for(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> int:
+    """Count the deliveries that a consumer has not acknowledged or would now receive; at most a thousand."""
+    try:
+        until = output_reached(connection, consumer, record)
+    except EngineError:  # nobody can ever say how far the output of its sink is complete: there is nothing to wait for
+        until = None
+    told, _ = next_told(consumer, partitions.history(connection, consumer), until, context.clock(), _COUNTED)
+    return min(_COUNTED, len(told) + partitions.count_waiting(connection, consumer))
+
+
+def shown_deliveries(
+    connection: Connection, context: Context, consumer: Consumer, record: JobRecord, deliveries: Sequence[Delivery]
+) -> list[PartitionDelivery]:
+    """Deliveries as they are answered."""
+    return [
+        delivery_shown(consumer, each, run_behind(connection, context.lineage_namespace, record, each.certificate))
+        for each in deliveries
+    ]
+
+
+def _look(connection: Connection, context: Context, name: str, limit: int) -> _Look:
+    consumer = partitions.get(connection, name)
+    record = read_record(connection, consumer.pipeline_id)
+    until = output_reached(connection, consumer, record)
+    most = max(0, limit - partitions.count_waiting(connection, consumer))
+    history = partitions.history(connection, consumer)
+    late = _late(connection, consumer, record)
+    history = replace(history, late=partitions.overtaken(connection, consumer, late_epochs(consumer, late)))
+    told, closed_until = next_told(consumer, history, until, context.clock(), most)
+    seen = late[-1].number if late else consumer.late_seen
+    return _Look(consumer, record, until, told, closed_until, seen)
+
+
+def _late(connection: Connection, consumer: Consumer, record: JobRecord) -> Sequence[LateBatch]:
+    """Return the late rows that were not yet considered for a consumer."""
+    if consumer.late == "ignore" or is_state_given_up(connection, record):
+        return ()
+    return late_batches.after(connection, consumer.pipeline_id, consumer.late_seen, record.status.progress.epoch)
+
+
+def output_reached(connection: Connection, consumer: Consumer, record: JobRecord) -> datetime | None:
+    """Return how far the output that a consumer follows is complete. Refuse if that can never be known."""
+    is_given_up = is_state_given_up(connection, record)
+    until = reached(Gate(EPOCH, consumer.table, consumer.by), promised(record.status, is_given_up=is_given_up))
+    is_finished = record.status.state is State.FINISHED and not is_given_up
+    return FAR_FUTURE if is_finished else until
+
+
+def _tell(connection: Connection, context: Context, look: _Look) -> None:
+    """Write down what a consumer is told."""
+    consumer, at = look.consumer, context.clock()
+    status, progress = look.record.status, look.record.status.progress
+    offsets = offsets_of_epoch(context.directory.state(consumer.pipeline_id), progress.lineage, progress.epoch)
+    given: list[Certificate] = []
+    for sequence, told in enumerate(look.told, consumer.delivered + 1):
+        bucket = told.bucket
+        if told.kind == "voided":
+            before = partitions.supersede(connection, consumer, bucket.start, sequence)
+            partitions.deliver(connection, consumer, Delivery(sequence, "voided", bucket, at, before or ""))
+            continue
+        partitions.supersede(connection, consumer, bucket.start, None)
+        certificate = Certificate(
+            id=delivery_id(consumer, sequence),
+            pipeline_id=consumer.pipeline_id,
+            version=status.version,
+            lineage=progress.lineage,
+            epoch=progress.epoch,
+            past=bucket.end,
+            complete_until=look.reached or bucket.end,
+            sink=consumer.table,
+            by_time=consumer.by,
+            dag_id="partitions",
+            run_id=f"{consumer.name}/{key_of(bucket.start)}",
+            at=at,
+            offsets=offsets,
+        )
+        given.append(certificate)
+        partitions.deliver(connection, consumer, Delivery(sequence, told.kind, bucket, at, certificate.id))
+    certificates.add(connection, given)
+    delivered = consumer.delivered + len(look.told)
+    partitions.update(
+        connection,
+        replace(consumer, delivered=delivered, closed_until=look.closed_until, late_seen=look.late_seen),
+    )
+    if look.late_seen > consumer.late_seen:
+        late_batches.prune(connection, consumer.pipeline_id)
+
+
+def _found(connection: Connection, context: Context, look: _Look, limit: int) -> Found:
+    waiting = partitions.waiting(connection, look.consumer, limit + 1)
+    history = partitions.history(connection, look.consumer)
+    more, _ = next_told(look.consumer, history, look.reached, context.clock(), 1)
+    deliveries = Deliveries(
+        consumer=described(connection, context, look.consumer, look.record),
+        data=shown_deliveries(connection, context, look.consumer, look.record, waiting[:limit]),
+        has_more=len(waiting) > limit or bool(more),
+    )
+    return Found(deliveries, next_end(look.consumer))

@@ -1,0 +1,1 @@
+"""Endpoints of pipelines: deploy, list, change, fork, preview, delete."""

@@ -1,0 +1,1 @@
+"""Endpoints of savepoints: take, restore, move, schedule, keep."""

@@ -1,0 +1,190 @@
+"""When a pipeline's savepoints are taken by themselves: set a schedule, see what came of it, and drop it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
+
+from engine.api.answers import Page
+from engine.api.http.bodies import Body
+from engine.api.http.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.http.depends import ContextDep
+from engine.api.http.problems import refusals
+from engine.api.savepoints.savepoint_rules import RetentionRules, retention_words, shown_retention
+from engine.api.savepoints.scheduled_savepoints import next_after
+from engine.errors import RequestError
+from engine.jobs.schedules.retention import Retention
+from engine.jobs.schedules.savepoint_schedule import Schedule, read_timetable, words_of
+from engine.store.pipelines import pipelines
+from engine.store.savepoints import savepoint_rules
+from engine.store.savepoints.savepoint_rules import StoredSchedule
+from engine.values.instants import to_micros
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}/savepoint-schedule", tags=["savepoints"], responses=refusals(404))
+ALL = APIRouter(prefix="/savepoint-schedules", tags=["savepoints"])
+
+
+class ScheduleRules(Body):
+    """When savepoints are taken: at instants, once each, while the pipeline runs."""
+
+    cron: str = Field(
+        max_length=256,
+        description="Minute, hour, day of the month, month and day of the week: `30 2 * * *` is 02:30 every day.",
+    )
+    time_zone: str = Field(default="UTC", max_length=64, description="Whose clocks are meant.")
+    blackout: list[Annotated[str, Field(max_length=64)]] = Field(
+        default=[],
+        max_length=32,
+        description="Windows in which none is taken, such as `mon-fri 09:00-17:00`, by the same clocks.",
+    )
+    drill: bool = Field(
+        default=False,
+        description="Whether each is restored into a scratch directory afterwards, and every row of its state read.",
+    )
+    paused: bool = Field(
+        default=False, description="Whether none is taken for now. What is due meanwhile is not caught up afterwards."
+    )
+    retention: RetentionRules | None = Field(
+        default=None, description="What of the pipeline's savepoints is kept; without it, that stays as it is."
+    )
+
+    def schedule(self) -> Schedule:
+        """The schedule itself."""
+        return Schedule(self.cron, self.time_zone, tuple(self.blackout), self.drill, self.paused)
+
+
+class ScheduleOutcome(BaseModel):
+    """The result of the last savepoint that was due."""
+
+    at: int = Field(description="The instant.")
+    state: str = Field(description="`taking`, `taken`, `drilling`, `proven`, `left_out` or `failed`.")
+    savepoint: str | None = Field(description="The savepoint, if one was taken.")
+    reason: str | None = Field(description="Why there is none, or none that is known to be good.")
+
+
+class SavepointSchedule(BaseModel):
+    """When the savepoints of a pipeline are taken by themselves. Without a schedule, all is null."""
+
+    cron: str | None = Field(default=None, description="The cron expression.")
+    time_zone: str | None = Field(default=None, description="Whose clocks are meant.")
+    blackout: list[str] = Field(default=[], description="Windows in which none is taken.")
+    drill: bool = Field(default=False, description="Whether each is restored and read afterwards.")
+    paused: bool = Field(default=False, description="Whether none is taken for now.")
+    next_at: int | None = Field(default=None, description="The instant that is due next; null while it is paused.")
+    last: ScheduleOutcome | None = Field(default=None, description="The result of the last savepoint that was due.")
+    retention: RetentionRules = Field(description="What of the pipeline's savepoints is kept.")
+
+
+class ListedSchedule(SavepointSchedule):
+    """When the savepoints of one of the pipelines are taken by themselves."""
+
+    pipeline_id: str = Field(description="The pipeline.")
+    pipeline: str = Field(description="What it is called.")
+
+
+@ROUTER.get("")
+def get_schedule(pipeline: str, context: ContextDep) -> SavepointSchedule:
+    """Show the schedule of savepoints, and the last result."""
+    with context.database.reading() as connection:
+        return _shown(connection, pipelines.get(connection, pipeline).id)
+
+
+@ROUTER.put("", response_model=SavepointSchedule, responses=refusals(400, 409, 412))
+def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Set the schedule of savepoints. The control plane takes one per instant. It catches up a missed one when it is
+    back, unless a later one is due."""
+    schedule, timetable = body.schedule(), read_timetable(body.schedule())
+    policy = None if body.retention is None else body.retention.policy()
+    if schedule.drill and context.drill is None:
+        raise RequestError("this control plane plays no drills", hint="leave out the drill")
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = pipelines.get(connection, pipeline)
+        request.check(record)
+        before = savepoint_rules.schedule(connection, record.id)
+        stored = _over(before, schedule, next_after(timetable, context.clock()))
+        if stored != before:
+            savepoint_rules.set_schedule(connection, record.id, stored)
+            note(connection, context, request, record.job_id, f"savepoint schedule set: {words_of(schedule)}")
+        if policy is not None and policy != savepoint_rules.retention(connection, record.id):
+            savepoint_rules.set_retention(connection, record.id, policy)
+            told = f"savepoint retention set: {retention_words(policy)}"
+            note(connection, context, request, record.job_id, told)
+        return record_answer(connection, context, request, 200, _shown(connection, record.id))
+
+
+@ALL.get("")
+def list_all(context: ContextDep) -> Page[ListedSchedule]:
+    """List the pipelines with scheduled savepoints, by name."""
+    with context.database.reading() as connection:
+        schedules = savepoint_rules.all_schedules(connection)
+        policies = savepoint_rules.all_retentions(connection)
+        names = pipelines.names(connection)
+    data = [
+        ListedSchedule(
+            pipeline_id=pipeline_id,
+            pipeline=names[pipeline_id],
+            **_shown_schedule(schedules[pipeline_id], policies.get(pipeline_id)).model_dump(),
+        )
+        for pipeline_id in sorted(schedules.keys() & names.keys(), key=lambda pipeline_id: names[pipeline_id])
+    ]
+    return Page(data=data)
+
+
+@ROUTER.delete("", response_model=SavepointSchedule, responses=refusals(409, 412))
+def remove_schedule(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Delete the schedule of savepoints. Existing savepoints and the retention stay."""
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = pipelines.get(connection, pipeline)
+        request.check(record)
+        if savepoint_rules.schedule(connection, record.id) is not None:
+            savepoint_rules.set_schedule(connection, record.id, None)
+            note(connection, context, request, record.job_id, "savepoint schedule removed")
+        return record_answer(connection, context, request, 200, _shown(connection, record.id))
+
+
+def _over(before: StoredSchedule | None, schedule: Schedule, next_at: datetime) -> StoredSchedule:
+    """A schedule of the same instants goes on where it is: what is due stays due, unless it was paused meanwhile.
+    Another one begins with its next instant."""
+    if before is None or (before.schedule.cron, before.schedule.time_zone) != (schedule.cron, schedule.time_zone):
+        return StoredSchedule(schedule, next_at)
+    goes_on = before.schedule.paused and not schedule.paused
+    return StoredSchedule(schedule, next_at if goes_on else before.due_at, before.last_at, before.last)
+
+
+def _shown(connection: Connection, pipeline_id: str) -> SavepointSchedule:
+    return _shown_schedule(
+        savepoint_rules.schedule(connection, pipeline_id), savepoint_rules.retention(connection, pipeline_id)
+    )
+
+
+def _shown_schedule(stored: StoredSchedule | None, policy: Retention | None) -> SavepointSchedule:
+    """A schedule with a policy, as an answer says it."""
+    retention = shown_retention(policy)
+    if stored is None:
+        return SavepointSchedule(retention=retention)
+    last = None
+    if stored.last is not None and stored.last_at is not None:
+        last = ScheduleOutcome(
+            at=to_micros(stored.last_at),
+            state=stored.last.state,
+            savepoint=stored.last.savepoint_id,
+            reason=stored.last.reason,
+        )
+    return SavepointSchedule(
+        cron=stored.schedule.cron,
+        time_zone=stored.schedule.time_zone,
+        blackout=list(stored.schedule.blackout),
+        drill=stored.schedule.drill,
+        paused=stored.schedule.paused,
+        next_at=None if stored.schedule.paused else to_micros(stored.due_at),
+        last=last,
+        retention=retention,
+    )

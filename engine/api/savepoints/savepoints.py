@@ -1,0 +1,354 @@
+"""Savepoints: take one while the job runs, look at them, go back to one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from engine.api import answers
+from engine.api.answers import Page
+from engine.api.http.bodies import Body
+from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.http.depends import ContextDep
+from engine.api.http.dry_run import DryRun, answer_with, effects_between
+from engine.api.http.problems import refusals
+from engine.api.pipelines.pipelines import update
+from engine.checkpoints import manifest
+from engine.control.context import Context
+from engine.control.savepoints.savepoint_removal import finish, refuse_needed
+from engine.control.traces.spans import watch
+from engine.control.upgrades.go_back import go_back_if_failed
+from engine.control.upgrades.plan_restore import plan_restore
+from engine.delivery.faults import reach
+from engine.errors import EngineError, PipelineBusyError, SavepointError
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.effects import with_savepoint
+from engine.jobs.decisions.spec import Pipeline, StopRequest
+from engine.jobs.decisions.states import State, StopMode
+from engine.jobs.disk import ids
+from engine.jobs.fault_points import ControlPoint
+from engine.jobs.records import JobRecord
+from engine.store.access.keys import KeptAnswer
+from engine.store.jobs.records import read_record, read_version
+from engine.store.pipelines import pipelines, versions
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
+
+LOG = logging.getLogger(__name__)
+_PAUSE = 1.0
+"""Seconds until a database that could not be written is tried again."""
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
+
+
+class SavepointRequest(Body):
+    """How to label the savepoint, and whose it is; that is for people, and need not differ."""
+
+    label: str | None = Field(default=None, max_length=256, description="What to call it.")
+    creator: str | None = Field(default=None, max_length=256, description="Who asks for it.")
+    reason: str | None = Field(default=None, max_length=1024, description="What it is taken for.")
+    stop: StopMode = Field(
+        default="none",
+        description="How the job is to stop: the savepoint is then of its last epoch. `none` lets it run on.",
+    )
+
+
+class RestoreRequest(Body):
+    """Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again, and
+    `with_version` brings back the query that the savepoint belongs to."""
+
+    savepoint_id: str = Field(description="The savepoint.")
+    allow_replay: bool = Field(default=False, description="Whether output may be written again.")
+    with_version: bool = Field(default=False, description="Whether the savepoint's query comes back with it.")
+
+
+@ROUTER.post(
+    "/savepoints",
+    status_code=202,
+    response_model=answers.Savepoint,
+    responses={200: {"model": answers.Effects}, 201: {"model": answers.Savepoint}, **refusals(400, 409, 412)},
+)
+def take(
+    pipeline: str,
+    request: ChangeRequestDep,
+    context: ContextDep,
+    body: SavepointRequest | None = None,
+    dry_run: DryRun = False,
+) -> Response:
+    """Take a savepoint: a copy of the newest checkpoint. The job keeps running, or stops first if the body asks for it;
+    then no epoch follows the savepoint. The status is 201 if the savepoint has completed or failed, and 202 while it is
+    being taken."""
+    details = body or SavepointRequest()
+    if dry_run:
+        return _rehearse(context, request, pipeline, details.stop)
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return _again(connection, context, answer)
+        record = _record(connection, request, pipeline)
+        fresh = Savepoint(
+            ids.make("sp"),
+            record.pipeline.id,
+            details.label,
+            context.clock(),
+            creator=details.creator or request.caller,
+            reason=details.reason,
+            after_stop=details.stop != "none",
+        )
+        savepoints.add(connection, fresh)
+        note(connection, context, request, record.pipeline.job_id, f"savepoint {fresh.id} requested")
+        if fresh.after_stop:
+            stopped = _stopped(context, request, record, details.stop)
+            if stopped != record.pipeline:
+                pipelines.update(connection, replace(stopped, asked_by=request.who))
+                words = desired.describe_change(record.pipeline, stopped)
+                note(connection, context, request, stopped.job_id, words)
+        record_answer(connection, context, request, 202, answers.savepoint(fresh, context.directory))
+    reach(ControlPoint.AFTER_CHANGE)
+    if fresh.after_stop:
+        context.changed(record.pipeline.id)
+    wait(take_due(context, record.pipeline.id), context.settle_wait.total_seconds())
+    with context.database.reading() as connection:
+        return _as_it_is(savepoints.get(connection, record.pipeline.id, fresh.id), context)
+
+
+@ROUTER.get("/savepoints")
+def list_all(
+    pipeline: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> Page[answers.Savepoint]:
+    """List the savepoints of a pipeline, newest first."""
+    with context.database.reading() as connection:
+        page = savepoints.page(connection, pipelines.get(connection, pipeline).id, limit + 1)
+    data = [answers.savepoint(stored, context.directory) for stored in page[:limit]]
+    return Page(data=data, has_more=len(page) > limit)
+
+
+@ROUTER.get("/savepoints/{savepoint}")
+def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint:
+    """Show a savepoint, by id."""
+    with context.database.reading() as connection:
+        stored = savepoints.get(connection, pipelines.get(connection, pipeline).id, savepoint)
+    return answers.savepoint(stored, context.directory, context.holds.tasks.get(stored.id))
+
+
+class SavepointChange(Body):
+    """What is to be kept of a savepoint, whatever the policy."""
+
+    pinned: bool = Field(description="Whether nothing may delete it, until it is unpinned.")
+
+
+@ROUTER.patch("/savepoints/{savepoint}", response_model=answers.Savepoint, responses=refusals(400, 409, 412))
+def change(
+    pipeline: str, savepoint: str, body: SavepointChange, request: ChangeRequestDep, context: ContextDep
+) -> Response:
+    """Pin a savepoint, so that nothing deletes it, or unpin it."""
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = pipelines.get(connection, pipeline)
+        request.check(record)
+        stored = savepoints.get(connection, record.id, savepoint)
+        if stored.pinned != body.pinned:
+            savepoints.pin(connection, stored.id, body.pinned)
+            told = f"savepoint {stored.id} {'pinned' if body.pinned else 'unpinned'}"
+            note(connection, context, request, record.job_id, told)
+        shown = answers.savepoint(replace(stored, pinned=body.pinned), context.directory)
+        return record_answer(connection, context, request, 200, shown)
+
+
+@ROUTER.delete("/savepoints/{savepoint}", status_code=204, response_class=Response, responses=refusals(409, 412))
+def delete(pipeline: str, savepoint: str, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Delete a savepoint. One that is pinned, in use or still being taken is refused."""
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = read_record(connection, pipeline)
+        request.check(record.pipeline)
+        stored = savepoints.get(connection, record.pipeline.id, savepoint)
+        refuse_needed(context, connection, record, stored)
+        savepoints.mark_deleting(connection, stored.id)
+        note(connection, context, request, record.pipeline.job_id, f"savepoint {stored.id} deleted")
+        response = record_answer(connection, context, request, 204, None)
+    finish(context, record.pipeline.id, [stored.id])
+    return response
+
+
+@ROUTER.post(
+    "/restore",
+    status_code=202,
+    response_model=answers.Pipeline,
+    responses={200: {"model": answers.Effects}, **refusals(400, 409, 412)},
+)
+def restore(
+    pipeline: str, body: RestoreRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
+) -> Response:
+    """Restore a savepoint. A running job stops first and then continues from there."""
+    with context.database.reading() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = read_record(connection, pipeline)
+        request.check(record.pipeline)
+        stored = savepoints.get(connection, record.pipeline.id, body.savepoint_id)
+    plan = plan_restore(context, record, stored, with_version=body.with_version, allow_replay=body.allow_replay)
+    return update(context, request, pipeline, plan.ask, 202, dry_run=dry_run)
+
+
+def _rehearse(context: Context, request: ChangeRequest, pipeline: str, stop: StopMode) -> Response:
+    """Return the effects of taking a savepoint."""
+    with context.database.reading() as connection:
+        record = _record(connection, request, pipeline)
+        expected = effects_between(connection, context, record, _stopped(context, request, record, stop))
+    return answer_with(with_savepoint(expected, record, is_last=stop != "none"))
+
+
+def _record(connection: Connection, request: ChangeRequest, pipeline: str) -> JobRecord:
+    """A pipeline of whose state a savepoint can be taken now."""
+    record = read_record(connection, pipeline)
+    request.check(record.pipeline)
+    if record.status.state is State.RESCALING or record.pipeline.restore is not None:
+        raise PipelineBusyError(
+            f"the state of pipeline {record.pipeline.name!r} is being changed",
+            hint="send the request again in a moment",
+        )
+    return record
+
+
+def _stopped(context: Context, request: ChangeRequest, record: JobRecord, stop: StopMode) -> Pipeline:
+    """The pipeline as it is desired beside a savepoint; `none` leaves it as it is, also one that is to stop."""
+    if stop == "none":
+        return record.pipeline
+    by = StopRequest(request.caller, context.clock())
+    return desired.ask_stop(record.pipeline, record.status, stop, by)
+
+
+def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:
+    """The savepoint that the same request has asked for before, as it is now. An answer of an earlier version may have
+    been kept, so that no more is read of it than what names the savepoint."""
+    content = json.loads(answer.body)
+    stored = savepoints.find(connection, content["pipeline_id"], content["id"])
+    return again(answer) if stored is None else _as_it_is(stored, context, {"Idempotency-Replayed": "true"})
+
+
+def _as_it_is(stored: Savepoint, context: Context, headers: Mapping[str, str] | None = None) -> Response:
+    shown = answers.savepoint(stored, context.directory).model_dump(mode="json")
+    return JSONResponse(shown, 202 if stored.state == "pending" else 201, headers=headers)
+
+
+def take_due(context: Context, pipeline_id: str) -> list[Future[None]]:
+    """Begin to take what a pipeline's savepoints waited for: those that are to come after a stop once the job rests, or
+    once the stop was taken back."""
+    with context.database.reading() as connection:
+        due = savepoints.due(connection, pipeline_id)
+    return _begin(context, due)
+
+
+def settle_taken(context: Context, pipeline_id: str) -> None:
+    """Write down those savepoints that drivers have taken already, and wait until that is done."""
+    with context.database.reading() as connection:
+        pending = savepoints.pending_before_versions(connection, pipeline_id)
+    wait(_begin(context, [savepoint for savepoint in pending if _is_taken(context, savepoint)]))
+
+
+def _is_taken(context: Context, savepoint: Savepoint) -> bool:
+    return (context.directory.savepoint(savepoint.pipeline_id, savepoint.id) / manifest.NAME).exists()
+
+
+def _work(context: Context, savepoint: Savepoint) -> None:
+    """Take a savepoint and write down what came of it."""
+    try:
+        with context.database.reading() as connection:
+            record = read_record(connection, savepoint.pipeline_id)
+            _refuse_another_state(connection, context, record, savepoint)
+            numbers = _numbers_of_states(connection, record, savepoint)
+        facts = {"pipeline": record.pipeline.name, "savepoint_id": savepoint.id}
+        with watch(context.tell_span, context.clock, "savepoint", **facts) as stopwatch:
+            content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, numbers)
+            stopwatch.facts |= {"epoch": content.epoch, "bytes": content.bytes}
+        settled = replace(
+            savepoint,
+            state="completed",
+            epoch=content.epoch,
+            watermark=content.watermark,
+            parallelism=content.parallelism,
+            bytes=content.bytes,
+            version=content.version,
+        )
+    except EngineError as error:
+        settled = replace(savepoint, state="failed", failure_message=error.message)
+    except Exception as error:
+        LOG.exception("savepoint %s fails with an error of the control plane's own", savepoint.id)
+        settled = replace(savepoint, state="failed", failure_message=f"{type(error).__name__}: {error}")
+    reach(ControlPoint.AFTER_SAVEPOINT)
+    _settle(context, settled)
+
+
+def _numbers_of_states(connection: Connection, record: JobRecord, savepoint: Savepoint) -> Mapping[str, int]:
+    """By the fingerprint of a state the version that it is of. What a version takes over was looked at when it was
+    deployed: versions of one plan may keep objects that only their own packages read."""
+    if (number := savepoint.before_version) is None:
+        return versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
+    numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, number - 1)
+    upgrade = versions.get(connection, savepoint.pipeline_id, number).upgrade
+    if upgrade is None or upgrade.from_plan is None or upgrade.from_version is None:
+        return numbers
+    return {**numbers, upgrade.from_plan: upgrade.from_version}
+
+
+def _refuse_another_state(connection: Connection, context: Context, record: JobRecord, savepoint: Savepoint) -> None:
+    """Refuse to save another state than that before a version. The run of the version has saved that before it has
+    changed anything; where it has not come so far, the state is as it was as long as the job rests and nothing newer
+    was asked for."""
+    number = savepoint.before_version
+    if number is None or _is_taken(context, savepoint):
+        return
+    upgrade, restore = (
+        read_version(connection, savepoint.pipeline_id, record.pipeline.version).upgrade,
+        record.pipeline.restore,
+    )
+    is_wanted = savepoint.id in (upgrade and upgrade.savepoint_id, restore and restore.save_as)
+    if not (is_wanted and record.status.state.is_terminal):
+        raise SavepointError(
+            f"it was called off: version {number} was replaced before it ran, and the state is not that of before it",
+            hint="the version after it has a savepoint of its own",
+        )
+
+
+def _settle(context: Context, settled: Savepoint) -> None:
+    """Write down what came of a savepoint, as soon as the database can be written. Its pipeline can neither start nor
+    be deleted before."""
+    try:
+        with context.database.writing() as connection:
+            savepoints.settle(connection, settled)
+    except OperationalError as error:
+        LOG.error("savepoint %s is %s, which cannot be written down yet: %s", settled.id, settled.state, error.orig)
+        later = threading.Timer(_PAUSE, _settle, (context, settled))
+        later.daemon = True
+        later.start()
+        return
+    context.in_hand.pop(settled.id, None)
+    # a job that is to start again has waited for it
+    context.changed(settled.pipeline_id)
+    if settled.before_version is not None:
+        go_back_if_failed(context, settled.pipeline_id)
+
+
+def resume(context: Context) -> None:
+    """Take those savepoints again that a control plane before this one has not settled, but for those that wait."""
+    with context.database.reading() as connection:
+        due = savepoints.due(connection)
+    _begin(context, due)
+
+
+def _begin(context: Context, due: Sequence[Savepoint]) -> list[Future[None]]:
+    """Take each, unless somebody is at it."""
+    fresh = [savepoint for savepoint in due if context.in_hand.setdefault(savepoint.id, savepoint) is savepoint]
+    return [context.workers.submit(_work, context, savepoint) for savepoint in fresh]

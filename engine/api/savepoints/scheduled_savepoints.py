@@ -1,0 +1,186 @@
+"""Savepoints by schedule: each instant that is due is done once, whenever the control plane dies.
+
+    write    savepoint sp_1 is pending, and 04:00 is due next, in one transaction
+    take     as if somebody had asked for it; a control plane that starts goes on with what is pending
+    write    it is taken; with a drill: it is to be played, which one that starts begins anew
+    write    it is proven
+
+One at a time: what is due meanwhile waits, until a later instant is due. Why none was taken is said in the events, once
+for as long as the reason is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from engine.api.savepoints.savepoint_tasks import start_drill
+from engine.api.savepoints.savepoints import take_due
+from engine.control.context import Context
+from engine.delivery.faults import reach
+from engine.errors import PipelineBusyError
+from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import JobEvent
+from engine.jobs.disk import ids
+from engine.jobs.fault_points import SchedulePoint
+from engine.jobs.records import JobRecord
+from engine.jobs.schedules.savepoint_schedule import Hindrance, LeaveOut, Take, Timetable, Wait, decide, read_timetable
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
+from engine.store.savepoints import savepoint_rules, savepoints
+from engine.store.savepoints.savepoint_rules import Outcome, StoredSchedule
+from engine.store.savepoints.savepoints import Savepoint
+
+CREATOR = "schedule"
+"""Who has asked for a savepoint that was taken by itself."""
+
+
+def carry_out(context: Context, pipeline_id: str) -> None:
+    """Go on with what was begun for a pipeline's schedule, and begin what is due."""
+    with context.database.reading() as connection:
+        stored = savepoint_rules.schedule(connection, pipeline_id)
+    if stored is None:
+        return
+    if stored.last is not None and stored.last.is_open:
+        _go_on(context, pipeline_id)
+    if stored.is_due(context.clock()):
+        _begin(context, pipeline_id)
+
+
+def next_after(timetable: Timetable, now: datetime) -> datetime:
+    """The first instant of a timetable that comes; there is one, or it would have been refused."""
+    instant = timetable.cron.after(now)
+    assert instant is not None
+    return instant
+
+
+def _begin(context: Context, pipeline_id: str) -> None:
+    """Do what is due now: exactly one of several looks finds it due."""
+    with context.database.writing() as connection:
+        stored = savepoint_rules.schedule(connection, pipeline_id)
+        now = context.clock()
+        if stored is None or not stored.is_due(now):
+            return
+        record = read_record(connection, pipeline_id)
+        timetable = read_timetable(stored.schedule)
+        match decide(timetable, stored.due_at, now, _hindrance(connection, record, stored)):
+            case Take() as due:
+                savepoint = _ask(connection, context, record, stored, due, timetable)
+                done = replace(stored, due_at=next_after(timetable, now), last_at=due.due_at, last=savepoint)
+            case LeaveOut(due_at, reason, next_at):
+                outcome = Outcome("left_out", reason=reason)
+                if stored.last != outcome:
+                    told = f"no savepoint is taken as scheduled for {_shown(due_at, timetable)}: {reason}"
+                    _tell(connection, context, record, told, "warn")
+                done = replace(stored, due_at=next_at or next_after(timetable, now), last_at=due_at, last=outcome)
+            case Wait():
+                return
+        savepoint_rules.set_schedule(connection, pipeline_id, done)
+        reach(SchedulePoint.BEFORE_SCHEDULED)
+    reach(SchedulePoint.AFTER_SCHEDULED)
+    take_due(context, pipeline_id)
+
+
+def _ask(
+    connection: Connection,
+    context: Context,
+    record: JobRecord,
+    stored: StoredSchedule,
+    due: Take,
+    timetable: Timetable,
+) -> Outcome:
+    due_at = _shown(due.due_at, timetable)
+    fresh = Savepoint(
+        ids.make("sp"), record.pipeline.id, None, context.clock(), creator=CREATOR, reason=f"scheduled for {due_at}"
+    )
+    savepoints.add(connection, fresh)
+    told = f"savepoint {fresh.id} is taken as scheduled for {due_at}"
+    if due.is_late:
+        told += ", late"
+    if due.left_out_since is not None:
+        told += f"; of those since {_shown(due.left_out_since, timetable)} that were not taken it is the only one"
+    _tell(connection, context, record, told, "warn" if due.is_late else "info")
+    return Outcome("taking", fresh.id)
+
+
+def _hindrance(connection: Connection, record: JobRecord, stored: StoredSchedule) -> Hindrance | None:
+    """Why no savepoint can be taken now, if none can."""
+    state = record.status.state
+    if state is not State.RUNNING:
+        return Hindrance(f"the pipeline is {state}", passes=not state.is_terminal)
+    if record.pipeline.restore is not None:
+        return Hindrance("the pipeline is going back to a savepoint", passes=True)
+    if stored.last is not None and stored.last.is_open:
+        return Hindrance(f"savepoint {stored.last.savepoint_id} of the schedule is not done yet", passes=True)
+    if "pending" in savepoints.states(connection, record.pipeline.id):
+        return Hindrance("another savepoint is being taken", passes=True)
+    return None
+
+
+def _go_on(context: Context, pipeline_id: str) -> None:
+    """See what has become of the savepoint of the last instant, and have it drilled if that is wanted."""
+    with context.database.writing() as connection:
+        stored = savepoint_rules.schedule(connection, pipeline_id)
+        if stored is None or stored.last is None or not stored.last.is_open:
+            return
+        record = read_record(connection, pipeline_id)
+        savepoint = savepoints.find(connection, pipeline_id, stored.last.savepoint_id or "")
+        outcome = _outcome(context, stored, savepoint)
+        if outcome != stored.last:
+            savepoint_rules.set_schedule(connection, pipeline_id, replace(stored, last=outcome))
+            if (told := _words(outcome)) is not None:
+                _tell(connection, context, record, told, "warn" if outcome.state == "failed" else "info")
+    reach(SchedulePoint.AFTER_OUTCOME)
+    if outcome.state == "drilling" and savepoint is not None and _task_of(context, savepoint) is None:
+        try:
+            start_drill(context, savepoint, record.pipeline.job_id)
+        except PipelineBusyError:
+            return  # somebody verifies or exports it; the next look tries again
+
+
+def _outcome(context: Context, stored: StoredSchedule, savepoint: Savepoint | None) -> Outcome:
+    """Return the outcome of the last scheduled savepoint."""
+    last = stored.last
+    assert last is not None
+    if savepoint is None:
+        return Outcome("failed", last.savepoint_id, "it was deleted meanwhile")
+    if savepoint.state == "pending":
+        return last
+    if savepoint.state == "failed":
+        return Outcome("failed", savepoint.id, savepoint.failure_message)
+    if last.state == "taking":
+        return Outcome("drilling" if stored.schedule.drill else "taken", savepoint.id)
+    task = _task_of(context, savepoint)
+    if task is None or task == "running":
+        return last
+    if task == "done":
+        return Outcome("proven", savepoint.id)
+    return Outcome("failed", savepoint.id, f"its drill fails: {context.holds.tasks[savepoint.id].message}")
+
+
+def _task_of(context: Context, savepoint: Savepoint) -> str | None:
+    """Return how far the restore test of a savepoint is; None if it has not begun in this process."""
+    task = context.holds.tasks.get(savepoint.id)
+    return None if task is None or task.kind != "drill" else task.state
+
+
+def _words(outcome: Outcome) -> str | None:
+    match outcome.state:
+        case "failed":
+            return f"savepoint {outcome.savepoint_id} of the schedule fails: {outcome.reason}"
+        case "proven":
+            return f"savepoint {outcome.savepoint_id} of the schedule is proven to be restorable"
+        case _:
+            return None
+
+
+def _tell(connection: Connection, context: Context, record: JobRecord, message: str, level: str) -> None:
+    job_id = record.pipeline.job_id
+    events.add(connection, JobEvent(job_id, context.clock(), level, message, who=CONTROL_PLANE))
+
+
+def _shown(instant: datetime, timetable: Timetable) -> str:
+    return instant.astimezone(timetable.zone).isoformat(timespec="minutes")

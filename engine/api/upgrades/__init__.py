@@ -1,0 +1,1 @@
+"""Endpoints of upgrades: plans, rehearsals, rollbacks, reprocessing, hand-overs."""

@@ -1,0 +1,81 @@
+"""What a hand-over comes to: everything is checked here, before anything stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.api.pipelines.deployments import plan_of
+from engine.control.context import Context
+from engine.errors import HandOverError, PipelineIncompatibleError
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version, read_run_settings
+from engine.store.pipelines import targets, versions
+from engine.values.sink_prefix import without_prefix
+
+READS = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")
+"""The settings that say where a pipeline begins to read: a state that is handed over has begun, and says so itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOverPlan:
+    """A hand-over that can be done: the version that the original has, what it is to run instead, what becomes of the
+    state of the copy, and what there is to say of rows that change."""
+
+    current: Version
+    spec: Spec
+    planned: PlannedQuery
+    shown: ShownUpgrade
+    told: tuple[str, ...]
+
+
+def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOverPlan:
+    """Check all that can be said of it before; refused with the reason why it cannot be done."""
+    with context.database.reading() as connection:
+        current = versions.get(connection, origin.id, origin.version)
+        others = versions.get(connection, copy.id, copy.version)
+    spec = handed_over(others.spec)
+    if spec is None:
+        raise HandOverError(
+            f"the script of {copy.name!r} was deployed with a prefix of its own",
+            hint="deploy it with --into, which puts the prefix behind it",
+        )
+    planned = plan_of(spec, context)
+    with context.database.rehearsing() as connection:
+        targets.claim(connection, origin.id, current.number + 1, planned.targets)
+    directory = context.directory
+    shown, told = context.planner.hand_over(directory.state(origin.id), directory.state(copy.id), spec.query, spec.udfs)
+    if shown.is_refused or not shown.loses_nothing:
+        raise PipelineIncompatibleError(
+            f"pipeline {origin.name!r} cannot go on with what {copy.name!r} has:\n{shown.text}",
+            hint="let the two write the same tables",
+        )
+    return HandOverPlan(current, spec, planned, shown, (*told, *_told_of_starts(others.spec, copy.name)))
+
+
+def _told_of_starts(copy: Spec, name: str) -> Iterator[str]:
+    """Yield warnings about tables that the copy does not read from their first record."""
+    starts = read_run_settings(copy.settings).start_from
+    if begun := sorted(table for table, start in starts.items() if start.word != "earliest"):
+        yield f"windows that are open then have the rows of {', '.join(begun)} from where {name} began to read it"
+
+
+def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
+    """Refuse a hand-over after which rows are taken back that may never have been written: only with that accepted are
+    rows that change handed over."""
+    if changing := context.planner.changing_sinks(copy.query, copy.udfs):
+        raise HandOverError(
+            f"{', '.join(changing)}: rows change there, and what is taken back from the hand-over on are the values "
+            f"that were recomputed, also where {origin} had written others",
+            hint="let readers go over to what is written under the prefix, or accept it with --accept-other-values "
+            "(accept_other_values)",
+        )
+
+
+def handed_over(copy: Spec) -> Spec | None:
+    """Return what the original is to run: the copy's query with the original's sinks, and without start positions,
+    which would contradict the state. Return None if the script cannot be separated from its prefix."""
+    query = without_prefix(copy.query)
+    if query is None:
+        return None
+    kept = {name: text for name, text in copy.settings.items() if name not in READS}
+    return Spec(query, copy.udfs, kept, copy.checkpoint_interval)

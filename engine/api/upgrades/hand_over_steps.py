@@ -1,0 +1,571 @@
+"""A hand-over comes to its end, step by step: each is one transaction, so whoever is killed goes on from where it was.
+
+orders writes the topic counts, orders-again read its input anew under `again` and has caught up
+
+    holding     orders-again stops                                 at clicks 28, watermark 12:04
+    passing     orders runs until it has passed that               clicks 30, watermark 12:05
+    stopping    orders stops                                       at clicks 30, watermark 12:05
+    finishing   only if an epoch up to 31 was planned there: orders runs it, stays there, and stops again
+    meeting     orders-again reads up to there, and no further     again-counts has all that follows from 30 clicks
+    met         it stops, and its state is saved                   sp_1
+    switching   orders goes on from sp_1 with its query            counts has what follows from click 31 on
+    over        its first epoch is committed
+
+The two never write to the same place. Until `switching` the original has its own state, and goes on from it when
+anything is in the way.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from engine.api.savepoints.savepoints import settle_taken, take_due
+from engine.api.upgrades.hand_over_plans import plan_hand_over
+from engine.checkpoints.manifest import read_manifest
+from engine.control.context import Context
+from engine.control.upgrades.go_back import plan_way_back
+from engine.control.upgrades.late_switches import EndIt, GoBack, StopIt, SwitchAction, WaitFor, follow, follow_stopped
+from engine.delivery.faults import reach
+from engine.errors import EngineError, PipelineNotFoundError
+from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions import desired
+from engine.jobs.decisions.desired import is_settled
+from engine.jobs.decisions.spec import Pipeline, Restore, Spec, StopRequest, Upgrade
+from engine.jobs.decisions.states import State
+from engine.jobs.decisions.status import JobEvent
+from engine.jobs.disk import ids
+from engine.jobs.fault_points import HandOverPoint
+from engine.jobs.processes.unleft_java import is_at_work
+from engine.jobs.records import JobRecord
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
+from engine.store.openlineage import asking_runs
+from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, targets, versions
+from engine.store.pipelines.reprocessings import HandOverStep, Reprocessing
+from engine.store.savepoints import savepoints
+from engine.store.savepoints.savepoints import Savepoint
+
+if TYPE_CHECKING:
+    from engine.spark.upgrade.hand_over import Standing
+
+LOG = logging.getLogger(__name__)
+LONGEST_MEETING = timedelta(minutes=15)
+"""So long one of the two may stand still for a hand-over in all; then both go on as they were."""
+_CLOSE = timedelta(seconds=20)
+"""A copy that is where the original was so long ago has caught up."""
+_RUNS = State.RUNNING
+_STOPS_IT = f"{CONTROL_PLANE}, for a hand-over"
+
+
+@dataclass(slots=True)
+class HandOvers:
+    """Has all hand-overs come on. What it remembers may be forgotten: it is looked for anew."""
+
+    context: Context
+    _seen: dict[str, tuple[datetime, Standing]] = field(default_factory=dict)
+    """Where the original of each was, and when."""
+    _checked: set[str] = field(default_factory=set)
+
+    def look(self) -> None:
+        """Have each come on as far as it can now."""
+        with self.context.database.reading() as connection:
+            pending = reprocessings.under_way(connection)
+        for reprocessing in pending:
+            try:
+                pair = self._read(reprocessing)
+            except PipelineNotFoundError as error:  # one of the two was deleted before anything had begun
+                LOG.warning("a hand-over has ended: %s", error)
+                self._forget(reprocessing)
+                continue
+            try:
+                waits_for = self._advance(pair)
+            except EngineError as error:
+                LOG.warning("pipeline %s does not take over yet: %s", reprocessing.copy_id, error)
+                waits_for = _said(error.code, error.message, error.hint)
+            self._tell(pair, waits_for)
+
+    def _read(self, reprocessing: Reprocessing) -> _Pair:
+        with self.context.database.reading() as connection:
+            copy = read_record(connection, reprocessing.copy_id)
+            spec = versions.get(connection, copy.pipeline.id, copy.pipeline.version).spec
+            return _Pair(reprocessing, read_record(connection, reprocessing.origin_id), copy, spec)
+
+    def _advance(self, pair: _Pair) -> str | None:
+        """Go to the next step, if it can; what is in the way, where anything is. So it is with each step."""
+        if (why := _why_not(self.context, pair)) is not None:
+            self.give_up(pair, why)
+            return None
+        match pair.row.step:
+            case "waiting":
+                return self._wait(pair)
+            case "holding":
+                self._hold(pair)
+            case "passing":
+                return self._pass(pair)
+            case "stopping":
+                self._stop(pair)
+            case "finishing":
+                return self._finish(pair)
+            case "meeting":
+                return self._meet(pair)
+            case "met":
+                self._save(pair)
+            case "switching":
+                return self._follow(pair)
+            case "apart" | "over" | "given_up":
+                return pair.row.told
+        return None
+
+    def _wait(self, pair: _Pair) -> str | None:
+        """Begin once both run and the copy has caught up."""
+        for record in (pair.origin, pair.copy):
+            if record.status.state is not _RUNS or not is_settled(record.pipeline, record.status):
+                return _at_rest(record)
+        at, other = self._standings(pair)
+        if at is None or other is None:
+            return "an epoch of both is waited for"
+        if at.reads_history or other.reads_history:
+            return f"{(pair.copy if at.reads_history else pair.origin).pipeline.name} reads history"
+        if _is_cut(at, other):
+            return _cut(pair, at)
+        return self._catch_up(pair, at, other) if self._can_be_done(pair) else None
+
+    def _can_be_done(self, pair: _Pair) -> bool:
+        """Whether the two fit each other; looked at once, when both have a state."""
+        if pair.row.copy_id not in self._checked:
+            try:
+                plan_hand_over(self.context, pair.origin.pipeline, pair.copy.pipeline)
+            except EngineError as error:
+                self.give_up(pair, error.message)
+                return False
+            self._checked.add(pair.row.copy_id)
+        return True
+
+    def _catch_up(self, pair: _Pair, at: Standing, other: Standing) -> str | None:
+        now, copy_id = self.context.clock(), pair.row.copy_id
+        when, ends = self._seen.setdefault(copy_id, (now, other))
+        if self.context.meetings.has_read(pair.spec, at, ends.ends) and now - when <= _CLOSE:
+            self._seen.pop(copy_id, None)
+            self._to(pair, "holding", copy=_stopping(pair.copy, self.context))
+            return None
+        if now - when > _CLOSE:
+            self._seen[copy_id] = (now, other)
+        return f"{pair.copy.pipeline.name} catches up"
+
+    def _hold(self, pair: _Pair) -> None:
+        if self._rests(pair.copy):
+            self._to(pair, "passing")
+
+    def _pass(self, pair: _Pair) -> str | None:
+        if pair.origin.status.state is not _RUNS:
+            return _failing(pair.origin)
+        at, other = self._standings(pair)
+        if at is None or other is None:
+            return None
+        if _is_cut(at, other):
+            return _cut(pair, at)
+        if self.context.meetings.is_behind(pair.spec, at, other):
+            self._to(pair, "stopping", origin=_stopping(pair.origin, self.context))
+        return None
+
+    def _stop(self, pair: _Pair) -> None:
+        """The original has stopped: where it is, is where the two meet, if it is at the end of an epoch."""
+        if not self._rests(pair.origin):
+            return
+        at, other = self._standings(pair)
+        if at is None or other is None:
+            return
+        meetings, state = self.context.meetings, self.context.directory.state(pair.row.origin_id)
+        if _is_cut(at, other) or not meetings.is_behind(pair.spec, at, other):
+            self._to(pair, "passing", origin=_running(pair.origin))
+        elif (other.is_settled and meetings.is_at_one(other)) or meetings.has_come(pair.spec, state, other):
+            self._to(pair, "meeting", copy=_running(pair.copy), ends=other)
+        else:  # stopped at another moment it might be so again, and again
+            self._to(pair, "finishing", origin=_running(pair.origin), finishes=other)
+
+    def _finish(self, pair: _Pair) -> str | None:
+        """The original runs what it had planned, and nothing more: wherever it stops now, nothing else is planned."""
+        state, (_, other) = self.context.directory.state(pair.row.origin_id), self._standings(pair)
+        if pair.origin.status.state is not _RUNS:
+            return _failing(pair.origin)
+        if other is not None and other.is_settled and self.context.meetings.has_come(pair.spec, state, other):
+            self._to(pair, "stopping", origin=_stopping(pair.origin, self.context))
+        return None
+
+    def _meet(self, pair: _Pair) -> str | None:
+        at, other = self._standings(pair)
+        if at is not None and other is not None and self.context.meetings.have_met(pair.spec, at, other):
+            self._to(pair, "met", copy=_stopping(pair.copy, self.context))
+            return None
+        return _failing(pair.copy)
+
+    def _save(self, pair: _Pair) -> None:
+        """Save the state of the copy, which stands where the original does, and have the original go on from it."""
+        if not self._rests(pair.copy):
+            return
+        row = pair.row
+        with self.context.database.reading() as connection:
+            stored = None if row.savepoint_id is None else savepoints.find(connection, row.copy_id, row.savepoint_id)
+        if stored is None:
+            fresh = Savepoint(
+                ids.make("sp"),
+                row.copy_id,
+                "hand-over",
+                self.context.clock(),
+                creator=CONTROL_PLANE,
+                reason="hand-over",
+            )
+            with self.context.database.writing() as connection:
+                if _is_current(connection, row):
+                    savepoints.add(connection, fresh)
+                    reprocessings.put(connection, replace(row, savepoint_id=fresh.id))
+            take_due(self.context, row.copy_id)
+        elif stored.state == "pending":
+            take_due(self.context, row.copy_id)
+        elif stored.state == "completed":
+            self._switch(pair, stored)
+
+    def _switch(self, pair: _Pair, stored: Savepoint) -> None:
+        """One transaction: from here on the original is to have the query and the state of the copy."""
+        row, context = pair.row, self.context
+        manifest = read_manifest(context.directory.savepoint(row.copy_id, stored.id))
+        try:
+            plan = plan_hand_over(context, pair.origin.pipeline, pair.copy.pipeline)
+        except EngineError as error:  # the two stand still: nothing is won by asking again
+            self.give_up(pair, error.message)
+            return
+        current, spec, planned = plan.current, plan.spec, plan.planned
+        now, number = context.clock(), current.number + 1
+        before = Savepoint(
+            ids.make("sp"),
+            row.origin_id,
+            f"before version {number}",
+            now,
+            creator=CONTROL_PLANE,
+            reason=f"hand-over from {pair.copy.pipeline.name}",
+            before_version=number,
+        )
+        upgrade = Upgrade(
+            savepoint_id=before.id,
+            from_version=current.number,
+            from_plan=current.fingerprint,
+            is_fork=True,
+            of_history=manifest.lineage,
+        )
+        version = planned.as_version(row.origin_id, number, spec, now, upgrade=upgrade)
+        restore = Restore(
+            stored.id, manifest.parallelism, allow_replay=True, save_as=before.id, of_pipeline=row.copy_id
+        )
+        context.meetings.release(context.directory.state(row.copy_id))
+        reach(HandOverPoint.BEFORE_SWITCH)
+        with context.database.writing() as connection:
+            if not _is_current(connection, row):
+                return
+            savepoints.add(connection, before)
+            versions.add(connection, version)
+            targets.claim(connection, row.origin_id, number, planned.targets)
+            self._pass_secrets_on(connection, row)
+            changed = desired.ask_version(desired.ask_restore(_running(pair.origin), restore), version)
+            pipelines.update(connection, changed, hands_over=True)
+            asking_runs.put(
+                connection, changed.job_id, now, asking_runs.find(connection, pair.copy.pipeline.job_id, now)
+            )
+            self._put(connection, pair, "switching", new_version=number)
+        self._done(pair, "switching")
+        take_due(context, row.origin_id)  # the state before, which is saved before anything is put in its place
+
+    def _follow(self, pair: _Pair) -> str | None:
+        """See the original to its first epoch with the other state, or to whatever end there is without one."""
+        origin, action = pair.origin, self._decide(pair)
+        match action:
+            case WaitFor(what):
+                return what
+            case StopIt(why):
+                self._to(pair, "switching", why, origin=_stopping(origin, self.context))
+            case EndIt(told):
+                self._to(pair, "over", told, origin=_running(origin) if _is_stopped_for_it(origin) else None)
+            case GoBack(saved, why):
+                self._go_back(pair, saved, why)
+        return None
+
+    def _go_back(self, pair: _Pair, saved: Savepoint, why: str) -> None:
+        row = pair.row
+        plan = plan_way_back(self.context, pair.origin, saved)
+        with self.context.database.writing() as connection:
+            if not _is_current(connection, row):
+                return
+            back = plan.ask(connection, read_record(connection, row.origin_id))
+            back = replace(back, stop="none", stop_request=None)
+            pipelines.update(connection, back, hands_over=True)
+            self._put(connection, pair, "given_up", told=why)
+        self._done(pair, "given_up")
+
+    def _decide(self, pair: _Pair) -> SwitchAction:
+        row, origin, context = pair.row, pair.origin, self.context
+        if not _is_stopped_for_it(origin):
+            return follow(row, origin, context.clock(), _because(origin))
+        if not self._rests(origin):
+            return WaitFor(row.told)
+        settle_taken(context, row.origin_id)
+        with context.database.reading() as connection:
+            upgrade = versions.get(connection, row.origin_id, origin.pipeline.version).upgrade
+            wanted = None if upgrade is None else upgrade.savepoint_id
+            saved = None if wanted is None else savepoints.find(connection, row.origin_id, wanted)
+        return follow_stopped(row, origin, self._standings(pair)[1], saved, _because(origin))
+
+    def _pass_secrets_on(self, connection: Connection, row: Reprocessing) -> None:
+        vault, now = self.context.database.vault, self.context.clock()
+        own = pipeline_secrets.read(connection, vault, row.origin_id)
+        further = pipeline_secrets.read(connection, vault, row.copy_id)
+        pipeline_secrets.replace(connection, vault, row.origin_id, {**own, **further}, now)
+
+    def give_up(self, pair: _Pair, why: str) -> None:
+        """Have both go on as they were. An original that has failed with the other state goes back by itself
+        (`engine/control/upgrades/go_back.py`)."""
+        self._seen.pop(pair.row.copy_id, None)
+        with self.context.database.writing() as connection:
+            if not _is_current(connection, pair.row):
+                return
+            let_go(connection, self.context, pair.row, pair.origin, pair.copy)
+            self._put(connection, pair, "given_up", told=why)
+        self._done(pair, "given_up")
+
+    def _standings(self, pair: _Pair) -> tuple[Standing | None, Standing | None]:
+        """Return the positions of the copy and of the original."""
+        directory, meetings = self.context.directory, self.context.meetings
+        return (
+            meetings.standing(directory.state(pair.row.copy_id)),
+            meetings.standing(directory.state(pair.row.origin_id)),
+        )
+
+    def _rests(self, record: JobRecord) -> bool:
+        is_held = is_at_work(self.context.directory.driver_lock(record.pipeline.id))
+        return record.status.state is State.STOPPED and not is_held
+
+    def _tell(self, pair: _Pair, what: str | None) -> None:
+        """Let those who look know what is waited for, or that nothing is in the way any more; not of a step that is
+        over by now."""
+        if pair.row.told != what:
+            with self.context.database.writing() as connection:
+                if _is_current(connection, pair.row):
+                    reprocessings.put(connection, replace(pair.row, told=what))
+
+    def _to(
+        self,
+        pair: _Pair,
+        step: HandOverStep,
+        told: str | None = None,
+        *,
+        origin: Pipeline | None = None,
+        copy: Pipeline | None = None,
+        ends: Standing | None = None,
+        finishes: Standing | None = None,
+    ) -> None:
+        """Go to another step, and let one of the two stop or run for it; the copy as far as `ends`, the original until
+        it has done what is planned in `finishes`, where that is said to them only if nobody has taken the hand-over
+        back."""
+        meetings, directory = self.context.meetings, self.context.directory
+        with self.context.database.writing() as connection:
+            if not _is_current(connection, pair.row):
+                return
+            if step in ("passing", "meeting"):
+                meetings.release(directory.state(pair.row.origin_id))
+            if ends is not None:
+                meetings.ask(directory.state(pair.row.copy_id), ends)
+            if finishes is not None:
+                meetings.ask_to_finish(pair.spec, directory.state(pair.row.origin_id), finishes)
+            for record, changed in ((pair.origin, origin), (pair.copy, copy)):
+                if changed is not None and changed != record.pipeline:
+                    pipelines.update(connection, changed, hands_over=True)
+            self._put(connection, pair, step, told=told)
+        self._done(pair, step)
+
+    def _put(
+        self,
+        connection: Connection,
+        pair: _Pair,
+        step: HandOverStep,
+        *,
+        told: str | None = None,
+        new_version: int | None = None,
+    ) -> None:
+        row, now = pair.row, self.context.clock()
+        put = replace(
+            row, step=step, since=_since(row, step, now), told=told, new_version=new_version or row.new_version
+        )
+        reprocessings.put(connection, put)
+        message = _EVENTS[step].format(copy=pair.copy.pipeline.name, origin=pair.origin.pipeline.name, why=told)
+        if told and step != "given_up":
+            message = f"{message}; {told}"
+        for record in (pair.origin, pair.copy):
+            level = "warn" if told else "info"
+            event = JobEvent(record.status.job_id, now, level, message, who=row.asked_by or CONTROL_PLANE)
+            events.add(connection, event)
+
+    def _done(self, pair: _Pair, step: HandOverStep) -> None:
+        reach(HandOverPoint.AFTER_STEP, step)
+        for record in (pair.origin, pair.copy):
+            self.context.changed(record.pipeline.id)
+
+    def _forget(self, reprocessing: Reprocessing) -> None:
+        with self.context.database.writing() as connection:
+            if reprocessings.find(connection, reprocessing.copy_id) is not None:
+                put = replace(reprocessing, step="given_up", told="one of the two was deleted")
+                reprocessings.put(connection, put)
+
+
+@dataclass(slots=True)
+class HandOverWatch:
+    """Has hand-overs come on, on a thread of its own."""
+
+    context: Context
+    interval: timedelta = timedelta(milliseconds=500)
+    _is_over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Look again and again until closed."""
+        hand_overs = HandOvers(self.context)
+        while not self._is_over.is_set():
+            try:
+                hand_overs.look()
+            except Exception:
+                LOG.exception("an error ends this look at the hand-overs; the next one tries again")
+            self._is_over.wait(self.interval.total_seconds())
+
+    def close(self) -> None:
+        """Make `run` return."""
+        self._is_over.set()
+
+
+_EVENTS: dict[HandOverStep, str] = {
+    "apart": "{copy} stays apart from {origin}",
+    "waiting": "{copy} is to take over from {origin} once it has caught up",
+    "holding": "hand-over from {origin} to {copy}: {copy} stops for it",
+    "passing": "hand-over from {origin} to {copy}: {origin} passes the place where {copy} has stopped",
+    "stopping": "hand-over from {origin} to {copy}: {origin} stops for it",
+    "finishing": "hand-over from {origin} to {copy}: {origin} runs what was planned when it stopped, and stays",
+    "meeting": "hand-over from {origin} to {copy}: {copy} reads up to where {origin} has stopped",
+    "met": "hand-over from {origin} to {copy}: both are at the same position",
+    "switching": "hand-over: {origin} goes on with the query and the state of {copy}",
+    "over": "hand-over: {origin} runs with the query and the state of {copy}, which stays stopped",
+    "given_up": "the hand-over from {origin} to {copy} is given up: {why}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The two of a hand-over. `spec` is what the copy runs."""
+
+    row: Reprocessing
+    origin: JobRecord
+    copy: JobRecord
+    spec: Spec
+
+
+def let_go(connection: Connection, context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecord) -> None:
+    """Have the two of a hand-over of which nothing comes go on as they were. A run that was told where to stay would
+    read no further, so that it starts again."""
+    if row.step not in reprocessings.MEETING:
+        return
+    for record, steps in ((origin, ("stopping", "finishing")), (copy, ("meeting", "met"))):
+        context.meetings.release(context.directory.state(record.pipeline.id))
+        freed = _running(record)
+        if row.step in steps and record.status.state not in (State.FAILED, State.FINISHED):
+            freed = desired.ask_restart(freed, record.status, force=False)
+        if freed != record.pipeline:
+            pipelines.update(connection, freed, hands_over=True)
+
+
+def _why_not(context: Context, pair: _Pair) -> str | None:
+    """Why a hand-over cannot come to its end any more."""
+    row, origin, copy = pair.row, pair.origin, pair.copy
+    if row.step == "switching":
+        is_undone = origin.pipeline.version != row.new_version
+        if not is_undone and (origin.status.version != row.new_version or origin.status.state is not State.FAILED):
+            return None
+        return f"{origin.pipeline.name} {'went back to what it was' if is_undone else f'has failed{_because(origin)}'}"
+    if origin.pipeline.version != row.origin_version or copy.pipeline.version != row.copy_version:
+        return "one of the two has another query by now"
+    if row.step == "waiting":
+        return None
+    for record in (origin, copy):
+        if record.status.state in (State.FAILED, State.FINISHED):
+            return f"{record.pipeline.name} has {str(record.status.state).lower()}{_because(record)}"
+    if context.clock() - row.since > LONGEST_MEETING:
+        last = f", and in the end {row.told}" if row.told else ""
+        return f"it took longer than {LONGEST_MEETING.total_seconds() / 60:.0f} minutes{last}"
+    with context.database.reading() as connection:
+        stored = None if row.savepoint_id is None else savepoints.find(connection, row.copy_id, row.savepoint_id)
+    if stored is not None and stored.state == "failed":
+        return f"the state of {copy.pipeline.name} cannot be saved: {stored.failure_message}"
+    return None
+
+
+def _at_rest(record: JobRecord) -> str:
+    """Why one of the two cannot begin yet, and what there is to do about it."""
+    name, state = record.pipeline.name, record.status.state
+    if state is _RUNS:
+        return f"{name} is still to do what was asked of it"
+    why = "" if state is State.STOPPED else _because(record)
+    start = f": `arroyo start {name}` starts it" if state.is_terminal else ""
+    return f"{name} is {state}{why}{start}"
+
+
+def _failing(record: JobRecord) -> str | None:
+    """Why one that is to run does not, where it has failed: it is tried again by itself. What it had failed in before
+    it was stopped is over."""
+    is_away = record.status.state not in (_RUNS, State.STOPPED) and record.status.failure is not None
+    return _at_rest(record) if is_away else None
+
+
+def _because(record: JobRecord) -> str:
+    """Why it has failed, with the code of the error and the way out."""
+    failure = record.status.failure
+    if failure is None:
+        return ""
+    return f" ({_said(failure.code, failure.message, failure.hint)})"
+
+
+def _said(code: str, message: str, hint: str | None) -> str:
+    return f"{code}: {message}{f'; {hint}' if hint else ''}"
+
+
+def _is_cut(at: Standing, other: Standing) -> bool:
+    """Whether the original may have windows open with rows that the copy has left out."""
+    return at.since is not None and not other.has_closed(at.since)
+
+
+def _cut(pair: _Pair, at: Standing) -> str:
+    origin, copy = pair.origin.pipeline.name, pair.copy.pipeline.name
+    return f"{origin} has windows open with rows of before {at.since:%Y-%m-%dT%H:%M:%SZ}, which {copy} has left out"
+
+
+def _since(row: Reprocessing, step: HandOverStep, now: datetime) -> datetime:
+    """Return when the two began to wait for each other, over all steps in which they do."""
+    both = row.step in reprocessings.MEETING and step in reprocessings.MEETING
+    return row.since if both else now
+
+
+def _is_current(connection: Connection, row: Reprocessing) -> bool:
+    """Whether nobody has taken it back, or gone on with it, since it was read."""
+    return reprocessings.find(connection, row.copy_id) == row
+
+
+def _stopping(record: JobRecord, context: Context) -> Pipeline:
+    return replace(record.pipeline, stop="checkpoint", stop_request=StopRequest(_STOPS_IT, context.clock()))
+
+
+def _is_stopped_for_it(record: JobRecord) -> bool:
+    """Whether it is the hand-over that has it stop, and not somebody."""
+    request = record.pipeline.stop_request
+    return record.pipeline.stop != "none" and request is not None and request.by == _STOPS_IT
+
+
+def _running(record: JobRecord) -> Pipeline:
+    return replace(record.pipeline, stop="none", stop_request=None)

@@ -1,0 +1,204 @@
+"""Has rehearsals played, as many at once as may be, and writes down what came of each.
+
+    waiting     its turn has come, there is room: its process begins
+    running     it has left a result: done or failed
+                its process has ended without one: lost
+                its time is over, or the disk is nearly full: its process is ended
+    not open    called off, or its pipeline deleted: its process is ended
+
+Whatever a rehearsal has left that is not open goes at the next look: so does what a control plane before this one has
+left. What that had played is played on, and its result is written down here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from engine.api.connections.stored_text import stored_secrets
+from engine.control.context import Context
+from engine.control.rehearsals.rehearsal_room import refuse_without_memory, refuse_without_room, why_ended
+from engine.delivery.faults import reach
+from engine.errors import (
+    EngineError,
+    RehearsalFailedError,
+    RehearsalLostError,
+    RehearsalTimeError,
+    message_of,
+)
+from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions.rehearsal import RehearsalOrder
+from engine.jobs.decisions.status import JobEvent
+from engine.jobs.fault_points import RehearsalPoint
+from engine.jobs.processes.last_words import last_words
+from engine.jobs.processes.rehearsal_processes import Rehearsers, folder_of
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipeline_secrets, rehearsals, versions
+from engine.store.pipelines.rehearsals import Rehearsal
+
+LOG = logging.getLogger(__name__)
+_GRACE = timedelta(minutes=1)
+"""So much later than here its time is over for the process itself, which may be without a control plane."""
+
+
+@dataclass(slots=True)
+class RehearsalWatch:
+    """Looks after rehearsals, on a thread of its own."""
+
+    context: Context
+    rehearsers: Rehearsers
+    interval: timedelta = timedelta(seconds=1)
+    idle: timedelta = timedelta(seconds=10)
+    _is_over: bool = False
+
+    def run(self) -> None:
+        """Look again and again until closed; what is being played is played on then."""
+        while not self._is_over:
+            is_busy = True
+            try:
+                is_busy = self.look()
+            except Exception:
+                LOG.exception("an error ends this look at the rehearsals; the next one tries again")
+            self.context.rehearsals_changed.wait((self.interval if is_busy else self.idle).total_seconds())
+            self.context.rehearsals_changed.clear()
+
+    def close(self) -> None:
+        """Make `run` return."""
+        self._is_over = True
+        self.context.rehearsals_changed.set()
+
+    def look(self) -> bool:
+        """Do what is to be done now; whether any is not over."""
+        with self.context.database.reading() as connection:
+            not_over = rehearsals.not_over(connection)
+        for rehearsal in not_over:
+            if rehearsal.state == "running":
+                self._attend(rehearsal)
+        with self.context.database.reading() as connection:
+            not_over = rehearsals.not_over(connection)
+        running = {rehearsal.id for rehearsal in not_over if rehearsal.state == "running"}
+        for left in self.rehearsers.left():
+            if left not in running:
+                self.rehearsers.end_processes(left)
+                self.rehearsers.remove(left)
+        waiting = [rehearsal for rehearsal in not_over if rehearsal.state == "waiting"]
+        for rehearsal in waiting[: max(0, self.context.rehearsals.at_once - len(running))]:
+            self._begin(rehearsal)
+        return bool(not_over)
+
+    def _attend(self, rehearsal: Rehearsal) -> None:
+        """See what has become of one that is being played."""
+        now = self.context.clock()
+        is_alive = self.rehearsers.is_alive(rehearsal.id)  # first: a result may be its last act
+        if (result := self._result(rehearsal)) is not None:
+            self._settle(_settled(rehearsal, now, result))
+        elif (error := self._why_ended(rehearsal, is_alive=is_alive)) is not None:
+            self._settle(rehearsal.given_up(now, error))
+
+    def _result(self, rehearsal: Rehearsal) -> dict[str, Any] | None:
+        try:
+            result = json.loads(folder_of(self.context.directory, rehearsal.id).result.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return result if isinstance(result, dict) else None
+
+    def _why_ended(self, rehearsal: Rehearsal, *, is_alive: bool) -> EngineError | None:
+        limits = self.context.rehearsals
+        if (full := why_ended(self.context.free_bytes(), limits.free_bytes)) is not None:
+            return full
+        if not is_alive:
+            words = self._last_words(rehearsal)
+            return RehearsalLostError(
+                f"the process that played it has ended {words}", hint="nothing is known of its rows; ask for it again"
+            )
+        begun = rehearsal.started_at or rehearsal.created_at
+        if self.context.clock() - begun > rehearsal.time_limit:
+            return RehearsalTimeError(
+                f"it was not over after {rehearsal.time_limit}",
+                hint="allow it more time, up to the setting rehearsal.limit, or rehearse from a newer savepoint",
+            )
+        return None
+
+    def _last_words(self, rehearsal: Rehearsal) -> str:
+        lines = last_words(folder_of(self.context.directory, rehearsal.id).log).splitlines()
+        return f"with the words: {lines[-1][:500]}" if lines else "without a word"
+
+    def _begin(self, rehearsal: Rehearsal) -> None:
+        """Have one played whose turn it is. That is written down before: a control plane that dies in between leaves
+        one that is lost, and none that is played twice."""
+        context, now = self.context, self.context.clock()
+        running = replace(rehearsal, state="running", started_at=now)
+        try:
+            refuse_without_room(context.free_bytes(), 0, context.rehearsals.free_bytes)
+            refuse_without_memory(context.free_memory(), rehearsal.change.settings)
+            order, script, secrets = self._order(rehearsal)
+        except EngineError as error:
+            self._settle(rehearsal.given_up(now, error))
+            return
+        with context.database.writing() as connection:
+            if not rehearsals.move_on(connection, running):
+                return
+        reach(RehearsalPoint.BEFORE_PROCESS)
+        try:
+            self.rehearsers.start(rehearsal.id, order, script, secrets)
+        except OSError as error:
+            failed = RehearsalFailedError(
+                f"its process cannot be started: {message_of(error)}", hint="see the disk and the memory"
+            )
+            self._settle(running.given_up(now, failed))
+        reach(RehearsalPoint.AFTER_PROCESS)
+
+    def _order(self, rehearsal: Rehearsal) -> tuple[RehearsalOrder, str, dict[str, str]]:
+        """Return the order for the process, the scripts that name secrets, and the pipeline's own secrets."""
+        context, directory = self.context, self.context.directory
+        with context.database.reading() as connection:
+            record = read_record(connection, rehearsal.pipeline_id)
+            number = rehearsal.version or record.pipeline.version
+            old = versions.get(connection, rehearsal.pipeline_id, number).spec.query
+            own = pipeline_secrets.read(connection, context.database.vault, rehearsal.pipeline_id)
+            secrets = {**own, **stored_secrets(connection, context, rehearsal.change.query)}
+        savepoint = None
+        if rehearsal.savepoint_id is not None:
+            savepoint = directory.savepoint(rehearsal.pipeline_id, rehearsal.savepoint_id)
+        order = RehearsalOrder(
+            change=rehearsal.change,
+            state_dir=directory.state(rehearsal.pipeline_id),
+            savepoint=savepoint,
+            connections=context.connections,
+            limit_seconds=(rehearsal.time_limit + _GRACE).total_seconds(),
+        )
+        return order, f"{old}\n{rehearsal.change.query}\n{context.connections}", secrets
+
+    def _settle(self, rehearsal: Rehearsal) -> None:
+        """End what is left of one, write down what came of it, and remove what it has worked with: in this order, so
+        that it is done again by whoever comes after a crash in between."""
+        self.rehearsers.end_processes(rehearsal.id)
+        reach(RehearsalPoint.AFTER_END)
+        with self.context.database.writing() as connection:
+            if rehearsals.move_on(connection, rehearsal):
+                job_id = read_record(connection, rehearsal.pipeline_id).pipeline.job_id
+                events.add(connection, _event(rehearsal, job_id))
+        reach(RehearsalPoint.AFTER_OUTCOME)
+        self.rehearsers.remove(rehearsal.id)
+
+
+def _settled(rehearsal: Rehearsal, at: datetime, result: Mapping[str, Any]) -> Rehearsal:
+    """One whose process has left a result."""
+    if "code" in result:
+        return rehearsal.failed(at, result["code"], result["message"], result["hint"])
+    return rehearsal.played(at, result["report"], result["text"])
+
+
+def _event(rehearsal: Rehearsal, job_id: str) -> JobEvent:
+    at = rehearsal.ended_at or rehearsal.created_at
+    if rehearsal.report is None:
+        words = f"rehearsal {rehearsal.id} failed: {rehearsal.message}"
+        return JobEvent(job_id, at, "warn", words, rehearsal.code, rehearsal.hint, who=CONTROL_PLANE)
+    different = [str(sink["sink"]) for sink in rehearsal.report["sinks"] if sink["differs"]]
+    told = f"rows of {', '.join(different)} differ" if different else "no row differs"
+    return JobEvent(job_id, at, "info", f"rehearsal {rehearsal.id} finished: {told}", who=CONTROL_PLANE)
