@@ -24,7 +24,7 @@ class CheckpointSensor(PipelineSensor):
 
     :param pipeline: name or id of the pipeline (templated).
     :param epoch: of this epoch or a later one (templated).
-    :param new: this many checkpoints after the start of the sensor (templated).
+    :param newer_than: committed after this instant (templated).
     :param new: this many checkpoints after the start of the sensor (templated).
     """
 
