@@ -270,7 +270,9 @@ def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> Sa
     known = [item for item in versions.items() if stored.before_version is None or item[1] < stored.before_version]
     fingerprint, version = max(known, key=lambda item: item[1])
     folder = state / "savepoints" / stored.id
-    folder.mkdir(parents=True, exist_ok=True)
+    commit = folder / "checkpoint" / "commits" / "7"
+    commit.parent.mkdir(parents=True, exist_ok=True)
+    commit.write_text('v1\n{"nextBatchWatermarkMs": 0}')
     manifest = SavepointManifest(
         stored.id, stored.label, 7, None, "one", (), 2, fingerprint, T0, (), origin=Origin(version)
     )

@@ -280,9 +280,9 @@ def test_the_same_schedule_once_more_changes_nothing(plane: Plane) -> None:
 
     assert put(plane, blackout=["05:00-06:00"])["next_at"] == micros(1)
     assert put(plane, cron="30 * * * *")["next_at"] == micros(2.5)
-    assert len(told(plane, "are taken at")) == 3
+    assert len(told(plane, "schedule set")) == 3
     put(plane, cron="30 * * * *")
-    assert len(told(plane, "are taken at")) == 3
+    assert len(told(plane, "schedule set")) == 3
 
 
 def test_without_a_schedule_none_is_taken(plane: Plane) -> None:
