@@ -37,7 +37,7 @@ from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
 from engine.delivery.file_ledger import is_planned
 from engine.delivery.ledger import LedgerEntry, Skip, StandDown, Stop, WriteAfter, decide
-from engine.errors import LedgerLostError, OutputChangedError, message_of
+from engine.errors import LedgerLostError, OutputChangedError, UnreadableSegmentError, message_of
 
 ATTEMPTS = 3
 _MARGIN = timedelta(seconds=5)
@@ -187,7 +187,7 @@ def _write(session: ProducerSession, part: TransactionPart, epoch: Epoch) -> Non
             for records in staged_records(path):
                 sent += session.send(part.topic, records)
                 reach(Point.WHILE_WRITING, epoch.number)
-    except OSError as wrong:
+    except (OSError, UnreadableSegmentError) as wrong:
         raise OutputChangedError(
             f"the staged records of epoch {epoch.number} cannot be read: {message_of(wrong)}",
             hint="the state directory was changed; restore a savepoint",
