@@ -244,7 +244,9 @@ def _line_of(pipeline: Pipeline, newest: tuple[Checkpoint, ...]) -> str:
     last = max(newest, key=lambda checkpoint: checkpoint.epoch)
     late = sum(checkpoint.late_rows for checkpoint in newest)
     watermark = f"{last.watermark:%Y-%m-%d %H:%M:%S}" if last.watermark else "not known"
-    return f"{about}, epoch {last.epoch}, {last.rows_per_second:,.0f} rows/s, watermark {watermark}, {late} late"
+    # the first epoch has no rate: there is no commit before it to measure from
+    rate = "" if last.rows_per_second is None else f", {last.rows_per_second:,.0f} rows/s"
+    return f"{about}, epoch {last.epoch}{rate}, watermark {watermark}, {late} late"
 
 
 def _summarize(folder: Folder, account: Account, ended_well: bool) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_arroyo.answers import Checkpoint, Pipeline
 from dags_examples import demo_kept, demo_story
 from dags_examples.demo import main
 from dags_examples.demo_folder import Folder
@@ -89,3 +90,13 @@ def test_a_number_that_has_come_again_is_left_alone(tmp_path: Path) -> None:
     assert somebody.poll() is None
     somebody.kill()
     somebody.wait()
+
+
+def test_a_first_epoch_is_shown_without_a_rate() -> None:
+    pipeline = Pipeline("pl_1", "numbers", "Running", 1)
+
+    first = demo_story._line_of(pipeline, (Checkpoint(1),))
+    second = demo_story._line_of(pipeline, (Checkpoint(2, rows_per_second=1234.5),))
+
+    assert first == "numbers Running, parallelism 1, epoch 1, watermark not known, 0 late"
+    assert ", epoch 2, 1,234 rows/s, " in second
