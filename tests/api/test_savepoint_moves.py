@@ -63,7 +63,7 @@ def test_a_savepoint_is_restored_in_another_pipeline(plane: Plane, saved: dict[s
         "completed",
         7,
         "from orders",
-        4,
+        35,
     )
     assert (brought["pinned"], brought["verified_at"], brought["version"]) == (True, NOW, 1)
     assert brought["reason"] == f"imported from {place.as_uri()}"

@@ -80,7 +80,7 @@ def refused(plane: Plane, verb: str, path: str, body: object = None) -> tuple[in
 
 
 def version_text(plane: Plane, name: str = "mine") -> str:
-    text: str = ask(plane, "GET", f"/pipelines/{name}?with=query")["query"]
+    text: str = ask(plane, "GET", f"/pipelines/{name}")["query"]
     return text
 
 
@@ -222,7 +222,7 @@ def test_a_function_that_the_pipeline_brings_wins(planned: Plane) -> None:
 
     planned.deploy("mine", "SELECT plus(counter) AS n FROM ticks", udfs=[PLUS.replace("+ 1", "+ 2")])
 
-    assert [udf["definition"][-6:] for udf in ask(planned, "GET", "/pipelines/mine?with=query")["udfs"]] == ["a + 2\n"]
+    assert [udf["definition"][-6:] for udf in ask(planned, "GET", "/pipelines/mine")["udfs"]] == ["a + 2\n"]
 
 
 @pytest.mark.parametrize(

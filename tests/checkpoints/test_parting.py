@@ -92,7 +92,7 @@ def test_sinks_that_take_rows_back_are_named_with_the_epochs_that_would_be_missi
 def test_a_history_that_has_nothing_in_common_is_said_to_be_unknown(
     paths: StatePaths, saved: SavepointManifest
 ) -> None:
-    with pytest.raises(SavepointGapError, match="nothing is known"):
+    with pytest.raises(SavepointGapError, match="no known common epoch"):
         refuse_gap(paths, replace(saved, lineage="x"), lambda: ("counts",))
 
 
