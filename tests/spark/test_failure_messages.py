@@ -34,5 +34,5 @@ def test_the_exception_of_a_python_worker_is_the_message(raised: str, message: s
     assert explain_failure(PythonException(text), StatePaths(tmp_path)).message == message
 
 
-def test_a_failure_without_any_text_says_so(tmp_path: Path) -> None:
-    assert explain_failure(PythonException(""), StatePaths(tmp_path)).message == "no message"
+def test_a_failure_without_any_text_names_its_kind(tmp_path: Path) -> None:
+    assert explain_failure(PythonException(""), StatePaths(tmp_path)).message == "PythonException"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WITHOUT_PANDAS = """
 import sys
 from pathlib import Path
-from engine.spark.run import RunSpec, run
+from engine.spark.run.lifecycle import RunSpec, run
 from engine.spark.run.stop_control import Control
 script = '''
 CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '1000', message_count = '9');
