@@ -45,7 +45,7 @@ _INSTEAD = tuple(WORDS.values())
 _ANY = re.compile(rf"\b(?:{'|'.join(f'({pattern})' for pattern in WORDS)})\b".replace(" ", r"\s+"), re.IGNORECASE)
 
 FIRST = re.compile(r"(?:What|How|Who|Where|When|Which|The same|That|Those|It|Of|So)\b")
-"""How a function's docstring must not begin: it says what the function does, beginning with a verb."""
+"""Words that no docstring of a function may begin with; it begins with a verb."""
 
 PAGES = (
     "README.md",

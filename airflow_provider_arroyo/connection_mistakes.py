@@ -4,7 +4,7 @@ what happens at the address            error                       the field to 
 nothing listens, or it is cut off      http.unreachable, retried   none: the control plane is away
 https, and it speaks plain HTTP        connection.scheme           Host or Scheme
 http, and it speaks TLS                connection.scheme           Host or Scheme
-a certificate that nobody vouches for  connection.certificate      Verify TLS
+an untrusted certificate               connection.certificate      Verify TLS
 no HTTP, or another program's answer   connection.other_server     Host and Port
 401                                    auth.denied                 Token
 """

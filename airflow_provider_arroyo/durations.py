@@ -17,7 +17,7 @@ _TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:(second|minute|hour|day)s?)?\s*")
 
 
 def to_duration(value: timedelta | float | str, name: str) -> timedelta:
-    """Return the length of time, of which a number is in seconds; raise ValueError if it is none."""
+    """Return a duration; a number means seconds. Raise ValueError for anything else."""
     match value:
         case timedelta():
             return value

@@ -41,7 +41,7 @@ class ArroyoRetryPolicy(RetryPolicy):
         self, first_delay: timedelta | float = FIRST_DELAY, most_delay: timedelta | float = MOST_DELAY
     ) -> None:
         if RetryPolicy is object:
-            raise NotImplementedError("retry policies are there from Airflow 3.3 on: leave `retry_policy` out")
+            raise RuntimeError("ArroyoRetryPolicy needs Airflow 3.3 or newer: remove `retry_policy` from the task")
         self.first_delay = to_duration(first_delay, "first_delay")
         self.most_delay = to_duration(most_delay, "most_delay")
         if not timedelta(0) < self.first_delay <= self.most_delay:

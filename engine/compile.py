@@ -137,7 +137,7 @@ class Program:
 
 
 def warnings_about(text: str) -> list[LiteralSecretError]:
-    """Return what to warn of in a script that compiles and that nobody keeps: keys in URLs."""
+    """Return warnings of a script that compiles and is not stored: keys in URLs."""
     return keys_in_urls(parse(text))
 
 

@@ -20,7 +20,7 @@ from airflow_provider_arroyo.doctor.lengths import read_length
 PRESETS = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *"}
 UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 Runs = Literal["none", "once", "assets", "instants", "intervals"]
-"""What data intervals runs have: none, or an empty one (none, once, assets, instants), or one with a length."""
+"""The data intervals of runs: none, an empty one (once, assets, instants), or one with a length."""
 _ASSETS = frozenset({"Asset", "AssetAll", "AssetAny", "AssetAlias", "AssetRef", "PartitionedAssetTimetable"})
 _DIGITS = 8
 """Of the number of a window: longer ones are refused when the script is deployed."""

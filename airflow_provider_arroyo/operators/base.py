@@ -46,7 +46,7 @@ class PipelineOperator(BaseOperator):
     :param arroyo_conn_id: the connection, of type `arroyo` (templated).
     :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says.
     :param wait_timeout: how long to wait at most, as a timedelta or in seconds, 30 minutes by default; None waits for
-        ever. A wait is never longer than the task's `execution_timeout`, which Airflow by itself forgets while a task
+        ever. A wait is never longer than the task's `execution_timeout`, which Airflow does not apply while a task
         is deferred.
     :param poll_interval: how long to wait between two looks, in seconds or as a timedelta.
     """

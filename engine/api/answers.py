@@ -139,7 +139,7 @@ class PipelineFacts(BaseModel):
     state_dir: str = Field(description="The directory of its state.")
     complete_until: int | None = Field(description="How far all its sinks are complete; null while it is not known.")
     not_undone: str | None = Field(
-        default=None, description="Why the upgrade that its job has failed in could not go back by itself."
+        default=None, description="Why the failed upgrade was not rolled back automatically."
     )
     voids: list[Certificate] = Field(
         description="The certificates that go with what was asked for and is not done yet: a restore, or force."

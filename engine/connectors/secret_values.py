@@ -48,7 +48,7 @@ _KEY_IN_PATH = re.compile(
     r"|(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[\w~-]{20,}"
     r"|(?=(?:[^\d]*\d){6})(?=.*[a-z])[0-9a-z]{24,}"
 )
-"""A part of a path that nobody has chosen: long, of digits and letters, of both cases or without a hyphen."""
+"""A part of a path that looks generated: long, of digits and letters, of both cases or without a hyphen."""
 
 
 def key_in_url(value: str) -> str | None:

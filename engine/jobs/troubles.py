@@ -1,7 +1,7 @@
 """Why the control plane cannot move jobs on right now, kept in memory: where the disk is full, nothing can be stored.
 
 17:00:00  an epoch is reported; the database cannot store it       every job that is not at rest shows data.disk_full
-17:05:00  somebody frees space
+17:05:00  space is freed
 17:05:01  another epoch is reported and stored                     the trouble is gone; each job shows its own failure
 """
 

@@ -52,7 +52,7 @@ def server(answer: bytes, wrap: Callable[[socket.socket], socket.socket] = lambd
 
 @pytest.fixture(scope="module")
 def encrypted() -> Iterator[int]:
-    """A server behind TLS, with a certificate that nobody vouches for."""
+    """A server behind TLS, with an untrusted certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     with server(NOT_FOUND, lambda plain: context.wrap_socket(plain, server_side=True)) as port:

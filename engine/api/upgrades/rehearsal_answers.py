@@ -23,7 +23,7 @@ class RehearsalFailure(BaseModel):
 
 
 class Rehearsal(BaseModel):
-    """A new query that is tried in the place of the one that runs."""
+    """A new query that is compared with the running one."""
 
     id: str
     pipeline_id: str = Field(description="Its pipeline, which is only read.")

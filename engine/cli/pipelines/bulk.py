@@ -186,7 +186,7 @@ class BulkRun:
         return _Outcome("done", self.verb.done, answer) if look is None else _Active(at, look, now, now)
 
     def _follower(self, pipeline: str, answer: Json) -> Callable[[], _Outcome | None] | None:
-        """Return what looks whether the change has ended; None if nobody waits for that."""
+        """Return a check whether the change has ended; None without `--wait`."""
         if self.change.below == ("savepoints",):
             savepoint = field_of(answer if isinstance(answer, dict) else {}, "id")
             path = f"/pipelines/{segment(pipeline)}/savepoints/{segment(savepoint)}"

@@ -60,7 +60,7 @@ class SharedReads:
     each is for another pipeline. A request is given what was read after it had asked, never before."""
 
     _next: dict[str, asyncio.Future[Reading]] = field(default_factory=dict)
-    """What the read that has not begun is for, by pipeline: whoever asks joins it."""
+    """The requests that the next read answers, by pipeline; later requests join it."""
     _task: asyncio.Task[None] | None = None
 
     async def read(self, pipeline: str, read_all: ReadAll) -> Reading:
@@ -89,7 +89,7 @@ class SharedReads:
 def _settle(answer: asyncio.Future[Reading], found: Reading | Exception) -> None:
     if isinstance(found, Exception):
         answer.set_exception(found)
-        answer.exception()  # one that nobody waits for any more is not worth a warning
+        answer.exception()  # its request is gone: asyncio would warn
     else:
         answer.set_result(found)
 

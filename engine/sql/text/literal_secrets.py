@@ -45,8 +45,8 @@ def literal_secrets(script: Script) -> list[LiteralSecretError]:
 
 
 def keys_in_urls(script: Script) -> list[LiteralSecretError]:
-    """Return a warning for every URL of the script that holds a key, for scripts that nobody keeps: whoever sees the
-    script or a list of options sees the key."""
+    """Return a warning for every URL of the script that holds a key. Every reader of the script or of its options sees
+    the key."""
     return [
         LiteralSecretError(
             f"option '{option.name}' holds a key in its URL, which plans, pages and files of the script show",

@@ -443,7 +443,7 @@ export interface DeployedPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
-  /** Why the upgrade that its job has failed in could not go back by itself. */
+  /** Why the failed upgrade was not rolled back automatically. */
   not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
@@ -621,7 +621,7 @@ export interface ForkedPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
-  /** Why the upgrade that its job has failed in could not go back by itself. */
+  /** Why the failed upgrade was not rolled back automatically. */
   not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
@@ -914,7 +914,7 @@ export interface ListedPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
-  /** Why the upgrade that its job has failed in could not go back by itself. */
+  /** Why the failed upgrade was not rolled back automatically. */
   not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
@@ -1424,7 +1424,7 @@ export interface Pipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
-  /** Why the upgrade that its job has failed in could not go back by itself. */
+  /** Why the failed upgrade was not rolled back automatically. */
   not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
@@ -1587,7 +1587,7 @@ export interface Question {
   udfs?: (string | Udf)[] | null;
 }
 
-/** A new query that is tried in the place of the one that runs. */
+/** A new query that is compared with the running one. */
 export interface Rehearsal {
   id: string;
   /** Its pipeline, which is only read. */
@@ -1728,7 +1728,7 @@ export interface ReprocessedPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
-  /** Why the upgrade that its job has failed in could not go back by itself. */
+  /** Why the failed upgrade was not rolled back automatically. */
   not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
@@ -1858,7 +1858,7 @@ export interface RolledBackPipeline {
   state_dir: string;
   /** How far all its sinks are complete; null while it is not known. */
   complete_until: number | null;
-  /** Why the upgrade that its job has failed in could not go back by itself. */
+  /** Why the failed upgrade was not rolled back automatically. */
   not_undone?: string | null;
   /** The certificates that go with what was asked for and is not done yet: a restore, or force. */
   voids: Certificate[];
