@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.udf.declared import UdfFile
 from engine.values.backfill import Backfill
+from engine.values.cluster import ClusterSettings
 from engine.values.start_positions import StartPosition
 
 
@@ -50,6 +51,8 @@ class RunSpec:
     master: str | None = None
     shared_disk: bool = False
     """Whether somebody has declared that all executors see `state_dir`."""
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    """What it asks of a cluster, if `master` is one."""
     quick: bool = False
     fuse: bool = False
     """Whether the tasks of the sources do what they can of the plan. It is no part of the state, which is the same."""
