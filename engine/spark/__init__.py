@@ -1,1 +1,1 @@
-"""Plans as Spark queries, and the life of a query."""
+"""Run plans as Spark queries."""

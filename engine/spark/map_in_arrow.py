@@ -1,4 +1,4 @@
-"""Rows through a function over Arrow, as `DataFrame.mapInArrow`, which would import pandas to look how old it is."""
+"""`DataFrame.mapInArrow` without its import of pandas, which Spark would only use to check its version."""
 
 from __future__ import annotations
 

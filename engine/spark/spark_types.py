@@ -1,4 +1,4 @@
-"""Our types and Spark's: the one table both ways."""
+"""Conversion between our types and Spark's."""
 
 from __future__ import annotations
 

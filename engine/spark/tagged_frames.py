@@ -1,9 +1,9 @@
-"""Several frames as one, and apart again: Spark runs one query, however many branches and sinks there are.
+"""Combine several DataFrames into one and split it again, so that Spark runs one query for all branches and sinks.
 
-frame 0 (n)     (1), (2)            _sink  s0      s1
-frame 1 (a, b)  (x, 7)              0      {1}     NULL
-0      {2}     NULL
-1      NULL    {x, 7}
+frame 0 (n)      (1), (2)                 _sink  s0    s1
+frame 1 (a, b)   (x, 7)                   0      {1}   NULL
+                                          0      {2}   NULL
+                                          1      NULL  {x, 7}
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The Java half of a driver: which Java it is, how it is started, and what starts it sooner."""
+"""The JVM of a driver: find Java, start it, stop it, and shorten its start-up."""

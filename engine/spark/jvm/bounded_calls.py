@@ -1,4 +1,4 @@
-"""Calls into a JVM that may have stopped without having ended: py4j itself waits for its answer for ever."""
+"""Calls into a JVM with a timeout. py4j itself would wait forever for a JVM that hangs."""
 
 from __future__ import annotations
 

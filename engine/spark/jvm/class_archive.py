@@ -1,9 +1,9 @@
-"""The archive of Spark's loaded classes (AppCDS, from Java 25 on the AOT cache): half of the start-up time, paid once
-per environment.
+"""Archive of Spark's loaded classes (AppCDS; the AOT cache from Java 25 on). It halves the start-up time of a JVM.
 
-The first JVM of an environment writes it when it ends; later ones map it. It is bound to a JVM build and a class path,
-so both are in its name. Two that start at once cannot both write: a lock, held by the writing JVM itself, is let go
-when that ends, however it ends. Only then, at the next start, does the file get its name, and only when it is whole.
+The first JVM of an environment writes the archive when it exits; later JVMs map it. An archive fits one JVM build and
+one class path, so its name contains both. A lock keeps two JVMs from writing at once. The writing JVM holds the lock,
+so the lock is released however that JVM ends. The archive gets its final name at the next start, and only if it is
+complete.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from engine.spark.jvm.local_files import ARCHIVE
 
 _AOT_CACHE_SINCE = 25
 _MAGIC_NUMBERS = {0xF00BABA2, 0xF00BABA8}
-"""Of an archive (CDS_ARCHIVE_MAGIC) and of one of changes beside the JVM's own (CDS_DYNAMIC_ARCHIVE_MAGIC)."""
+"""Magic numbers of a full archive (CDS_ARCHIVE_MAGIC) and of one on top of the JVM's own
+(CDS_DYNAMIC_ARCHIVE_MAGIC)."""
 _SPACE_NEEDED = 400 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class Archive:
-    """Either a finished archive to map, or the right to make one: then `lock` is open and `path` its temporary name."""
+    """A finished archive to map, or the right to write one: then `lock` is open and `path` is its temporary name."""
 
     path: Path
     major: int

@@ -1,4 +1,4 @@
-"""The settings every driver runs with, each with the reason it is not Spark's default."""
+"""Spark settings of every driver, each with the reason for differing from Spark's default."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ _STATE = f"{_STREAMING}.stateStore"
 _RENAMING_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 _KNOWS_OUR_CLASSES = re.compile(r"local|spark://")
-"""Masters whose processes look for a class among the archives of the driver; others start before they have those."""
+"""Masters whose processes load classes from the driver's archives. Executors of other masters start before they get
+them."""
 
 RETAINED_EPOCHS = 100
-"""How many epochs back Spark can still go. A savepoint of a running job must be copied before this many more have
-passed, and a sink's ledger must remember at least as many."""
+"""Number of epochs that Spark can go back. A savepoint of a running job must be copied before so many more epochs have
+passed, and the ledger of a sink must contain at least as many."""
 
 STATE_MEMORY_MB = 512
-"""What RocksDB may keep in the memory of a process, beside the heap, for all states together."""
+"""Memory of RocksDB in a process, off the heap, for all state stores together."""
 
 FIXED: Mapping[str, str] = {
     # State: checkpoints name their own files (format 2), so those of a killed predecessor are never picked up.

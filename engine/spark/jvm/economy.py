@@ -1,8 +1,7 @@
-"""Options by which a JVM spends less on itself.
+"""JVM options that reduce the overhead of a JVM.
 
-A driver has one or two tasks and a small heap, and works a little several times a second, for days. By default Java is
-made for the opposite: it compiles early and with all its might, and collects garbage with several threads beside the
-work.
+A driver has one or two tasks and a small heap, and does a little work several times a second, for days. Java's defaults
+suit the opposite: they compile early and aggressively, and collect garbage in several parallel threads.
 """
 
 from __future__ import annotations
@@ -15,13 +14,15 @@ _MEMORY = re.compile(r"(\d+)([kmgt]?)", re.IGNORECASE)
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _MOST_TASKS = 2
 _MOST_BYTES = 4 * 2**30
-"""One thread looks through so much in a second or two; a larger heap has Java's own choice."""
+"""Largest heap for one garbage collector thread, which scans it in a second or two. A larger heap gets Java's
+default."""
 
 _LATE = ("Invocation", 50_000), ("MinInvocation", 6_000), ("Compile", 150_000), ("BackEdge", 400_000)
-"""Ten times Java's own numbers of calls and rounds after which the compiler that optimises takes a method: what rows
-are computed with comes there in its first seconds, what is run some times in an epoch later or never."""
+"""Ten times Java's default call and loop counts before the optimising compiler compiles a method. Methods that process
+rows reach them within seconds; methods that run a few times per epoch reach them late or never."""
 _RARE = ("Invocation", 2_000), ("MinInvocation", 1_000), ("Compile", 20_000), ("BackEdge", 600_000)
-"""The same for the compiler that counts: most methods that a start calls some hundred times are not called again."""
+"""Counts before the profiling compiler (C1) compiles a method. Most methods that a start calls a few hundred times are
+not called again."""
 
 
 def economy_options(*, master: str, memory: str, quick: bool) -> Sequence[str]:

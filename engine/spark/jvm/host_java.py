@@ -1,7 +1,7 @@
-"""Java of a host, in which each of several drivers has a door and a session of its own.
+"""JVM that several drivers share. Each driver has a gateway and a Spark session of its own in it.
 
-What a driver does there is done by threads that its door has started: they have its session, the pool of its tasks and
-the tag of its jobs from that (see `jvm/local_files/arroyo/Lodger.java`).
+The threads of a gateway run all calls of its driver. They carry the driver's session, scheduler pool and job tag (see
+`jvm/local_files/arroyo/Lodger.java`).
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ _FAIR: Mapping[str, str] = {
     "spark.scheduler.mode": "FAIR",
 }
 END_PATIENCE = timedelta(seconds=60)
-"""For what a driver has left to end. A worker that does not heed its task is ended after two seconds."""
+"""Time for the unfinished work of a driver to end. A worker that ignores the end of its task is killed after two
+seconds."""
 _GRACE = timedelta(seconds=10)
-"""Java heeds that itself, if it is not stopped."""
+"""Extra time. Java keeps to `END_PATIENCE` itself, unless the process is stopped."""
 _DOOR_PATIENCE = timedelta(seconds=60)
 _LOOK_PATIENCE = timedelta(seconds=3)
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where one driver comes in."""
+    """Gateway of one driver into the shared JVM."""
 
     port: int
     secret: str = field(repr=False)

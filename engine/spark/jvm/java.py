@@ -1,4 +1,4 @@
-"""Which Java runs Spark: `JAVA_HOME`, then `java` on PATH, then the one that `pip` brought."""
+"""Choose the Java that runs Spark: `JAVA_HOME`, then `java` on PATH, then the one that `pip` installed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java program and the number before the first dot of its version."""
+    """A Java program and its major version."""
 
     path: Path
     major: int

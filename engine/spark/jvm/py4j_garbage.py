@@ -1,7 +1,8 @@
-"""Telling Java which of its objects Python no longer needs, and being done with that before Java ends.
+"""Release Java objects that Python no longer needs, and finish doing so before the JVM ends.
 
-py4j tells it in a thread of its own. A message that is on its way while Java ends is an error, which py4j prints on the
-terminal of whoever stopped the job."""
+py4j sends the releases in a thread of its own. A release that is in flight while the JVM ends raises an error, which
+py4j prints on the user's terminal.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +11,18 @@ from threading import Lock
 from typing import Protocol
 
 _PATIENCE = timedelta(seconds=5)
-"""For one message; a Java that does not answer for so long is killed anyway."""
+"""Timeout of one message. A JVM that does not answer in time is killed anyway."""
 
 
 class Py4jClient(Protocol):
-    """The part of py4j's client that is of interest here."""
+    """The part of py4j's client that this module uses."""
 
     def garbage_collect_object(self, target_id: str, enqueue: bool = True) -> None:
         """Remember that an object is garbage, or tell Java so at once."""
 
 
 class Garbage:
-    """The messages of one client, from now on sent through here."""
+    """Sends the release messages of one py4j client."""
 
     def __init__(self, client: Py4jClient) -> None:
         self._collect = client.garbage_collect_object

@@ -1,6 +1,6 @@
-"""Opening and closing the one Spark session of a driver process.
+"""Open and close the Spark session of a driver process.
 
-Its Java is the driver's own, or that of a host, which several drivers share (see `engine/driver/shared/`).
+Its JVM is the driver's own, or one that several drivers share (see `engine/driver/shared/`).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _GATEWAY_SECRET = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variabl
 
 
 Session: TypeAlias = SparkSession
-"""For those who pass one on and know nothing of Spark."""
+"""Type of a session for code that only passes it on and does not import Spark."""
 
 
 class SharedJava(Protocol):
-    """The JVM of a host, as one of those who share it sees it."""
+    """A shared JVM, as a driver in it sees it."""
 
     @property
     def is_alive(self) -> bool:

@@ -1,7 +1,8 @@
-"""Starting the Java half of a driver directly, without Spark's launcher scripts.
+"""Start the JVM of a driver directly, without Spark's launcher scripts.
 
-The scripts cost a shell, a second JVM and their noise on the terminal. A JVM that is started here dies with this
-process, also when that is killed: it reads its standard input, a pipe that only we hold, and ends when the pipe closes.
+The scripts cost a shell and a second JVM, and print on the terminal. A JVM that is started here ends with this process,
+even if this process is killed: the JVM reads its standard input, a pipe that only we hold open, and exits when the pipe
+closes.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from engine.values.process_endings import count_memory_kills, describe_ending
 from engine.values.process_starts import starting_process
 
 START_DEADLINE = timedelta(seconds=120)
-"""A JVM on an overloaded machine of two cores was ready after 40 s at worst."""
+"""Longest wait for a JVM to start. On an overloaded machine with two cores the slowest took 40 s."""
 
 EXIT_DEADLINE = timedelta(seconds=20)
 
 DEATH_PATIENCE = timedelta(seconds=5)
-"""From the moment that a connection breaks until the process is seen to have ended."""
+"""Longest wait between a broken connection and the end of the process."""
 
 _leaving: list[subprocess.Popen[bytes]] = []
-"""JVMs that end without us; Python would warn of a child that it forgets."""
+"""JVMs that are exiting. Without a reference Python would warn about them."""
 
 _LOOK_AGAIN = 0.02
 _TAIL_BYTES = 4_000
@@ -46,14 +47,14 @@ _KILLED = (
     "memory, or the pipeline less; the whole log is in {log}"
 )
 _FIRST_ERROR = re.compile(r"^\S+ (ERROR|FATAL) .*", re.MULTILINE | re.DOTALL)
-"""The first line of Spark's log that tells of an error, with all that follows."""
+"""The first line in Spark's log with an error, and all lines after it."""
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 _TRACEBACK = re.compile(
     r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?:\S.*(?:\n|\Z))?"
     r"(?:\n(?:During handling of|The above exception was).*\n\n)?",
     re.MULTILINE,
 )
-"""What a Python worker says when its JVM is gone, or for reasons of its own: it writes to the same file."""
+"""Tracebacks of Python workers, which write to the same file, for example when their JVM is gone."""
 
 _OPENED = (
     "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
@@ -65,13 +66,14 @@ _OPENED = (
 
 @dataclass(frozen=True, slots=True)
 class JvmLog:
-    """Where a JVM writes. Earlier ones have written to the same files: its own words begin where those ended."""
+    """Log files of a JVM. Earlier JVMs have written to the same files; `begin` and `noise_begin` are where this one
+    starts."""
 
     path: Path
     begin: int
     noise_begin: int
     memory_kills: int
-    """How many processes the kernel had ended for memory when this one was started."""
+    """Number of processes that the kernel had killed for lack of memory when this JVM was started."""
 
     @staticmethod
     def of(path: Path) -> JvmLog:
@@ -90,13 +92,13 @@ class JvmLog:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A running JVM and how to talk to it."""
+    """A running JVM and its connection details."""
 
     port: int
     secret: str = field(repr=False)
     process: subprocess.Popen[bytes] = field(repr=False)
     is_archiving: bool = False
-    """Whether it writes the class archive when it ends: ten more seconds that nobody should wait for."""
+    """Whether the JVM writes the class archive when it exits, which takes ten more seconds. Do not wait for them."""
     log: JvmLog | None = None
 
     @property
@@ -111,7 +113,7 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True)
 class StartedJvm:
-    """A JVM that was started but may not answer yet."""
+    """A JVM that has been started but may not accept connections yet."""
 
     process: subprocess.Popen[bytes]
     handshake: Path

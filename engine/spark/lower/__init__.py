@@ -1,4 +1,4 @@
-"""Plan nodes to DataFrames, mirroring engine.plan.nodes."""
+"""Convert plan nodes to DataFrames. The modules mirror engine.plan.nodes."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from engine.udf.declared import NO_UDFS, Udfs
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """Turns plans into frames. `tables` are the opened source tables, `branches` what the stream part released;
-    `late` gives a new name for each count of a relation's late rows, and is None in the epoch part. `lookups` has the
-    tables that rows are looked up in, `udfs` the functions of the user's."""
+    """Converts plans to DataFrames. `tables` are the opened source tables, `branches` the rows that the stream part
+    emitted, `lookups` the lookup tables, and `udfs` the user-defined functions. `late` returns a new metric name for
+    each count of late rows; it is None in the epoch part."""
 
     tables: Mapping[str, DataFrame]
     branches: Sequence[DataFrame]

@@ -1,4 +1,4 @@
-"""Lowering of lookup joins: a step without state, in which each task asks the table for the keys of its rows."""
+"""Lowering of lookup joins: a stateless step in which each task asks the table for the keys of its rows."""
 
 from __future__ import annotations
 

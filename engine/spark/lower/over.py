@@ -1,4 +1,4 @@
-"""Lowering of functions among the rows of a window."""
+"""Lowering of window functions (OVER) over the rows of a time window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering of windows that are kept by pane."""
+"""Lowering of windows whose state is kept by pane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering of the relations that look at one row at a time."""
+"""Lowering of relations that process one row at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.spark.lower.udf_calls import with_calls
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 
 EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
-"""Metadata that makes a column the one whose windows Spark closes by its watermark."""
+"""Column metadata that makes Spark close the windows of this column by its watermark."""
 
 
 def lower_scan(node: Scan | Fused | Partials, table: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Calls of the user's functions as columns of their own, so that each is made once for a row."""
+"""Compute each user-defined function call in a column of its own, so that it runs once per row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering of rows out of arrays."""
+"""Lowering of UNNEST, which makes a row of each array element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering of what keeps rows that may change."""
+"""Lowering of relations that emit changelog rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CHANGE = (
     Field(RETRACT, types.BOOLEAN, nullable=False),
     Field(ROW_ID, types.BIGINT, nullable=False),
 )
-"""The hidden columns of changes."""
+"""Hidden columns of changelog rows."""
 
 
 def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udfs) -> DataFrame:

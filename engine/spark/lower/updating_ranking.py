@@ -1,4 +1,4 @@
-"""Lowering of the place of rows among others."""
+"""Lowering of rankings over changelog rows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Expressions as Spark SQL text: `expressions` prints them, with `calls`, `casts` and `literals` for their kinds, and a
-module for the irregular functions of each family."""
+"""Print expressions as Spark SQL. `expressions` is the entry point; `calls`, `casts` and `literals` print their kinds,
+and each family of functions with special forms has a module."""
 
 from __future__ import annotations
 

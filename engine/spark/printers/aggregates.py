@@ -1,4 +1,4 @@
-"""How the aggregates that Spark has not, or has with other results, are spelt in Spark SQL."""
+"""Spark SQL of aggregates that Spark lacks, or computes differently."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from engine.spark.printers.udfs import rows_to_sql, udf_to_sql
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """An aggregate with its arguments already printed."""
+    """An aggregate whose arguments are already printed."""
 
     aggregate: Aggregate
     arguments: Sequence[str]
     over: str = ""
-    """What stands behind the call when it is one among the rows of a window."""
+    """The OVER clause, for a window function."""
 
     def of(self, name: str, *arguments: str, behind: str = "") -> str:
         """Spark's aggregate of that name over the rows that take part; `behind` stands after its filter."""

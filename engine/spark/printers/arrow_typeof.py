@@ -1,4 +1,4 @@
-"""The name that Arrow has for the type of a value: it is known before Spark runs, and printed as a text."""
+"""Print the Arrow name of a value's type. It is known before Spark runs, and printed as a string literal."""
 
 from __future__ import annotations
 

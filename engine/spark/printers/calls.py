@@ -1,8 +1,8 @@
-"""Calls of declared functions as Spark SQL text.
+"""Print calls of declared functions as Spark SQL.
 
-A function without a form here has the same name, arguments and meaning in Spark, or is computed by a kernel of ours. A
-form is a template that names each argument by its number, or a function of the call and its printed arguments where
-number, types or constants matter; when that gives None, the call is left to a kernel.
+A function without a form here has the same name, arguments and semantics in Spark, or is computed by a kernel. A form
+is a template that names each argument by its number. Where the number, types or constants of the arguments matter, it
+is a function of the call and its printed arguments; if that returns None, a kernel computes the call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Casts as Spark SQL text, with the spellings and units of Arroyo."""
+"""Print casts as Spark SQL, with the text formats and units of Arroyo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.functions.coercion import can_coerce
 from engine.spark.printers.literals import quote_name, text_to_sql, type_to_sql
 
 ITEM = "__item"
-"""The variable of our lambdas. They never hold an argument, in which the name could mean something else."""
+"""Variable of our lambdas. A lambda body contains no printed argument, so the name cannot clash."""
 
 # Spark also takes a bare year, a time of today, or 'now': none of them says which instant it is when a run is repeated.
 _NO_DATE = text_to_sql(r"^(?!\s*\d{4,6}-\d{1,2}-\d{1,2})")

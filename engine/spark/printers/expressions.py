@@ -1,4 +1,4 @@
-"""Expressions as Spark SQL text, all of it printed by us: whatever a user wrote in it is data."""
+"""Print expressions as Spark SQL. No text of the user is passed through: values are printed as literals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from engine.spark.printers.casts import cast_to_sql
 from engine.spark.printers.literals import literal_to_sql, quote_name, type_to_sql
 
 MAX_LENGTH = 500_000
-"""Forms that name an argument more than once multiply when they are nested; no real query comes near this length."""
+"""Longest printed expression. Nested forms that repeat an argument grow exponentially; no real query comes near this
+length."""
 
 
 def to_sql(expr: Expr) -> str:

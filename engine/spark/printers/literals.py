@@ -1,7 +1,7 @@
-"""Names, types and constants as Spark SQL text.
+"""Print names, types and constants as Spark SQL.
 
-Spark's parser replaces `${...}` by configuration values and environment variables, even inside quotes. So text stands
-in quotes only when every character of it is plain, and otherwise as its bytes; a name with `${` is refused.
+Spark's parser replaces `${...}` by configuration values and environment variables, even inside quotes. So a text is
+quoted only if all its characters are harmless, and is printed as bytes otherwise. A name with `${` is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-r"""Regular expressions in Spark SQL: those of Arroyo, translated to Java's (`functions/parsers/regex.py`).
+r"""Print regular expressions in Spark SQL, translated from Arroyo's syntax to Java's (`functions/parsers/regex.py`).
 
-Flag U gives \d, \w and \s their Unicode meaning, flag d makes a newline the only end of a line.
+Flag U gives \d, \w and \s their Unicode meaning. With flag d, only a newline ends a line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of the user's functions as Spark SQL text, under names that no function of Spark's has."""
+"""Print calls of user-defined functions as Spark SQL, under names that clash with no function of Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.functions import FUNCTIONS
 from engine.plan.expressions.expr import Call
 
 UNCOPIED = "once "
-"""Stands before the name of a function in a call that Spark must not copy."""
+"""Prefix of a function whose call Spark must not duplicate."""
 
 
 def is_udf(call: Call) -> bool:

@@ -1,1 +1,1 @@
-"""Read source tables: plan where an epoch ends, read its rows, work out watermarks."""
+"""Read source tables: plan where an epoch ends, read its rows, compute watermarks."""

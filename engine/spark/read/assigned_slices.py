@@ -1,4 +1,4 @@
-"""What the plan of an epoch tells a task: which slices it reads, and of which moment."""
+"""Slices that the plan of an epoch assigns to a task, and the times of that epoch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from engine.connectors.base import Position, Slice
 
 @dataclass(frozen=True, slots=True)
 class AssignedSlice:
-    """A slice to read, which slice of its partition it is, where that partition's range ends, and into how many slices
-    it is cut."""
+    """A slice to read: its number within its partition, the number of slices of the partition, and the end of the
+    partition's range."""
 
     slice: Slice
     index: int
@@ -20,9 +20,8 @@ class AssignedSlice:
 
 @dataclass(frozen=True, slots=True)
 class EpochMoment:
-    """What the plan of an epoch says to all that read for it, in microseconds: the watermark that its rows are measured
-    by, and when it was planned, which is the event time of rows that have none. Rows before `since`, and from `until`
-    on, are left out."""
+    """Times of an epoch in microseconds: the watermark of its rows, and the time of planning, which is the event time
+    of rows without one. Rows before `since`, and from `until` on, are dropped."""
 
     watermark: int
     planned: int

@@ -1,11 +1,11 @@
-"""Having a copy of a state read its tables up to where they end now, and no further.
+"""Make a copy of a state read its tables up to their current end, and no further.
 
     the savepoint    epoch 41: clicks is read up to p0 at 9, and its watermark is 12:00
     now              p0 ends at 30, and there is a p1, which begins at 0 and ends at 4
     the copy         epoch 41: p0 at 9 and p1 at 0; history up to p0 at 30 and p1 at 4
 
-So every run of the copy reads the same, whatever comes meanwhile; and since all of it is history, no row of it is late.
-An epoch that was planned behind the savepoint is forgotten.
+So every run of the copy reads the same rows, whatever arrives meanwhile. All of them count as history, so none is late.
+An epoch that was planned after the savepoint is dropped.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from engine.spark.read.planner import Offset
 
 @dataclass(frozen=True, slots=True)
 class FixedEnd:
-    """Where the partitions of a table end that the state does not know yet, as they begin, and where all of them end;
-    None where the table ends by itself."""
+    """Start positions of a table's partitions that the state does not know yet, and end positions of all partitions.
+    None for a table that ends by itself."""
 
     new: Mapping[str, Position]
     ends: Mapping[str, Position] | None

@@ -1,10 +1,10 @@
-"""Which history each table of a run has to read, and what is refused of it: pure.
+"""Validate the backfill range of each table of a run. Pure.
 
-the run is to read rows from 00:00 to 24:00; the state is new
-clicks, of Kafka, by its own event time      up to where its partitions end when it begins
-impulses, without an end                     refused: nobody knows where its history ends
-the state has begun with the same range      the same command again: it goes on where it is
-the state has begun without it               refused: rows were read that may be outside of the range
+backfill of rows from 00:00 to 24:00; the state is new
+clicks, Kafka, with its own event time   read up to the current end of its partitions
+impulses, without an end                 refused: the end of its history is unknown
+same range as in the state               accepted: continues where it was
+state without this range                 refused: it may have read rows outside of the range
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""How far a table is in the history that a backfill reads, as its offsets say it; pure.
+"""Progress of a table in the range of a backfill, as its offsets record it. Pure.
 
-    offset 1     history up to p0 at 9 and p1 at 4, of rows since 00:00; nothing was read yet
-    offset 2     p0 to 9, p1 to 2, no watermark: a window closes only when all of its history is read
+    offset 1     history up to p0 at 9 and p1 at 4, of rows since 00:00; nothing is read yet
+    offset 2     p0 to 9, p1 to 2, no watermark: windows close only after all of the history is read
     offset 3     p0 to 9, p1 to 4: the history is read
-    then         it ends: offset 3 is the last, and its watermark the end of time
-    or           it goes on: offset 4 says that the history is over; p0 and p1 are read on from 9 and 4, and the
-                 watermark is what their rows have shown
+    then either  the run ends: offset 3 is the last, and its watermark the end of time
+    or           it continues: offset 4 marks the end of the history; p0 and p1 are read on from 9 and 4, with the
+                 watermark that their rows have reached
 
-All of it is in the offset log, so whoever is killed goes on from there. See docs/decisions/history-has-no-late-rows.md.
+All of it is in the offset log, so a run that was killed continues from there. See
+docs/decisions/history-has-no-late-rows.md.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from engine.connectors.base import HasEnd, Json, Position, Source
 @dataclass(frozen=True, slots=True)
 class History:
     """Rows with `since` <= event time < `until`, in microseconds, up to the positions `ends`; None where the source
-    ends by itself. It `is_over` once what comes behind it is read."""
+    ends by itself. `is_over` once an epoch after the history has been planned."""
 
     since: int | None = None
     until: int | None = None

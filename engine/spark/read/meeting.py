@@ -1,12 +1,12 @@
-"""Coming to where another run of the same tables has ended, and no further; pure.
+"""Read to the position where another run of the same tables has stopped, and no further. Pure.
 
-    the original    has stopped at p0 to 30 and p1 to 12, watermark 12:05
-    the copy        p0 to 28, p1 to 12, watermark 12:04
-    then            p0 to 30, p1 to 12, watermark 12:04: rows that were in time for the original are not late
-    then            watermark 12:05: the same windows are closed as those that the original has closed
-    from then on    nothing is read, and nothing closes
+    original    stopped at p0 to 30 and p1 to 12, watermark 12:05
+    copy        p0 to 28, p1 to 12, watermark 12:04
+    next epoch  p0 to 30, p1 to 12, watermark 12:04: rows that were in time for the original are not late
+    next epoch  watermark 12:05: the copy has closed the same windows as the original
+    afterwards  nothing is read, and no window closes
 
-So whoever writes on from there in the place of the original leaves nothing out, and writes nothing twice.
+So a pipeline that takes over from the original at this point neither loses nor repeats output.
 """
 
 from __future__ import annotations

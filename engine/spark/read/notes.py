@@ -1,16 +1,16 @@
-"""What readers tell the planner: small files beside the checkpoint.
+"""Notes from readers to the planner: small files next to the checkpoint.
 
-A task cannot answer the planner of the source it reads for, so it leaves a note: where its range ended, what the
-watermark of its last rows is and the largest of all, how many records it dropped. The planner of the next epoch takes
-the notes that belong to the epoch before. Writing one again after a crash writes the same.
+A task cannot send a message to the planner of its source, so it writes a note: where its range ended, the smallest
+watermark value of its last rows, the largest of all, and how many records it dropped. The planner of the next epoch
+reads the notes of the previous epoch. After a crash the same note is written again.
 
     epoch 7 reads p0 from 5 to 9 in two slices
     task of slice 0:  <p0>-0.json   {"end": 9, "candidate": 12:00:03, "dropped": 0, "rows": 40, "largest": 12:00:09}
     task of slice 1:  <p0>-1.json   {"end": 9, "candidate": 12:00:01, "dropped": 2, "rows": 38, "largest": 12:00:07}
-    planner of epoch 8, for p0 and 9:  both; a note with another end is of another range, and passed by
+    planner of epoch 8, for p0 and 9:  both; a note with another end belongs to another range and is ignored
 
-A source also leaves one about itself, `source.json`, for the planners of the pipeline's other sources: an idle source
-follows their watermarks. See docs/decisions/watermarks-travel-in-offsets.md.
+A source also writes a note about itself, `source.json`, for the planners of the pipeline's other sources: an idle
+source follows their watermarks. See docs/decisions/watermarks-travel-in-offsets.md.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from engine.errors import MissingNoteError
 
 @dataclass(frozen=True, slots=True)
 class ReaderNote:
-    """What one task saw of one slice of a partition's range; `end` is where the whole range ends, and `slices` is how
-    many slices it has. `rows`, `largest` and `slices` are None in the notes of earlier versions."""
+    """Figures of one slice of a partition's range, from the task that read it. `end` is where the whole range ends, and
+    `slices` the number of its slices. `rows`, `largest` and `slices` are None in the notes of earlier versions."""
 
     end: Position
     candidate: int | None
@@ -43,7 +43,7 @@ class ReaderNote:
 
 @dataclass(frozen=True, slots=True)
 class SourceMark:
-    """Where a source as a whole stands, for the other sources of the pipeline."""
+    """Watermark of a whole source, for the planners of the other sources."""
 
     watermark: int | None
     idle: bool

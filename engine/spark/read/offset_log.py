@@ -1,8 +1,8 @@
-"""Spark's offset log: where an epoch's input ends, and how far its output is settled.
+"""Read Spark's offset log: where the input of an epoch ends, and how far its output is final.
 
     offsets/7    line 1 the version, line 2 Spark's watermark, then what each source planned for epoch 7, as JSON
-    settled      by Spark's watermark where windows close; else by the least that the sources promise once 7 is over
-    the hash     of the lines of the sources: two runs of epoch 7 read the same if and only if it is the same
+    settled      Spark's watermark if windows close; else the smallest promise of all sources after epoch 7
+    hash         of the sources' lines: two runs of epoch 7 read the same rows if and only if it is equal
 
 See docs/decisions/watermarks-travel-in-offsets.md.
 """
@@ -22,8 +22,8 @@ from engine.spark.read.watermarks import END_OF_TIME
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How far an epoch settles its output: nothing older than `watermark`, in microseconds, follows it, and nothing at
-    all when it `is_last`. None is not known yet."""
+    """How far an epoch makes its output final: no row before `watermark` (microseconds) follows, and none at all if it
+    `is_last`. None means not known yet."""
 
     watermark: int | None
     is_last: bool

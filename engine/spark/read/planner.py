@@ -1,18 +1,18 @@
-"""Where the next epoch of one source ends, and what its watermark is.
+"""Plan the epochs of one source: where the next epoch ends, and its watermark.
 
-The answer is Spark's offset, kept in its write-ahead log, so a replay repeats it to the letter.
+The plan is Spark's offset, which Spark stores in its write-ahead log. So a replay repeats it exactly.
 
     offset 7        p0 to 9, p1 to 4, marks {p0: 12:00:01, p1: 12:00:05}, watermark 12:00:01
-    notes of 7      p0: the least of its last rows is 12:00:06; p1: none, it had no rows in epoch 7
+    notes of 7      p0: smallest value of the last rows 12:00:06; p1: no note, as it had no rows in epoch 7
     the source      p0 has rows up to 12, p1 up to 8
     offset 8        p0 to 12, p1 to 8, marks {p0: 12:00:06, p1: 12:00:05}, watermark 12:00:05
-    notes of 8      p0: the least is 12:00:07, the largest 12:00:11; p1: 12:00:06 and 12:00:09
+    notes of 8      p0: smallest 12:00:07, largest 12:00:11; p1: 12:00:06 and 12:00:09
     the source      nothing more in p0; p1 has rows up to 9
     offset 9        p0 to 12, p1 to 9, marks {p0: 12:00:11, p1: 12:00:06}, watermark 12:00:06
 
-So the rows of epoch 8 are measured by what was read up to epoch 7: what they show themselves counts from epoch 9 on.
-Whether a partition is read to its end is decided when the next epoch is planned, by what the source then has.
-See docs/decisions/watermarks-travel-in-offsets.md.
+So the watermark of epoch 8 comes from the rows up to epoch 7. The rows of epoch 8 count from epoch 9 on. Whether a
+partition is read to its end is decided when the next epoch is planned, by what the source then has. See
+docs/decisions/watermarks-travel-in-offsets.md.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from engine.spark.read.watermarks import END_OF_TIME, Activity, Marks, Shown, Si
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """Where an epoch ends. `moved` names the partitions that have rows in it, with the number of slices each was cut
-    into; `planned` is the moment it was planned; `sequence` only makes it differ from the one before. `watermark` is
-    what the rows of the epoch are measured by, and it `is_by_clock` while no row has shown it yet; after an epoch that
-    `is_end` nothing follows."""
+    """End of an epoch of one source. `moved` has the partitions with rows in the epoch, and the number of slices of
+    each; `planned` is the time of planning; `sequence` makes the offset differ from the previous one. `watermark`
+    applies to the rows of the epoch, and `is_by_clock` while it comes from the clock instead of rows. No epoch follows
+    one that `is_end`."""
 
     table: str
     positions: Mapping[str, Position]
@@ -48,14 +48,14 @@ class Offset:
     waiting: int | None = None
     is_by_clock: bool = False
     start: str | None = None
-    """Where it was told to begin, by the run that has begun to read the table."""
+    """Requested start position, from the run that first read the table."""
     history: History | None = None
-    """What a backfill reads of it."""
+    """Range of a backfill."""
     largest: Mapping[str, int] = field(default_factory=dict)
-    """The largest watermark value that a partition has shown, where it is later than its mark: the mark takes it once
-    the partition is read to its end."""
+    """Largest watermark value of each partition, if later than its mark. It becomes the mark once the partition is read
+    to its end."""
     held: tuple[str | None, int] | None = None
-    """The partition that keeps the watermark where it is, None where all are idle, and since when, in microseconds."""
+    """The partition that holds back the watermark, and since when in microseconds; None if all partitions are idle."""
 
     @property
     def promise(self) -> int | None:
@@ -107,9 +107,9 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class PlanSpec:
-    """How the epochs of one source are planned: in `notes` its own readers leave theirs, in `other_notes` those of the
-    pipeline's other sources. An epoch has at most `max_rows` rows, in about as many slices as there are `tasks`. After
-    a silence of `wakes_after` an epoch without rows is planned."""
+    """Settings of the planner of one source. Its readers write notes into `notes`, those of the pipeline's other
+    sources into `other_notes`. An epoch has at most `max_rows` rows, in about as many slices as there are `tasks`.
+    After a silence of `wakes_after` an epoch without rows is planned."""
 
     table: str
     notes: Path
@@ -118,25 +118,25 @@ class PlanSpec:
     max_rows: int | None = None
     wakes_after: timedelta | None = None
     pulse: Path | None = None
-    """Where it notes that it has answered."""
+    """File that shows that the planner is alive."""
     linger: timedelta = timedelta(0)
-    """How long it rests between two looks at an idle source."""
+    """Pause between two polls of an idle source."""
     start: str | None = None
-    """Where the table is told to begin."""
+    """Requested start position."""
     history: History | None = None
-    """What a backfill is to read of it."""
+    """Range of a backfill."""
     meets: Offset | None = None
-    """Where it is to come to and stay, watermark and all."""
+    """Position and watermark where the source stops (see `meeting`)."""
     checks_notes: bool = False
-    """Whether each slice leaves a note, since its reader runs wherever there is a slice."""
+    """Whether each slice writes a note, since its reader runs for every slice."""
     may_be_unread: bool = True
-    """Whether Spark may have left out a whole table; otherwise no note at all is a disk that is not shared."""
+    """Whether Spark may have skipped a whole table. Otherwise missing notes mean that the disk is not shared."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What the source has: its `new` partitions, where all `begins` and `ends` of the next epoch are, and how many rows
-    are `waiting` behind those, if it can tell; `is_end` if there never will be more."""
+    """State of the source: its `new` partitions, all `begins` and `ends` of the next epoch, and the number of rows
+    `waiting` after those, if known. `is_end` if the source has ended."""
 
     new: Mapping[str, Position]
     begins: Mapping[str, Position]

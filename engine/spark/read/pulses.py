@@ -1,10 +1,10 @@
-"""Signs of life of the planners, each of which is in a process of its own.
+"""Liveness of the planners, each of which runs in a process of its own.
 
-    the planner of t is asked for the first time        pulses/arroyo_t says ?30: a broker may be silent for 30 seconds
-    it plans an epoch                                   it says 130
-    it is asked again, and there is nothing to do       it says 030, and was changed later
+    the planner of t is asked for the first time     pulses/arroyo_t contains ?30: a broker may be silent for 30 seconds
+    it plans an epoch                                130
+    it is asked again, and there is nothing to do    030, with a later modification time
 
-Files, since Spark carries nothing else from there to the driver. They are of no use to another run.
+The files are needed because Spark carries nothing else from a planner to the driver. Later runs do not read them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def _write_answer(pulse: Path, answer: bytes) -> None:
 
 @dataclass(slots=True)
 class Pulses:
-    """Those of a run's planners, as the run sees them. A planner may rest for `rest` after each answer."""
+    """The liveness files of a run's planners, as the driver sees them. A planner may pause for `rest` after each
+    answer."""
 
     files: Sequence[Path]
     rest: timedelta = timedelta(0)

@@ -1,4 +1,4 @@
-"""From the chunks of a slice to the rows that Spark gets, and to the note about them.
+"""Convert the chunks of a slice to rows for Spark, and write the note about them.
 
     a slice of p0, watermark 12:00:00, the table's watermark is its event time less 2 s
     a chunk        (1, 12:00:07), (2, 12:00:05), and one record that cannot be decoded
@@ -6,9 +6,9 @@
     the note       {"candidate": 12:00:03, "dropped": 1, "rows": 2, "largest": 12:00:05}: it moves the watermark of the
                    next epoch
 
-Where a run reads a range of history, rows outside of it are left out, though they move the watermark as well.
-Where a plan is fused with its source, rows that fail its condition are left out of Spark's rows, and of nothing else.
-Where windows have them merged, Spark's rows come later and are fewer.
+In a backfill, rows outside of the range are dropped, but they still move the watermark. If a plan is fused with its
+source, rows that fail its filter are dropped from Spark's rows only. If windows pre-aggregate rows, Spark gets fewer
+rows, and later.
 
 See docs/decisions/watermarks-travel-in-offsets.md.
 """
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 FIRST_TIME = to_micros(datetime(1, 1, 1, tzinfo=UTC))
 LAST_TIME = to_micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
-"""The event times between which rows may be."""
+"""Range of valid event times."""
 LAST_ROWS = 8192
-"""How many of the last rows of a partition's range say what its watermark is: as many as a chunk has. The least of the
-whole range would be that of rows which those behind them overtook long ago."""
+"""Number of last rows of a partition's range that determine its watermark: one chunk. The minimum over the whole range
+would come from rows that later rows overtook long ago."""
 
 
 class SliceReading:
-    """Takes the chunks of a slice, in order, and gives Spark its rows. What was not rows is written down in the end:
-    dead letters, and a note for the planner, which holds the number of rows too."""
+    """Converts the chunks of a slice, in order, to rows for Spark. At the end, writes the dead letters and the note for
+    the planner, which includes the number of rows."""
 
     def __init__(self, spec: ScanSpec, assigned: AssignedSlice, moment: EpochMoment) -> None:
         self._spec = spec
@@ -123,8 +123,8 @@ def _dead_letter_taker(
 
 
 class _LastRows:
-    """The watermark values of the last rows seen, and the largest of all that are not ahead of the clock. One row of
-    the year 9999 would otherwise make all rows after it late."""
+    """Watermark values of the last rows, and the largest of all that are not ahead of the clock: a row of the year 9999
+    would make all later rows late."""
 
     def __init__(self) -> None:
         self._parts: list[pa.Array] = []

@@ -1,4 +1,4 @@
-"""Names of tables as parts of paths and of Spark's own names."""
+"""Table names in a form that paths and Spark names can contain."""
 
 from __future__ import annotations
 

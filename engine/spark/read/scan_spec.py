@@ -1,4 +1,4 @@
-"""What a planner and its tasks must know of one source table."""
+"""Description of a source table for its planner and its tasks."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from engine.spark.read.planner import PlanSpec
 from engine.spark.read.safe_table_names import safe_name
 
 CHANGES = Schema((Field(RETRACT, types.BOOLEAN), Field(ROW_ID, types.BIGINT)))
-"""Hidden columns of a change stream."""
+"""Hidden columns of changelog rows."""
 BARE = Schema(())
-"""Hidden columns where nothing looks at time."""
+"""Hidden columns if nothing uses event time."""
 WITH_TIME = Schema((Field(EVENT_TIME, types.TIMESTAMP),))
-"""Hidden columns where a sink wants the event time."""
+"""Hidden columns if a sink uses the event time."""
 WITH_WATERMARK = Schema((*WITH_TIME, Field(HEARTBEAT, types.BOOLEAN), Field(WATERMARK, types.TIMESTAMP)))
-"""Hidden columns where windows must close."""
+"""Hidden columns if windows must close."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanSpec:
-    """A source table, what is read of it, how its epochs are planned, and what is hidden in its rows. What is `fused`
-    is done with the rows before Spark has them."""
+    """A source table, its columns to read, the settings of its planner, and its hidden columns. `fused` operations run
+    in the source task before Spark gets the rows."""
 
     table: Table
     scan: Scan
@@ -34,7 +34,7 @@ class ScanSpec:
     hidden: Schema
     fused: Fused | Partials | None = None
     tells_source: bool = True
-    """Whether the source is told how far it was read."""
+    """Whether to commit read positions to the source."""
 
     @property
     def schema(self) -> Schema:

@@ -1,11 +1,11 @@
-"""Tables that Spark reads by a source of its own: what streams then is only which slices of them an epoch has.
+"""Tables that a data source of Spark reads. The stream contains only the slices of an epoch.
 
-The planner, its offsets and its notes are those of every table, so a replay reads the same slices. Their rows come into
-the epoch as a batch, and so only plans that keep nothing between epochs can have them.
+Planner, offsets and notes are the same as for other tables, so a replay reads the same slices. The rows enter the epoch
+as a batch, so this suits only plans without state.
 
-    what streams     ("clicks", "p0", "9", "12", planned 12:00:08, watermark 12:00:05)
-    what is read     Spark's own source, told to read p0 from 9 to 12, as a batch
-    what comes out   the rows of clicks, decoded by our tasks, which leave a note as always
+    stream           ("clicks", "p0", "9", "12", planned 12:00:08, watermark 12:00:05)
+    read             Spark's data source reads p0 from 9 to 12 as a batch
+    result           the rows of clicks, decoded by our tasks, which write a note as usual
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _NUMBERS = ("planned", "watermark")
 SLICES = StructType(
     [*(StructField(name, StringType()) for name in _TEXTS), *(StructField(name, LongType()) for name in _NUMBERS)]
 )
-"""A slice of a table, with the places as JSON, and what the planner says of its epoch."""
+"""A slice of a table, with its positions as JSON, and the times of its epoch."""
 _PARTITION = "_partition"
 
 
 class SliceReader(Reader):
-    """Plans as every reader does, and reads nothing: the slices are its rows."""
+    """Plans like every reader, and emits the slices as rows instead of reading them."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The slices of a task."""

@@ -1,13 +1,12 @@
-"""A source table as a Python data source of Spark's.
+"""A source table as a Python data source of Spark.
 
-Where windows must close, every row carries three columns beside its own: its event time, `_wm`, the watermark of its
-epoch, and `_heartbeat`, true on the one row an epoch has so that the watermark arrives even when there is no data.
+If windows must close, every row has three more columns: its event time, `_wm` (the watermark of its epoch), and
+`_heartbeat`. `_heartbeat` is true on the one extra row per epoch that carries the watermark even if there is no data.
 
-    epoch 8 of two tasks, p0 from 9 to 12 in slices a and b, p1 from 4 to 8 in slice c
-    task 0   the heartbeat, then slice a        rows to Spark, and a note about a
-    task 1   slices b and c                     rows to Spark, and a note about each
+If windows must close, every row has three more columns: its event time, `_wm` (the watermark of its epoch), and
+`_heartbeat`. `_heartbeat` is true on the one extra row per epoch that carries the watermark even if there is no data.
 
-Planning is `planner`'s, what becomes of the rows of a slice `reading`'s.
+`planner` plans the epochs, and `reading` processes the rows of a slice.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
 
 
 class Task(InputPartition):
-    """What one Spark task reads: some slices, and for the first one the heartbeat of the epoch, with the watermark that
-    holds from then on."""
+    """Work of one Spark task: some slices, and in the first task the heartbeat row of the epoch."""
 
     def __init__(self, slices: tuple[AssignedSlice, ...], moment: EpochMoment, heartbeat: int | None) -> None:
         self.slices = slices

@@ -1,12 +1,12 @@
-"""Which start positions of a run count, and which are refused: pure.
+"""Validate the start positions of a run. Pure.
 
     the script reads clicks and orders; the state has read clicks, from `earliest` on
-    clicks=earliest                     the state has begun there: said again, nothing happens
-    clicks=latest                       refused: clicks goes on from where the state has it
-    orders=timestamp:2026-01-01...      counts: nothing of orders was read yet
-    orders=savepoint                    refused: the state has no place of it
+    clicks=earliest                     no effect: the state began there
+    clicks=latest                       refused: the state already has a position in clicks
+    orders=timestamp:2026-01-01...      accepted: orders was not read yet
+    orders=savepoint                    refused: the state has no position in orders
 
-What a table was told is in its offsets, so it goes wherever the state goes.
+The start position of a table is in its offsets, so it is part of every copy of the state.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from engine.udf.declared import UdfFile
 from engine.values.start_positions import StartPosition, StartWord
 
 _MOVING: frozenset[StartWord] = frozenset({"latest", "group"})
-"""Positions that are another place whenever somebody asks."""
+"""Start positions that mean another position at each evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
 class BegunTable:
-    """A table of which the state has a place; `start` is what it was told when it began, if it was told anything, and
-    `history` what a backfill reads of it."""
+    """A table whose position the state has. `start` is its requested start position, if any, and `history` the range of
+    a backfill."""
 
     start: str | None
     history: History | None = None

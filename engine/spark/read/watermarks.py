@@ -1,16 +1,16 @@
-"""The watermark of a source, as a pure function of what its partitions have shown.
+"""Compute the watermark of a source from its partitions. Pure.
 
-A partition's watermark is the larger of what it was and the smallest value of the watermark expression in the last
-rows read from it. Once the partition is read to its end, it is the largest value that the partition has shown. The
-source's is the smallest of its active partitions, and never goes back. Instants are whole microseconds since the Unix
-epoch.
+The watermark of a partition is the larger of its previous value and the smallest value of the watermark expression in
+the last rows read from it. Once the partition is read to its end, it is the largest value of the partition. The
+watermark of the source is the minimum of its active partitions, and never decreases. Instants are whole microseconds
+since the Unix epoch.
 
-    before          p0 500, p1 200          the source 200
+    before          p0 500, p1 200          source 200
     candidates      p0 400, p1 600
-    after           p0 500, p1 600          the source 500
-    p1 at its end   p0 500, p1 900          the source 500: 900 is the largest value that p1 has shown
-    p0 is idle      p0 500, p1 600          the source 600: p0 holds nothing back, and is late when it wakes
-    all are quiet   p0 500, p1 600          the source 900: the clock says 910, and rows are up to 10 late
+    after           p0 500, p1 600          source 500
+    p1 at its end   p0 500, p1 900          source 500: 900 is the largest value of p1
+    p0 is idle      p0 500, p1 600          source 600: p0 is ignored; its rows are late when it resumes
+    all are idle    p0 500, p1 600          source 900: the clock is at 910, and rows may be 10 late
 
 See docs/decisions/watermarks-travel-in-offsets.md.
 """
@@ -24,23 +24,23 @@ from datetime import UTC, datetime, timedelta
 from engine.values.instants import FAR_FUTURE, to_micros
 
 END_OF_TIME = to_micros(FAR_FUTURE)
-"""The watermark of an input that has ended, as reports, sinks and the API have it."""
+"""Watermark of an ended input in reports, sinks and the API."""
 END_OF_WINDOWS = (1 << 61) // 1000 * 1000
-"""The watermark by which Spark closes the windows of an input that has ended. It is in the year 75037, since windows
-end after their rows, and a row may be of the last second of the year 9999."""
+"""Watermark with which Spark closes the windows of an ended input. It is in the year 75037: windows end after their
+rows, and a row may be in the last second of the year 9999."""
 LAST_MARK = END_OF_TIME - 1_000_000
-"""The latest watermark that rows can move a source to: the input has not ended, however late its rows are."""
+"""Latest watermark that rows can cause. A later one would mean that the input has ended."""
 FIRST_MARK = to_micros(datetime(1, 1, 1, tzinfo=UTC))
-"""The earliest watermark that rows can give a source: nothing before can be reported."""
+"""Earliest watermark that rows can cause; earlier ones cannot be reported."""
 
 _LEAST_STEP = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The watermark of each partition, and that of the source; None is not known yet. `largest` has the largest value
-    that a partition has shown, where that is later than its watermark. `holder` is the active partition that keeps the
-    source's watermark where it is, None where all are idle."""
+    """Watermarks of the partitions and of their source; None is not known yet. `largest` has the largest value of a
+    partition if it is later than its watermark. `holder` is the active partition that holds back the watermark of the
+    source; None if all are idle."""
 
     partitions: Mapping[str, int | None]
     source: int | None = None
@@ -50,7 +50,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The watermark values of the rows of one partition in one epoch: the smallest of its last rows, and the largest of
+    """Watermark values of the rows of one partition in one epoch: the smallest of its last rows, and the largest of
     all. None if there are none."""
 
     least: int | None = None
@@ -110,8 +110,8 @@ def follow_clock(watermark: int | None, by_clock: int | None, silence: timedelta
 
 @dataclass(slots=True)
 class Silence:
-    """Since when a source has had no rows, by the planner's clock. After the limit its watermark is that of the clock,
-    less the delay that its rows have; without a limit never."""
+    """Since when a source has had no rows, by the planner's clock. After the limit the watermark is the clock minus the
+    delay of its rows; without a limit never."""
 
     limit: timedelta | None = None
     delay: timedelta = timedelta()
@@ -129,8 +129,8 @@ class Silence:
 
 @dataclass(slots=True)
 class Activity:
-    """When each partition last had rows, by the planner's clock: read, or waiting. A partition begins its time when it
-    is first seen."""
+    """When each partition last had rows (read or waiting), by the planner's clock. A new partition counts as active
+    when it is first seen."""
 
     limit: timedelta | None
     last: dict[str, datetime]

@@ -1,1 +1,1 @@
-"""The life of a run: start, epochs, pacing, progress, stop."""
+"""The life of a run: start, epochs, pauses, progress, stop."""

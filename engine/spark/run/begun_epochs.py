@@ -1,10 +1,10 @@
-"""Which epoch of a run has begun last, and whether another one may.
+"""Gate that admits the epochs of a run, one at a time.
 
-Spark's thread    begins epoch 7
-the onlooker      is_under_way: 7 has begun, and is not reported
-the onlooker      reports epoch 7
-the onlooker      refuses further ones: none is under way, and so none will be
-Spark's thread    begins epoch 8: StopRequested, before its first effect
+Spark's thread     begins epoch 7
+thread of the run  is_under_way: epoch 7 has begun and is not reported yet
+thread of the run  reports epoch 7
+thread of the run  refuses further epochs: none is under way, so none can begin
+Spark's thread     begins epoch 8: StopRequested, before its first effect
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.spark.run.stop_control import Control, StopRequested
 
 @dataclass(slots=True)
 class BegunEpochs:
-    """The newest epoch that has begun, and the newest that was reported; -1 before the first of this run."""
+    """The newest epoch that has begun, and the newest that was reported; -1 before the first epoch of this run."""
 
     control: Control
     newest: int = -1

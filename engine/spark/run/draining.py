@@ -1,11 +1,11 @@
-"""A graceful stop: nothing more is read, and what was read becomes output as far as its watermark lets it.
+"""Graceful stop: read nothing more, and emit the output of all rows that were read, as far as the watermark permits.
 
-    planners       told to read nothing more
-    epoch 8        no rows; its watermark is what the rows of epoch 7 have shown, and closes windows
-    round 1        all planners say that there is nothing to do: Spark may still have an epoch of its own to run
-    round 2        they say it again, and no epoch was begun in between: drained
+    planners       stop reading
+    epoch 8        no rows; its watermark comes from the rows of epoch 7, and closes windows
+    round 1        no planner has anything to do, but Spark may still run an epoch of its own
+    round 2        still nothing to do, and no epoch has begun in between: drained
 
-Windows that are still open stay in the state: the next start goes on with them.
+Windows that are still open stay in the state, and the next start continues them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from engine.spark.read.pulses import Pulses
 
 @dataclass(slots=True)
 class Draining:
-    """Looks whether anything that was read is still on its way."""
+    """Detects when all rows that were read are processed."""
 
     pulses: Pulses
     _has_begun: bool = False
     _quiet_since: int | None = None
-    """The newest epoch when the planners last had nothing to do."""
+    """The newest epoch at the time when the planners last had nothing to do."""
 
     def begin(self) -> None:
         """Tell the planners, which may be of a query that is yet to start."""

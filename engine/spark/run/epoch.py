@@ -1,9 +1,9 @@
-"""One epoch: what the stream part released goes through the epoch part and into the sinks, once.
+"""One epoch: pass the rows that the stream part emitted through the epoch part and into the sinks.
 
-All sinks are written in one pass over the rows: tasks write segments and answer with messages, then the driver lets
-each sink take its epoch. Nothing is visible before that.
+All sinks are written in one pass over the rows. Tasks write segments and return messages; then the driver lets each
+sink commit its epoch. Nothing is visible before that.
 
-    released    3 rows of branch 0, for the sinks "clicks" and "alerts"
+    emitted     3 rows of branch 0, for the sinks "clicks" and "alerts"
     tasks       0: 2 rows for clicks, 1 for alerts      1: 1 row for clicks
     messages    (clicks, 2, segment 0), (alerts, 1, segment 0), (clicks, 1, segment 1)
     commit      clicks takes segments 0 and 1, then alerts takes its segment 0
@@ -40,25 +40,25 @@ from engine.types import TIMESTAMP
 
 _TIME = (Field(EVENT_TIME, TIMESTAMP),)
 _EMPTY_LEAVES = ("LocalRelation", "EmptyRelation")
-"""What Spark has in the place of rows that it need not read."""
+"""Plan nodes with which Spark replaces rows that it need not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkMessage:
-    """What a task says of what it has written for a sink, which is known by its number; the content is the sink's."""
+    """Message of a task about its rows for one sink, which is known by its number. The sink defines the content."""
 
     sink: int
     rows: int
     content: bytes
     minutes: Sequence[int] = ()
-    """Of late rows, those that they are of."""
+    """Event-time minutes of late rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenEpoch:
-    """What the sinks have taken: how many rows went out into each table whose rows are counted, for each table from
-    when on there are rows that its readers cannot see yet, how long it took them, once the rows were computed, and for
-    each table of late rows the minutes that these are of."""
+    """Result of writing an epoch: the rows per counted table; for each table, since when some rows are not visible to
+    its readers; the duration of delivery, without computing the rows; and the minutes of late rows, per table of late
+    rows."""
 
     rows_of: Mapping[str, int]
     held_from: Mapping[str, Sequence[int | None]]
@@ -73,19 +73,19 @@ class TakenEpoch:
 
 @dataclass(slots=True)
 class EpochPart:
-    """What is done with the rows of each epoch; `lookups` has the tables that rows are looked up in, and into
-    `dead_letter_targets` goes what is no row."""
+    """The epoch part of a program. `lookups` are its lookup tables, and `dead_letter_targets` take records that are no
+    rows."""
 
     parts: Parts
     targets: Sequence[Target]
     lookups: Mapping[str, Table]
     dead_letter_targets: Sequence[Target] = ()
     one_task: OneTaskPlace | None = None
-    """Where one task does it all; None where it is Spark's."""
+    """The single-task execution, or None if Spark executes the epoch part."""
     _known_read: set[tuple[int, ...]] = field(default_factory=set, init=False, compare=False, repr=False)
-    """The sinks for whose rows Spark is known to read what was released."""
+    """Sinks whose rows Spark is known to read from the emitted rows."""
     _left_to_spark: int = field(default=0, init=False, compare=False, repr=False)
-    """For how many more epochs no task is asked, since in one of the last the rows were too many for it."""
+    """Number of further epochs that Spark executes, because a recent epoch had too many rows for a single task."""
 
     @property
     def branch_schemas(self) -> Sequence[Schema]:

@@ -1,7 +1,7 @@
-r"""From what Spark throws to what a user can act on.
+r"""Convert exceptions of Spark to errors that a user can act on.
 
-Everything that goes wrong in an epoch arrives wrapped several times over, often as text that crossed two processes.
-Our own errors are found again by the marks around them.
+An exception in an epoch arrives wrapped several times, often as text that has crossed two processes. Our own errors are
+recovered from markers around them.
 
     thrown    [STREAM_FAILED] ... Python worker: Traceback ... engine.errors.BadRecordError: data.bad_record: line 3 of
               /in.json is not JSON\n  hint: mend the line ...

@@ -1,10 +1,10 @@
-"""What Spark says of the epochs that it has ended since they were looked at last.
+"""Read Spark's progress reports of the epochs since the last call.
 
-Spark keeps its last twenty reports. Each question crosses into Java, and a report becomes text there that is read here,
-so nothing is asked of reports that were read before:
+Spark keeps its last twenty reports. Each call crosses into the JVM, and a report is serialised there and parsed here,
+so reports that are already known are not requested:
 
-    read up to epoch 6; Spark has 4, 5, 6, 7, 8       asked for the numbers of 8, 7 and 6, and for the texts of 7 and 8
-    read up to epoch 8; Spark has 5, 6, 7, 8          asked for the number of 8
+    known up to epoch 6; Spark has 4, 5, 6, 7, 8       requests the numbers of 8, 7 and 6, and the texts of 7 and 8
+    known up to epoch 8; Spark has 5, 6, 7, 8          requests the number of 8
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 
 class JavaProgress(Protocol):
-    """Spark's report of an epoch, in Java."""
+    """Spark's report of an epoch, as a Java object."""
 
     def batchId(self) -> int:  # noqa: N802 - Spark's name
         """The number of the epoch."""

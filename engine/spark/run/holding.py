@@ -1,10 +1,10 @@
-"""What keeps the output of a sink from being complete any further; pure.
+"""Explain which partition holds back the output of a sink. Pure.
 
-    clicks         partitions p and q, p at 12:05 and q at 12:01, windows closed up to 12:01
-    then           q of clicks holds it, with the oldest rows of all active partitions
-    q without rows since 11:50, and then idle: p holds it, and so on
+    clicks                   partition p at 12:05 and q at 12:01; windows are closed up to 12:01
+    answer                   q of clicks: it has the oldest rows of all active partitions
+    q idle since 11:50       answer: p
 
-The planner has noted which partition holds the watermark of each source, and since when (`spark/planner.py`).
+The planner records which partition holds back the watermark of each source, and since when (`spark/read/planner.py`).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""A run: one program, on one state directory, from its start to its end, stop or failure.
+"""A run: one program on one state directory, from start to end, stop or failure.
 
-Spark plans and runs the epochs in threads of its own and calls back with the rows of each; the thread of the run only
-looks on. An epoch goes like this:
+Spark plans and runs the epochs in threads of its own, and calls back with the rows of each. The thread of the run only
+observes. The steps of an epoch:
 
     Spark        writes its offsets ahead                                        offsets/7
-    callback     a stop was asked for: StopRequested, before the first effect    else
-                 the sinks take the epoch, then the tables of dead letters       ledgers say 7
+    callback     if a stop is requested: StopRequested, before the first effect; else
+                 the sinks write the epoch, then the tables of dead letters      ledgers contain 7
     Spark        commits                                                         commits/7
-    onlooker     reads Spark's progress, and reports                             on_epoch(report of 7)
+    thread       reads Spark's progress, and reports                             on_epoch(report of 7)
 
-A crash between any two of them runs epoch 7 again with the same offsets, and a sink that has it skips it. See
+A crash between two steps runs epoch 7 again with the same offsets, and a sink that has it skips it. See
 docs/decisions/watermarks-travel-in-offsets.md and docs/decisions/states-are-swapped-whole.md.
 """
 
@@ -86,18 +86,21 @@ __all__ = ("Outcome", "RunSpec", "run", "run_in")
 
 Outcome = Literal["finished", "stopped"]
 OnSign: TypeAlias = Callable[[StartStep | None], None]
-"""Told that the run is alive, and which step its start has come to, when that is another one."""
+"""Called while the run is alive, with the step of its start if that has changed."""
 _PULSES = "pulses"
 _LONG_INTERVAL = timedelta(seconds=5)
-"""A drain takes some four epochs, and who waits for it has little patience; another query costs some two seconds."""
+"""Longest checkpoint interval to keep during a drain, which takes about four epochs. With a longer one, a new query is
+started, which costs about two seconds."""
 POLL_SECONDS = 0.03
-"""How often a run looks for Spark's report of an epoch: short beside one, and each look is a call into Java."""
+"""Interval of polling for Spark's report of an epoch. It is short compared with an epoch; each poll is a call into
+Java."""
 _CALM_POLL_SECONDS = 1.0
-"""The same while no report is due; an epoch or a stop does not wait for it."""
+"""Interval of polling while no report is due. Neither an epoch nor a stop waits for it."""
 _COUNTS_STATE = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
-"""Chosen for each run: a state that was not counted before is counted when Spark loads it."""
+"""Spark setting that counts state rows, set per run. A state without counts is counted when Spark loads it."""
 _PARTITIONS = "spark.sql.shuffle.partitions"
-"""The number of partitions of state. It cannot change under a checkpoint, so it comes from the claim of the state."""
+"""Spark setting for the number of state partitions. It cannot change for a checkpoint, so it is stored in the claim of
+the state."""
 
 
 def run(
@@ -159,7 +162,7 @@ def run_in(
 
 @dataclass(frozen=True, slots=True)
 class _Listeners:
-    """Who is told what the run shows."""
+    """Callbacks of a run."""
 
     on_epoch: Callable[[EpochReport], None]
     on_started: Callable[[], None]
@@ -168,15 +171,15 @@ class _Listeners:
 
 @dataclass(frozen=True, slots=True)
 class _PreparedRun:
-    """A run that may begin: its script is understood, and its state directory claimed."""
+    """A run that may begin: its script is compiled, and its state directory claimed."""
 
     spec: RunSpec
     program: Program
     claim: Claim
     only_finishes: bool = False
-    """Whether it ends once the epoch that was begun is committed."""
+    """Whether the run ends once the epoch that had begun is committed."""
     histories: Mapping[str, History] = field(default_factory=dict)
-    """What it has to read of tables of which nothing was read yet."""
+    """Backfill ranges of tables that were not read yet."""
 
     @property
     def paths(self) -> StatePaths:
@@ -313,8 +316,8 @@ def _run(
 
 @dataclass(frozen=True, slots=True)
 class _EpochSteps:
-    """What becomes of the rows of an epoch: they go through the epoch part into the sinks, and what is no row into the
-    tables of dead letters."""
+    """Processing of an epoch: its rows pass through the epoch part into the sinks, undecodable records into the tables
+    of dead letters."""
 
     stream: StreamPart
     epoch_part: EpochPart
@@ -324,7 +327,7 @@ class _EpochSteps:
 
 @dataclass(slots=True)
 class _Running:
-    """A run with its session open. Spark's thread runs the epochs and writes `begun` and `written`; the thread of the
+    """A run with its session open. Spark's thread runs the epochs, and writes `begun` and `written`; the thread of the
     run reads them, and reports."""
 
     prepared: _PreparedRun
@@ -338,11 +341,11 @@ class _Running:
     has_ended: bool = False
     is_up: bool = False
     memory_kills: int = field(default_factory=count_memory_kills)
-    """How many processes the kernel had ended for memory when the run began."""
+    """Number of processes that the kernel had killed for lack of memory when the run began."""
     interval: timedelta = timedelta(0)
-    """The least time from the start of one epoch to that of the next."""
+    """Shortest time from the start of one epoch to the start of the next."""
     closes_by_plan: bool = False
-    """Whether the query has been told by what its windows close."""
+    """Whether the query has its planned watermarks (`planned_watermarks.py`)."""
 
     def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths

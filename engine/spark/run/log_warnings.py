@@ -1,13 +1,13 @@
-"""Spark's own warnings, once each and in our words.
+"""Report Spark's warnings once each, in our words.
 
     WARN ProcessingTimeExecutor: Current batch is falling behind. The trigger interval is 1000 milliseconds, but ...
         "epochs take longer than the checkpoint interval of 1000 ms: the last one took 4212 ms"
     WARN DataSourceManager: The data source arroyo_orders replaced a previously registered data source.
-        nothing: no user can do anything about it
+        dropped: users cannot act on it
     WARN BlockManager: Block rdd_7 was not found
         "Spark's BlockManager: Block rdd_7 was not found"
 
-The next one of a kind says nothing, whatever its numbers are. Spark's log itself keeps everything.
+Later warnings of the same kind are dropped, whatever their figures. All of them are in Spark's log.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 
 _LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+Z (?:WARN|ERROR) ([\w.$-]+): (.*)")
 _BLOCK = 1024 * 1024
-"""As much of the log as is read at once; of what is more, the oldest is passed over."""
+"""Bytes of the log that are read at once. If there are more, the oldest are skipped."""
 _KINDS = 200
-"""Kinds of warnings that are told apart; a run that has more has a fault that its failure will name."""
+"""Largest number of kinds of warnings. A run with more has a fault that its failure will name."""
 _LONGEST = 500
-"""Characters of a warning that are passed on."""
+"""Largest number of characters of a reported warning."""
 
 # What Spark says of every healthy run, and what the driver says itself in better words.
 _DROPPED = (
@@ -73,7 +73,7 @@ _IN_OUR_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class LogWarning:
-    """What is said to the user of a warning; the code is stable, and None where Spark's own words are passed on."""
+    """A warning for the user. The code is stable; it is None if the text is Spark's."""
 
     text: str
     code: str | None = None
@@ -95,7 +95,7 @@ def in_our_words(line: str) -> LogWarning | None:
 
 @dataclass(slots=True)
 class SparkLog:
-    """The log of Spark, from where it ends now; a run appends to what the runs before it have left."""
+    """Spark's log from its current end on. Runs append to the log of earlier runs."""
 
     path: Path
     _offset: int = field(init=False)

@@ -1,9 +1,9 @@
-"""The pipelines that have epochs on this machine, each a file in a directory that all of a user's share.
+"""Active pipelines on this machine: each writes a file into a directory that all pipelines of a user share.
 
-running/4711    0.21     changed 2 s ago     the fixed part of its epochs, in seconds
-running/4712    0.34     changed 4 s ago
-running/4001    0.20     changed an hour ago: it is idle, or gone
-two pipelines, 0.55 s together
+running/4711   0.21   changed 2 s ago       per-epoch overhead in seconds
+running/4712   0.34   changed 4 s ago
+running/4001   0.20   changed an hour ago   idle, or gone
+result         two pipelines, 0.55 s together
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from pathlib import Path
 from engine.spark.run.pace import Machine
 
 _INTERVAL = 5.0
-"""Seconds from one look to the next."""
+"""Seconds between two reads."""
 _FRESH = 3 * _INTERVAL
 _GONE = 3600.0
 
 
 @dataclass(slots=True)
 class Neighbours:
-    """What one of them says of itself, and sees of all. A directory that cannot be used is one without others."""
+    """The file of one pipeline, and the sum over all pipelines. If the directory cannot be used, the pipeline counts as
+    alone."""
 
     directory: Path
     name: str

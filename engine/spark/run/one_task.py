@@ -1,10 +1,10 @@
-"""The epoch part in one task, where Spark is on one machine: it gathers what branches have released, computes over
-Arrow, and writes the segments of all sinks.
+"""Execute the epoch part in a single task if Spark runs on one machine: collect the emitted rows, compute over Arrow,
+and write the segments of all sinks.
 
-    gathered         30,000 rows of branches 0 and 1     the task answers with the messages of its segments
-    gathered, many   5,000,000 rows                      it puts them into a file and answers so; Spark does the rest
+    30,000 rows of branches 0 and 1      the task returns the messages of its segments
+    5,000,000 rows                       the task writes them to a file and returns its name; Spark does the rest
 
-What keeps state has run once either way: rows are read from the file, in the place of Spark's cache.
+Stateful operators have run once in both cases: Spark reads the rows from the file instead of its cache.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OneTask:
-    """What the task does; made on the driver, run in a worker. `branches` are the columns that rows of each come with,
-    `written` are the numbers of the writes that go into the targets; the others are computed and dropped."""
+    """Work of the task, built on the driver and executed in a worker. `branches` are the columns of each branch,
+    `written` the numbers of the writes to targets; other writes are computed and dropped."""
 
     writes: Sequence[Write]
     branches: Sequence[Schema]
@@ -111,7 +111,7 @@ def _put_aside(batches: Iterable[Iterable[pa.RecordBatch]], scratch: Path) -> pa
 
 @dataclass(frozen=True, slots=True)
 class RowsPutAside:
-    """What gives the rows of a file again, in a task."""
+    """Reads back, in a task, rows that were written to a file."""
 
     path: Path
 

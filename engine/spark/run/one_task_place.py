@@ -1,4 +1,4 @@
-"""Where one task does an epoch part, and how it says that there are too many rows for it."""
+"""Settings and messages of the single-task execution of an epoch part."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 from pyspark.sql import Row
 
 PUT_ASIDE = -1
-"""In the place of a sink's number, in a message that names the file into which a task has put its rows."""
+"""Replaces the number of a sink in a message that names a file with rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneTaskPlace:
-    """Where one task does an epoch part: the directory for rows that are too many for it, of how many tasks it gathers
-    them, how many bytes and pairs of rows are not too many, and how many epochs are Spark's once they were."""
+    """Settings of single-task execution: the directory for rows that are too many, the number of tasks whose rows are
+    collected, the limits of bytes and row pairs, and the number of epochs that Spark executes after a limit was
+    exceeded."""
 
     scratch: Path
     tasks: int

@@ -1,14 +1,14 @@
-"""How long a pipeline rests after an epoch before it looks for input again.
+"""Compute the pause after an epoch.
 
-An epoch costs something before its first row: its fixed part, which is what the shortest of the last epochs took.
+Each epoch has an overhead before its first row, estimated by the shortest of the last epochs.
 
-    linger 250 ms, fixed part 200 ms
-    epoch 7    took 200 ms                              rests for 250 ms
-    epoch 8    took 1,100 ms, half of ten fixed parts   rests for 125 ms: rows have taken its place
-    epoch 9    took 2,000 ms                            none: the fixed part is a tenth of it
-    epoch 10   took 200 ms, and has left rows unread    none: it is behind
-    epoch 11   took 200 ms, beside two pipelines with fixed parts of 200 ms, on two cores: 600 ms in a quarter of
-               these are a distance of 1,200 ms         rests for 1,000 ms
+    linger 250 ms, overhead 200 ms
+    epoch 7    took 200 ms                              pause of 250 ms
+    epoch 8    took 1,100 ms, half of ten overheads     pause of 125 ms: rows took most of its time
+    epoch 9    took 2,000 ms                            no pause: the overhead is a tenth of it
+    epoch 10   took 200 ms, and left rows unread        no pause: the pipeline is behind
+    epoch 11   took 200 ms, next to two pipelines with an overhead of 200 ms, on two cores: 600 ms in a quarter of the
+               machine need an interval of 1,200 ms     pause of 1,000 ms
 
 See docs/decisions/pipelines-rest-between-epochs.md.
 """
@@ -19,21 +19,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 LONGEST_STRETCH = timedelta(seconds=2)
-"""As what neighbours make of a shorter one."""
+"""Longest pause that other pipelines can cause."""
 _NONE = timedelta(0)
 _ROWS_TO_FIXED = 9
-"""An epoch whose rows take nine times its fixed part spends a tenth on that."""
+"""An epoch whose rows take nine times its overhead spends a tenth of its time on overhead."""
 _SHARE_OF_MACHINE = 0.25
-"""What the fixed parts of all pipelines on a machine may take of it."""
+"""Share of a machine for the per-epoch overhead of all pipelines."""
 _SILENT_LOOKS = 40
-"""So many looks without an epoch in between, some ten seconds, are a silence."""
+"""Number of polls without an epoch, about ten seconds, after which a source counts as silent."""
 _SILENT_INTERVAL = timedelta(seconds=1.5)
-"""From one look to the next in a silence: each costs some milliseconds, in Java and in Python."""
+"""Interval of polling a silent source. Each poll costs some milliseconds in Java and in Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Its processors, and the pipelines that have epochs on it: how many, and their fixed parts together."""
+    """Number of processors, of active pipelines on them, and the sum of their per-epoch overheads."""
 
     processors: int
     pipelines: int = 1
@@ -42,8 +42,8 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class EndedEpoch:
-    """How long an epoch took, and its fixed part. One that `goes_on` has left work that need not wait: unread rows, a
-    watermark that it has moved without rows, the end of the input."""
+    """Duration of an epoch, and its overhead. `goes_on` if it left work that need not wait: unread rows, a watermark
+    that moved without rows, or the end of the input."""
 
     took: timedelta
     fixed: timedelta

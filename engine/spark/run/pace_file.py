@@ -1,14 +1,14 @@
-"""When Spark may look for input again, said by a run to its planners, which are in processes of their own.
+"""Pass the end of the pause from a run to its planners, which are in other processes.
 
-Spark asks one planner after the other, round after round, and runs an epoch when one of them has something. The planner
-that was asked first in the first round is so in every round, and it alone waits.
+Spark polls one planner after the other, round by round, and runs an epoch when one of them has something. Only the
+planner that Spark polls first in a round waits.
 
-    the run       epoch 7 has ended, and rests until 12.25     pulses/pace says 12.25
-    planner of t  asked at 12.01: waits until 12.25            answers, with rows or without
-    planner of t  asked at 12.30, and no epoch was run         waits until 12.50, 250 ms after its last answer
-    the run       is to stop                                   pulses/pace says `at once`, and nobody waits any more
+    the run       epoch 7 has ended; pause until 12.25         pulses/pace contains 12.25
+    planner of t  polled at 12.01                              answers at 12.25, with rows or without
+    planner of t  polled at 12.30, and no epoch was run        answers at 12.50, 250 ms after its last answer
+    the run       is asked to stop                             pulses/pace contains `at once`, and no planner waits
 
-The instants are of the clock that does not jump, which all processes of a machine share.
+The instants are of the monotonic clock, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PACE, _FIRST, _WAITED = "pace", "first", "waited"
 _AT_ONCE = b"at once"
 _WIDTH = 24
 _LOOK, _LOOK_IN_SILENCE = 0.05, 0.25
-"""Seconds between two looks of who waits: a stop should not be kept waiting, and looking should cost nothing."""
+"""Seconds between two reads of a waiting planner: short enough for a quick stop, and cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaceFile:
-    """What is said in a directory of pulses."""
+    """The pace file in a directory of pulses."""
 
     directory: Path
 
@@ -87,7 +87,7 @@ class PaceFile:
 
 @dataclass(slots=True)
 class PlannerPause:
-    """The waiting of one planner, before each of its answers."""
+    """The pause of one planner before each of its answers."""
 
     file: PaceFile
     table: str

@@ -1,4 +1,4 @@
-"""The pace of a run: after each epoch it says when the next one may be looked for; `pace` works it out."""
+"""Set the pause of a run after each epoch. `pace` computes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.spark.run.pace_file import PaceFile
 from engine.spark.run.progress import ReadSlices
 
 _REMEMBERED = 20
-"""So many epochs show what the shortest takes; what one took that long ago, while Java was cold, counts no more."""
+"""Number of epochs in which the shortest gives the overhead. Older ones may be from a cold JVM."""
 
 
 def leaves_work(
@@ -44,7 +44,8 @@ def pacing_of(pulses: Path, linger: timedelta, epoch_interval: timedelta, lineag
 
 @dataclass(slots=True)
 class Pacing:
-    """Spark's thread ends epochs, the thread of the run notes how long they took, and hurries."""
+    """Pace of a run. Spark's thread ends epochs; the thread of the run records their durations, and can cancel the
+    pause."""
 
     file: PaceFile
     linger: timedelta

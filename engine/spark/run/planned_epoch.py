@@ -1,4 +1,4 @@
-"""An epoch as the sinks see it."""
+"""An epoch, as sinks see it."""
 
 from __future__ import annotations
 

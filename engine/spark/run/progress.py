@@ -1,4 +1,4 @@
-"""What Spark says of an epoch, in our words."""
+"""Convert Spark's progress of an epoch to our figures."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from engine.values.epoch_report import EpochReport, SinkProgress, TableFigures
 
 @dataclass(frozen=True, slots=True)
 class ReadSlices:
-    """The counts of the slices that a table was read in last: its rows, and the records that were dropped.
+    """Counts of the slices that were last read of a table: rows, and dropped records. Spark would count a row once for
+    every branch that reads it, unless the branches share a read.
 
-    `rows` and `dropped_in_epoch` are 0 if the slices belong to an earlier epoch; `dropped` counts those as well. Spark
-    would count a row for every branch that reads it, but for those that share a read."""
+    The fields `rows` and `dropped_in_epoch` are 0 if the slices belong to an earlier epoch; `dropped` counts those,
+    too.
+    """
 
     rows: int = 0
     dropped: int = 0
@@ -30,10 +32,9 @@ class ReadSlices:
 
 @dataclass(frozen=True, slots=True)
 class WrittenEpoch:
-    """What was read for an epoch, by table, and what the sinks have done with it: the rows that were for them, and
-    those they have left out so far; up to where it was `settled`, and from when on there are rows that the readers of a
-    sink cannot see yet. `delivery` is how long they took to take it; `waited` how long nobody looked for input
-    while Spark had begun to."""
+    """Figures of an epoch: the rows read by table; for each sink the rows written and the rows left out so far; up to
+    where the output is `settled`; and since when some rows are not visible to readers of a sink. `delivery` is the
+    duration of writing; `waited` is how long planners paused while Spark had begun to poll."""
 
     rows: int
     refused: int
@@ -46,7 +47,7 @@ class WrittenEpoch:
     waited: timedelta = timedelta(0)
     read: Mapping[str, ReadSlices] = field(default_factory=dict)
     late: Mapping[str, Sequence[Stretch]] = field(default_factory=dict)
-    """When the rows were that came late for a sink, or into a table of those."""
+    """Event times of late rows, by sink or table of late rows."""
 
 
 _SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
@@ -55,12 +56,12 @@ _SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
     "plan": ("getBatch", "queryPlanning"),
     "commit": ("commitOffsets",),
 }
-"""What Spark calls the parts of an epoch. `addBatch` is all that is done with the rows."""
+"""Spark's names of the phases of an epoch. `addBatch` is all processing of its rows."""
 _COUNTED_OPERATORS: Mapping[str, str] = {
     "stateStoreSave": "windows",
     "sessionWindowStateStoreSaveExec": "sessions",
 }
-"""The operators whose state has a row for each group, as Spark and as we call them."""
+"""Operators whose state has one row per group: Spark's names, and ours."""
 
 
 def read_progress(

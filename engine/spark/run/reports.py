@@ -1,4 +1,4 @@
-"""The report of a committed epoch: Spark's progress, with what readers and sinks have counted."""
+"""Build the report of a committed epoch from Spark's progress and the counts of readers and sinks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from engine.values.epoch_report import EpochReport
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Makes the reports of a program's run; in `notes_directory` readers leave their notes."""
+    """Builds the epoch reports of a run. Readers write notes into `notes_directory`."""
 
     program: Program
     notes_directory: Path
     lineage: str
     counts_state: bool = False
     is_one_jvm: bool = True
-    """Whether all tasks use the disk of the driver because they run in its JVM."""
+    """Whether all tasks run in the JVM of the driver, and so use its disk."""
 
     def read(
         self, progress: Mapping[str, object], written: WrittenEpoch, committed_before: datetime | None = None

@@ -1,4 +1,4 @@
-"""What a run is told: what is to be run, and where. Nothing of Spark is imported to say it."""
+"""Specification of a run: the program, its location and its settings. Does not import Spark."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from engine.values.start_positions import StartPosition
 
 @dataclass(frozen=True, slots=True)
 class StateUpgrade:
-    """That the run takes over the state of another query. `keep_state` and `reset` name what is given up of it, and
-    `accept_loss` the plan whose losses are accepted; `savepoint_id` is what the old state is saved as before, of which
-    `from_version` is the number if its fingerprint is `from_plan`. A fork's state is that of another pipeline, whose
-    sinks are none of its own. Of the operators in `hold_back` the windows that are open are not given out. The state
-    must have come from `of_history`, where that is said."""
+    """Settings for taking over the state of another query. `keep_state` and `reset` name state to discard, and
+    `accept_loss` the plan whose losses are accepted. The old state is first saved as `savepoint_id`, with the number
+    `from_version` if its fingerprint is `from_plan`. The state of a fork is a copy of another pipeline's, and its sinks
+    are new. Open windows of the operators in `hold_back` are not emitted. If `of_history` is set, the state must have
+    that lineage."""
 
     keep_state: tuple[str, ...] = ()
     reset: tuple[str, ...] = ()
@@ -34,8 +34,9 @@ class StateUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What is to be run, and where. `max_epoch_rows` limits each source table's rows in an epoch; `epoch_interval` is
-    the least time from the start of one epoch to that of the next; without it, `linger` is that from end to start."""
+    """Specification of a run. `max_epoch_rows` limits the rows of an epoch per source table. `epoch_interval` is the
+    shortest time from the start of one epoch to the start of the next; without it, `linger` is the time from end to
+    start."""
 
     name: str
     sql: str
@@ -44,39 +45,39 @@ class RunSpec:
     generation: int | None = None
     force: bool = False
     upgrade: StateUpgrade | None = None
-    """How it takes over the state of another query, which is refused otherwise."""
+    """How to take over the state of another query; without it, such a state is refused."""
     max_epoch_rows: int | None = None
     epoch_interval: timedelta = timedelta(0)
     linger: timedelta = timedelta(0)
     master: str | None = None
     shared_disk: bool = False
-    """Whether somebody has declared that all executors see `state_dir`."""
+    """Whether the user has declared that all executors see `state_dir`."""
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     """What it asks of a cluster, if `master` is one."""
     quick: bool = False
     fuse: bool = False
-    """Whether the tasks of the sources do what they can of the plan. It is no part of the state, which is the same."""
+    """Whether source tasks execute as much of the plan as they can. The state is the same either way."""
     count_state: bool = False
-    """Whether the rows that windows keep are counted: exact, and a look-up before each is written."""
+    """Whether rows in window state are counted exactly, at the cost of a look-up before each write."""
     by_pane: bool | None = False
-    """Whether windows that begin with nothing are kept by pane, where they can be; None leaves it to `pane_choice`.
-    Those that are there stay as they are kept."""
+    """Whether new windows store their state by pane if possible; None leaves it to `pane_choice`. Existing windows keep
+    their form."""
     memory: str = "2g"
     default_sink: str = "stdout"
     conf: Mapping[str, str] = field(default_factory=dict)
     udfs: tuple[UdfFile, ...] = ()
     connections: str = field(default="", repr=False)
     owner: str | None = None
-    """What the pipeline is called among the owners of targets; without one, its state directory gets a name."""
+    """Name of the pipeline as the owner of targets; without one, its state directory gets a name."""
     predecessors: tuple[str, ...] = ()
-    """Owners that have left its targets to it."""
+    """Owners that have handed over their targets to it."""
     start_from: Mapping[str, StartPosition] = field(default_factory=dict)
-    """Where tables begin that the state has not read yet, instead of where their options say."""
+    """Start positions of tables that the state has not read yet. They override the tables' options."""
     backfill: Backfill | None = None
-    """The range of history that it reads."""
+    """Range of history to read."""
     is_rehearsal: bool = False
-    """Whether its sinks only keep their rows for a comparison, and its sources are not told how far they were read."""
+    """Whether sinks only store their rows for a comparison, and no read positions are committed to sources."""
     stand_ins: Path | None = None
-    """The folder with the files of rows that take the place of its tables, in a test."""
+    """Folder with files of rows that replace the tables, in a test."""
     keeps_state: bool = True
     """Whether the state directory outlives the run."""

@@ -1,11 +1,11 @@
-"""A probe of a declared shared disk: every executor and the driver read what the other has written there.
+"""Probe of a declared shared disk: every executor and the driver read a file that the other has written.
 
-    driver      probe-5f2c/driver          "5f2c"
-    task 3      reads it, and writes       probe-5f2c/3
+    driver      writes probe-5f2c/driver          "5f2c"
+    task 3      reads it, and writes probe-5f2c/3
     driver      reads that
 
-Tasks are sent until each executor that Spark knows has run some. One that comes later is not probed: what its tasks
-leave is then missing before an epoch is committed, which ends the run too.
+Tasks are sent until each known executor has run some. An executor that joins later is not probed. Files of its tasks
+would be missing before an epoch is committed, which fails the run as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 from engine.errors import DiskNotSharedError, NoExecutorsError, message_of
 
 WAIT = timedelta(minutes=3)
-"""How long the executors of a cluster may take to be up."""
+"""Longest wait for the executors of a cluster."""
 _POLL = 0.2
 _TASKS_OF_EACH_CORE = 3
 _HINT = "mount one disk at this path on every machine of the cluster, or leave out master to run on this machine"
@@ -35,8 +35,8 @@ _HINT = "mount one disk at this path on every machine of the cluster, or leave o
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a task has found: on which host, with the file of the driver it has read, and the one it has written, or
-    why it could do neither."""
+    """Result of a task: its host, and either the file of the driver that it read and the file that it wrote, or the
+    error."""
 
     host: str
     file: str
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorLook:
-    """An executor that is up, and how many of our tasks it has ended."""
+    """A running executor, and the number of our tasks that it has completed."""
 
     id: str
     address: str

@@ -1,4 +1,4 @@
-"""How a run is stopped, from whichever thread."""
+"""Stop a run from any thread."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Literal
 
 StopMode = Literal["graceful", "checkpoint", "immediate"]
 _MODES: tuple[StopMode, ...] = ("graceful", "checkpoint", "immediate")
-"""From the one that takes longest on; what comes later may only hurry a run."""
+"""Modes of a stop, slowest first. A later request can only make a stop faster."""
 
 
 class StopRequested(Exception):  # noqa: N818 - it is no error
-    """Raised before the first effect of an epoch, when the run is to stop at the end of the one before."""
+    """Raised before the first effect of an epoch, if the run is to stop after the previous one."""
 
 
 class Control:
-    """The one way to stop a run; may be used from any thread."""
+    """Stops a run. Thread-safe."""
 
     def __init__(self) -> None:
         self._mode: StopMode | None = None

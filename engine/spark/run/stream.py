@@ -1,4 +1,4 @@
-"""The stream part of a program as one frame of Spark's."""
+"""Build the stream part of a program as one Spark DataFrame."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from engine.spark.workers.register_udfs import register_udfs
 
 @dataclass(frozen=True, slots=True)
 class EpochLimits:
-    """How wide and how long an epoch may be."""
+    """Limits and settings of a run's epochs."""
 
     tasks: int
     max_epoch_rows: int | None
     pulses: Path | None = None
-    """The directory in which planners leave their signs of life."""
+    """Directory of the planners' liveness files."""
     linger: timedelta = timedelta(0)
-    """How long planners rest between two looks at idle sources."""
+    """Pause of planners between two polls of idle sources."""
     histories: Mapping[str, History] = field(default_factory=dict)
-    """What a backfill reads of tables of which nothing was read yet."""
+    """Backfill ranges of tables that were not read yet."""
     tells_sources: bool = True
-    """Whether sources are told how far they were read, so that they can tell others."""
+    """Whether to commit read positions to the sources."""
     meets: Mapping[str, Offset] = field(default_factory=dict)
-    """Where tables are to come to and stay."""
+    """Positions at which tables stop (see `spark/read/meeting.py`)."""
     is_one_jvm: bool = True
-    """Whether all tasks use the disk of the driver because they run in its JVM."""
+    """Whether all tasks run in the JVM of the driver, and so use its disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """The stream part of a program: what streams, and what becomes of it in an epoch: the rows of every branch. Where
-    tasks do the `whole` of it, they make the rows themselves."""
+    """The stream part of a program: the streaming DataFrame, and the function that makes the rows of every branch of an
+    epoch. If source tasks execute the `whole` branch, they make the rows themselves."""
 
     frame: DataFrame
     released: Callable[[DataFrame], DataFrame]

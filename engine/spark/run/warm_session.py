@@ -1,7 +1,7 @@
-"""A session that is open and warm before it is known what it will run.
+"""Open and warm up a session before its program is known.
 
-Most of what a first epoch costs is Java loading classes and compiling them, so a tiny pipeline of each kind is run
-once: a projection, a window, an updating aggregate, each into a file.
+Most of the cost of a first epoch is loading and compiling Java classes. So a tiny pipeline of each kind is run once: a
+projection, a window and an updating aggregate, each into a file.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ INSERT INTO totals SELECT counter % 5 AS key, count(*) AS ticks, sum(counter) AS
 """
 _EPOCH_ROWS = 20
 TakeOver: TypeAlias = Callable[[Path], SparkSession]
-"""Gives the session that is there, for a run whose logs are kept in that directory."""
+"""Returns the open session, for a run that logs into the given directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarmSession:
-    """A session for the usual kind of run, and the directory that it has written into so far."""
+    """A session with the usual settings, and the directory of its logs so far."""
 
     spark: SparkSession
     directory: Path

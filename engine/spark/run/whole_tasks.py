@@ -1,10 +1,10 @@
-"""Tasks that do all of a plan: what streams is only which slices of the table an epoch has.
+"""Source tasks that run the whole plan. The stream contains only the slices of an epoch.
 
-    what streams     "slice 0 of p0 from 9 to 12, planned 12:00:08, watermark 12:00:05"
-    a task           decodes the slice, leaves rows out, computes columns, and writes a segment
-    what comes out   the message about the segment, and a note about the slice as always
+    stream           "slice 0 of p0 from 9 to 12, planned 12:00:08, watermark 12:00:05"
+    task             decodes the slice, filters rows, computes columns, and writes a segment
+    result           the message about the segment, and the usual note about the slice
 
-The planner, its offsets and its notes are those of every table, so a run may go on this way or the other. See
+Planner, offsets and notes are the same as for other tables, so a later run may execute the plan in either way. See
 docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
@@ -38,7 +38,7 @@ SLICES = StructType([StructField(_SLICE, StringType())])
 
 
 class SliceNames(Reader):
-    """Plans as every reader does, and reads nothing: the slices of a task are its rows."""
+    """Plans like every reader, and emits the slices as rows instead of reading them."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The slices of a task, as JSON."""
@@ -51,7 +51,7 @@ class SliceNames(Reader):
 
 @dataclass(frozen=True, slots=True)
 class WholeTasks:
-    """What tasks do with the slices of an epoch; made on the driver, run in workers."""
+    """Processing of the slices of an epoch in tasks, built on the driver and executed in workers."""
 
     spec: ScanSpec
     branch: WholeBranch

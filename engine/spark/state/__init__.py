@@ -1,1 +1,1 @@
-"""Operators of our own that keep state, and reading the state of Spark's."""
+"""Our own stateful operators, and readers of Spark's state."""

@@ -1,12 +1,12 @@
-"""What Spark keeps of the buckets of a task, read and written for many of them in one conversation.
+"""Read and write the state of many shards of a task in one round trip to Spark.
 
-Spark answers one question of a task after the other, and a bucket has four of them. Asked one at a time, most of what
-they cost is that two processes wait for each other in turn:
+Spark answers the requests of a task one by one, and a shard needs four. Sent one at a time, most of their cost is the
+latency between two processes:
 
-    to Spark     bucket 0: its head?  bucket 4: its head?  ...     bucket 0: this head.  bucket 4: this head.  ...
-    from Spark   here it is, here it is, ...                       done, done, ...
+    to Spark     shard 0: read head; shard 4: read head; ...     shard 0: write head; shard 4: write head; ...
+    from Spark   head, head, ...                                 done, done, ...
 
-Nobody waits for good: of questions and answers one is always short, and the long ones are read as they come.
+The pipe cannot deadlock: of each request and its response one is short, and long responses are read as they arrive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHUNK = StructType().add("chunk", BinaryType())
 
 
 class BucketStore:
-    """The state of a task: of each bucket, by its label, a head and the large chunks by number."""
+    """State of a task: for each shard, by label, a head and numbered large chunks."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         # types and not their text, which Spark would be asked twice to read

@@ -1,12 +1,11 @@
-"""Operators of our own that keep state: rows are dealt out to buckets, and the buckets of a task take their steps.
+"""Our own stateful operators: rows are distributed to shards, and a task advances its shards together.
 
-On the way rows are packed as Arrow into one binary column, since Spark hands rows to stateful Python value by
-value.
+Rows are packed as Arrow into one binary column on the way, because Spark passes rows to stateful Python value by value.
 
-    rows of two tasks      key a: 3 rows, key b: 1        key a: 2 rows, key c: 1
-    packed                 (bucket 5, a 3), (bucket 9, b 1)    (bucket 5, a 2; c 1)
-    step of the task       bucket 5 keeps a 5, c 1 more than before, bucket 9 b 1; what that changes is sent out, packed
-    unpacked               the changes of all tasks, as columns
+    rows of two tasks      key a: 3 rows, key b: 1                      key a: 2 rows, key c: 1
+    packed                 (shard 5, a 3), (shard 9, b 1)               (shard 5, a 2; c 1)
+    step of the task       shard 5 adds a 5 and c 1 to its state, shard 9 adds b 1; changed rows are emitted, packed
+    unpacked               the changed rows of all tasks, as columns
 
 See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
@@ -49,19 +48,19 @@ LABELS = (
     22362, 14516, 2769, 23448, 10632, 3429, 10128, 4288, 2478, 9968, 13154, 10200, 11261, 5168, 24584, 4532,
     36311, 5904, 7980, 3289, 7231, 29594, 8141, 3473, 77571, 32254, 52694, 38566, 26776, 32186, 40463, 10805,
 )  # fmt: skip
-"""What buckets are called in Spark's state: the least numbers whose hash leaves 0, 1, 2, ... when divided by 10,080. So
-any number of tasks that divides it gets buckets in turn, and no task more than one above another."""
+"""Names of the shards in Spark's state: the smallest numbers whose hash modulo 10,080 is 0, 1, 2, ... So any number of
+tasks that divides 10,080 gets shards in turn, and the tasks differ by at most one shard."""
 
 
 class Packing(Protocol):
-    """How a task deals out its rows."""
+    """How a task distributes its rows to shards."""
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
         """The rows of each bucket, packed."""
 
 
 class Bucketed(Packing, Protocol):
-    """An operator: how a task deals out its rows, and the step of a bucket."""
+    """A stateful operator: how a task distributes its rows, and the step of a shard."""
 
     def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
         """One epoch of some buckets, by their numbers."""
@@ -90,14 +89,14 @@ def stepped(packed: DataFrame, together: StepsTogether, time_mode: str = _NO_TIM
 
 
 _EPOCH = "streaming.sql.batchId"
-"""What Spark calls the number of an epoch among what it tells tasks."""
+"""Spark's name of the epoch number among the local properties of a task."""
 _BYTES_AT_ONCE = 32 << 20
-"""Buckets take their steps together while what came for them, or their large chunks, are no more: what a task holds at
-a time must not grow with the state."""
+"""Limit for the rows and large chunks of the shards that are advanced together, so that the memory of a task does not
+grow with the state."""
 _ROWS_SENT_AT_ONCE = 500_000
-"""No value of a row can have two gigabytes."""
+"""Limit of rows per packed value, since a value can have at most two gigabytes."""
 _ROWS_AT_ONCE = 200_000
-"""Rows are summed up together in the task before they are packed: the more there are, the fewer are left to be sent."""
+"""Number of rows that a task pre-aggregates together before packing. The more rows, the fewer are sent."""
 
 
 def packer(
@@ -174,13 +173,14 @@ def hold_open(handle: StatefulProcessorHandle) -> None:
 
 
 class BucketProcessor(StatefulProcessor):
-    """Keeps what buckets keep: of each a head with the list of chunks and the small ones, and the large ones by number.
+    """Stores the state of shards: for each a head with its small chunks and a list of all, and the large chunks by
+    number.
 
-    Rows are gathered, so that the buckets of a task take their step together; those with much state or many rows take
-    theirs before, a few at a time.
+    Rows are collected so that the shards of a task advance together. Shards with much state or many rows advance
+    earlier, a few at a time.
 
-    The operator is unpacked when there are rows. Before a query's first epoch Spark starts a process for every
-    operator, only to hear what it keeps, and what the operator imports would take most of that process's time.
+    The operator is unpickled only when there are rows: before the first epoch Spark starts a process for every operator
+    just to learn its state variables, and the operator's imports would take most of that time.
     """
 
     def __init__(self, operator: Packing) -> None:
@@ -275,7 +275,7 @@ def _write_buckets(store: BucketStore, before: Mapping[int, StoredBucket], after
 
 
 class StepsTogether(TransformWithStateInPandasUdfUtils):
-    """Lets a processor gather the rows of a task and take all steps in the end, where Spark has room for timers."""
+    """Lets a processor collect the rows of a task and advance all shards at the end, in Spark's hook for timers."""
 
     def __init__(self, processor: BucketProcessor, time_mode: str = _NO_TIMERS) -> None:
         super().__init__(processor, time_mode)

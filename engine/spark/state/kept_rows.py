@@ -1,4 +1,4 @@
-"""The rows of one operator in a state, whoever keeps them: operators of our own, or Spark."""
+"""Read the state rows of one operator, ours or Spark's."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Windows that were kept by pane, for Spark to keep: a row for each window and key in place of those for each pane.
+"""Convert window state from panes to Spark's form: one row per window and key instead of one per pane and key.
 
-    hop(2 s, 10 s), count(*)      kept by pane        (12:00:00, a) 2, (12:00:02, a) 1      closed up to 12:00:04
-    count(*), avg(price)          kept by Spark       ([11:59:56, 12:00:06), a) 3, ?
+    hop(2 s, 10 s), count(*)      by pane             (12:00:00, a) 2, (12:00:02, a) 1      closed up to 12:00:04
+    count(*), avg(price)          by window           ([11:59:56, 12:00:06), a) 3, ?
                                                       ([11:59:58, 12:00:08), a) 3, ?   and so on
 
-The rows of a window are what it would give out if nothing came any more. They go through files, a partition in each.
+The row of a window is what it would emit if no more input came. The rows pass through files, one per partition.
 """
 
 from __future__ import annotations

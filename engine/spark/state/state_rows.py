@@ -1,4 +1,4 @@
-"""The rows that a window keeps, as Spark reads them: from a copy, so that nothing is written where the state lies."""
+"""Read the rows of a window's state with Spark, from a copy, so that the state itself is not written."""
 
 from __future__ import annotations
 

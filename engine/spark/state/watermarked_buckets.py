@@ -1,12 +1,12 @@
-"""Buckets that have something to send out when the watermark moves, whether rows come or not.
+"""Shards that emit rows when the watermark moves, even without input.
 
-    bucket 5       keeps panes, of which the next window ends at 12:00:04: a timer for that
-    epoch 8        rows of bucket 5, watermark 12:00:03     its step; the timer stays
-    epoch 9        no rows of bucket 5, watermark 12:00:05  the timer is over: its step, the rows of the window,
-                                                            and a timer for 12:00:06
+    shard 5        stores panes; its next window ends at 12:00:04, and has a timer for that
+    epoch 8        rows for shard 5, watermark 12:00:03     it advances; the timer stays
+    epoch 9        no rows, watermark 12:00:05              the timer fires: it advances, emits the rows of the window,
+                                                            and sets a timer for 12:00:06
 
 The watermark is Spark's, which is that of the offsets of the epoch (docs/decisions/windows-close-by-the-plan.md).
-Timers are of the state, and are committed, restored and laid out for other tasks with it.
+Timers are part of the state: they are committed, restored and repartitioned with it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _MICROS = 1000
 
 
 class Watermarked(Packing, Protocol):
-    """An operator whose buckets send out rows when the watermark moves: in `newest` their state says when."""
+    """An operator whose shards emit rows when the watermark moves. The `newest` field of their state contains the
+    time."""
 
     def steps(
         self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]], watermark: int
@@ -48,7 +49,7 @@ def run_by_watermark(rows: DataFrame, operator: Watermarked, schema: StructType)
 
 
 class WatermarkedProcessor(BucketProcessor):
-    """Has a bucket step when there are rows for it, and when its timer is over."""
+    """Advances a shard when it has rows, and when its timer fires."""
 
     def __init__(self, operator: Watermarked) -> None:
         super().__init__(operator)
@@ -80,8 +81,8 @@ class WatermarkedProcessor(BucketProcessor):
 
 
 class _StepsByWatermark(StepsTogether):
-    """Wakes the buckets whose timers are over: one that has taken its step before, for there were many rows, has none
-    that is."""
+    """Wakes the shards whose timers have fired. A shard that already advanced because it had many rows has no such
+    timer."""
 
     def __init__(self, processor: WatermarkedProcessor, time_mode: str) -> None:
         super().__init__(processor, time_mode)

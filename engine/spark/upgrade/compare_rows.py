@@ -1,12 +1,12 @@
-"""The rows that two runs have kept of a sink, compared as multisets, on disk.
+"""Compare the rows that two runs wrote to a sink, as multisets, on disk.
 
     old    (ann, 7) 1    (bob, 2) 1    (bob, 2) -1   (bob, 3) 1
     new    (ann, 8) 1                                (bob, 3) 1
-    by row, the weights of the new one less those of the old one
-           (ann, 7) -1: only in the old    (ann, 8) 1: only in the new    all others 0: the same
+    weight of each row in new minus its weight in old:
+           (ann, 7) -1: only in old    (ann, 8) 1: only in new    all others 0: equal
 
-Of rows that are taken back and replaced only what is left in the end counts. A row that was written before, and that
-only one of the two takes back, differs as well: it is left in the other one.
+A row that was replaced counts only in its final version. A retraction of an earlier row in only one of the two runs is
+a difference, too: the row remains in the other run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.types import is_number
 
 @dataclass(frozen=True, slots=True)
 class KeptTable:
-    """The rows that a run has kept of a sink, as Parquet in a directory, which is not there without a row."""
+    """Rows that a run wrote to a sink, as Parquet files in a directory. Without rows there is no directory."""
 
     schema: Schema
     directory: Path

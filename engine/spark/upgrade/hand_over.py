@@ -1,7 +1,7 @@
-"""How far two pipelines have come that read the same tables, of which one is to go on in the place of the other.
+"""Compare the progress of two pipelines that read the same tables, before one continues in place of the other.
 
-What is compared are the ends of epochs in the offset logs of both, as they lie on disk. Nothing is claimed or changed,
-so both may be running.
+The comparison uses the ends of epochs in both offset logs, as they are on disk. Nothing is claimed or changed, so both
+pipelines may be running.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from engine.values.instants import from_micros
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a pipeline has come: the newest epoch that is committed, where its tables end in it, and where they end
-    in the newest that is planned."""
+    """Progress of a pipeline: the newest committed epoch, the ends of its tables in it, and their ends in the newest
+    planned epoch."""
 
     epoch: int
     ends: tuple[Offset, ...]
     planned: tuple[Offset, ...]
     is_settled: bool
-    """Whether nothing is planned that is not committed."""
+    """Whether every planned epoch is committed."""
 
     @property
     def reads_history(self) -> bool:

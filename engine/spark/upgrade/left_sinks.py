@@ -1,11 +1,11 @@
-"""Sinks that were written by a history which was left, and that no other one can go on with.
+"""Find sinks that no other lineage can continue, because an abandoned lineage has written them.
 
     history a   0 1 2 3 4                version 1, into counts
     history b             5 6 7 8        version 2, which has the new sink copies
     history c             5 6 7 8        version 1 again, rolled back
 
-The ledger of copies has b's epochs and nothing of a or c. Version 2 would be told by it that it was last written by a
-history that the pipeline does not descend from. That is found out here, before anything stops.
+The ledger of copies has the epochs of b, and none of a or c. When version 2 starts again, that ledger would report that
+a lineage which is no ancestor has written it. This module finds that before anything stops.
 """
 
 from __future__ import annotations

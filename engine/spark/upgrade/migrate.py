@@ -1,15 +1,15 @@
-"""The state of an old operator in the form that a new one wants, put into the skeleton of the new query.
+"""Migrate the state of an old operator to the form of the new one, in the empty checkpoint of the new query.
 
-    the plan      operator 1 is the old operator 0; of its columns sum, isEmpty, count the new one has count and max
-    old state     version 42 of state/0: its rows are read, partition by partition
-    skeleton      state/1, until now empty, has them with count as it was and max as NULL; its id is another one
-    open windows  00:00 and 00:10, since these are in the rows: there max is not known
+    plan                operator 1 is the old operator 0, with columns sum, isEmpty, count; the new has count and max
+    old state           version 42 of state/0: its rows are read, partition by partition
+    empty checkpoint    state/1 gets them, with the same count and max as NULL; it gets a new id
+    open windows        00:00 and 00:10, since they are in the rows: their max is not known
 
-Where the keys are of wider numbers, Spark looks for their rows in other partitions, and each is put there. So it is
-with windows that were kept by pane, and are Spark's from now on: their rows are made first (`panes_to_windows.py`).
+If keys have a wider numeric type, Spark looks for their rows in other partitions, and each row is written there.
+Windows that change from panes to Spark's form are converted first (`panes_to_windows.py`).
 
-To `carry_over` such an operator is one that begins, with rows. Nothing but the skeleton is written, so that a kill in
-the middle leaves the old state as it was. No row of Spark's windows comes into Python.
+For `carry_over`, such an operator is a new one that has rows. Only the empty checkpoint is written, so a crash leaves
+the old state intact. No row of Spark's windows passes through Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Windows that are kept by pane, when another query takes over their state."""
+"""Upgrade the state of windows that are stored by pane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is rehearsed, and whether it can be: both queries are compiled and compared. Nothing is run or written."""
+"""Plan a rehearsal: compile and compare both queries, and decide whether it is possible. Runs and writes nothing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from engine.values.start_positions import StartPosition
 
 @dataclass(frozen=True, slots=True)
 class RehearsalSpec:
-    """What is rehearsed: a new script, with its files of functions, in the place of that of a savepoint. `keep_state`
-    and `reset` are what the plan of the change is told. So many `examples` of rows that differ are shown of a sink."""
+    """Settings of a rehearsal: a new script with its function files, compared with the script of a savepoint.
+    `keep_state` and `reset` are passed to the upgrade plan. Up to `examples` differing rows are shown per sink."""
 
     savepoint: Path
     sql: str
@@ -33,7 +33,7 @@ class RehearsalSpec:
     reset: tuple[str, ...] = ()
     hold_back: tuple[str, ...] = ()
     start_from: Mapping[str, StartPosition] = field(default_factory=dict)
-    """Where tables begin for the new script of which the savepoint has no place."""
+    """Start positions in the new script, for tables without a position in the savepoint."""
     default_sink: str = "stdout"
     tasks: int | None = None
     fuse: bool = False
@@ -43,7 +43,7 @@ class RehearsalSpec:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRehearsal:
-    """A rehearsal that can be played: both programs, and the plan by which the state is carried over."""
+    """A rehearsal that can run: both programs, and the upgrade plan of the state."""
 
     spec: RehearsalSpec
     name: str

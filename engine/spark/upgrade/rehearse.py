@@ -1,13 +1,12 @@
-"""A rehearsal: what a new query would write in the place of the one that runs, found out beside it.
+"""Rehearsal: run the old and the new query over the same input, and compare their output.
 
-    savepoint     of the old query, or the newest epoch of its state, copied aside
-    old/, new/    two copies of it below a scratch directory, with one and the same end of every table
-    run           the old query on old/, then the new one on new/, which takes the state over as an upgrade does; every
-                  sink only keeps its rows
+    savepoint     of the old query, or a copy of the newest epoch of its state
+    old/, new/    two copies of it in a scratch directory, with the same end of every table
+    run           the old query on old/, then the new query on new/, which takes over the state like an upgrade; sinks
+                  only store their rows
     compare       sink by sink, as multisets
 
-The state, the targets and the consumer groups of the pipeline are only read, if at all. Whoever is killed in the middle
-leaves the scratch directory behind, and nothing else.
+State, targets and consumer groups of the pipeline are at most read. A crash leaves only the scratch directory behind.
 """
 
 from __future__ import annotations

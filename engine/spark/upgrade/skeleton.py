@@ -1,18 +1,18 @@
-"""The checkpoint that a query would begin with: what Spark calls its operators, and their state while it is empty.
+"""Create the empty checkpoint of a query: Spark's names of its operators, with empty state.
 
-The stream part of a program runs for one epoch over sources that have no rows:
+The stream part of a program runs for one epoch over sources without rows:
 
     SELECT tumble(...), count(*) FROM clicks ...;  SELECT user, sum(price) FROM orders ...
 
-    offsets/0                   a line for clicks, then one for orders: the order in which Spark has the sources; each
-                                says where the table's planner begins, and in which folder its notes are
+    offsets/0                   a line for clicks, then one for orders, in Spark's order of the sources; each has the
+                                start of the table's planner, and the folder of its notes
     state/0/_metadata/metadata  operator 0 is a "stateStoreSave"
-    state/0/0/_metadata/schema  what its keys and values are
-    state/0/0/1_77c1.zip        its partition 0, empty: a snapshot, and no changelog, so it may stand at any version
+    state/0/0/_metadata/schema  its key and value columns
+    state/0/0/1_77c1.zip        its partition 0, empty: a snapshot without a changelog, so it fits any version
     state/1/...                 operator 1 is a "transformWithStateInPySparkExec"
     commits/0                   the ids of all of them
 
-No source is opened and no sink either. What a state that goes on needs of it is taken by `checkpoints/carry_over.py`.
+No source or sink is opened. `checkpoints/carry_over.py` copies existing state into this checkpoint.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _CHANGELOGS = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-"""Off: Spark then makes a snapshot of every version, which depends on no version before it."""
+"""Spark setting for changelogs, off: Spark then writes a snapshot of every version, which depends on no earlier
+version."""
 _NO_MOMENT = EpochMoment(0, 0)
 
 

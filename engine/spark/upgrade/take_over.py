@@ -1,15 +1,16 @@
-"""Taking over the state of another query before a run begins: what means the same goes on, the rest begins anew.
+"""Take over the state of another query before a run begins: keep the state of unchanged operators, start the others
+empty.
 
-    state of version 1        tumble of clicks by user, filter behind it, into table hourly
+    state of version 1        tumble of clicks by user, a filter after it, into table hourly
     version 2                 the same tumble, another filter, into hourly; and a second tumble, by page, into pages
 
     compare                   tumble by user STATE_KEPT, tumble by page STATE_NEW; nothing is lost
-    finish                    epoch 42, if it was begun and a sink that takes nothing back may have it
-    savepoint                 the old state as it is, to go back to
-    skeleton                  version 2 once over no rows at all, in scratch: what its operators are called
-    carry over                the old positions, and the kept state under its new number, swapped in whole
+    finish                    epoch 42, if it had begun and an append-only sink may have it
+    savepoint                 of the old state, for a rollback
+    empty checkpoint          run version 2 over no rows, in scratch, to get Spark's names of its operators
+    carry over                the old positions, and the kept state under its new number; then swap the directories
 
-Whoever is killed in the middle leaves the old state or the new one, and the next run begins again here or goes on.
+A crash leaves either the old state or the new one; the next run starts over or continues.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Spark's Python processes as forks of one that has imported what they need, and the functions they can call.
+"""Spark's Python processes as children of one process that has done their imports, and the functions they can call.
 
-A driver in one JVM has at least four of them: what makes a data source, what plans its reading, the planner of each
-source, and the daemon of the workers. Each would import the same for itself.
+A driver in one JVM has at least four of them: the one that creates data sources, the one that plans reads, the planner
+of each source, and the daemon of the workers. Each would do the same imports.
 
-    fork_start.py     the driver starts `fork_server`, and tells Spark that Python is a small program: `fork_client`
-    fork_client.py    Spark starts it in place of Python: it hands over what it was given, and waits for the end
-    fork_server.py    imports once; forks a process for each client, which goes on as `python -m ...` would
+    fork_start.py     the driver starts `fork_server`, and configures `fork_client` as Spark's Python program
+    fork_client.py    Spark starts it instead of Python; it passes on its arguments, and waits for the end
+    fork_server.py    does the imports once; forks a process per client, which continues like `python -m ...`
 
-Without a server, or when it has gone, the client is Python itself. See docs/decisions/start-java-directly.md.
+Without a server the client becomes Python itself. See docs/decisions/start-java-directly.md.
 """

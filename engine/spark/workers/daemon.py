@@ -1,8 +1,8 @@
-"""What Spark forks its Python workers from: it imports once what each of them would import anew.
+"""Daemon from which Spark forks its Python workers. It does their common imports once.
 
-A worker looks for garbage after every task, among all that it has made. What was there before the fork is left out of
-that. And it keeps the memory of a block that it has read for the next one: the C library gives back what is as large
-as the largest piece so far, and the kernel clears it anew for each block, which is a tenth of what decoding costs.
+Workers run the garbage collector after every task; objects from before the fork are excluded from that. Workers also
+keep freed memory for the next block: glibc would return blocks of the largest size so far to the kernel, which has to
+clear them for each block. That is a tenth of the cost of decoding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.daemon import manager
 from engine.spark.workers.fork_server import NEEDED
 
 _TRIM, _MAP = -1, -3
-"""What glibc calls the memory at the end of the heap, and pieces, from which size on they go back to the kernel."""
+"""Options of glibc's mallopt: the sizes from which memory at the end of the heap, and single blocks, are returned."""
 
 
 def keep_memory() -> None:

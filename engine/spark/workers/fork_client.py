@@ -1,12 +1,12 @@
-"""What Spark starts in place of Python: it asks the server to fork, and stands for the process that comes of it.
+"""Program that Spark starts instead of Python: asks the server to fork, and stands in for the child process.
 
-    Spark     starts us with `-m pyspark.daemon pyspark.worker`, and pipes as 0, 1 and 2
-    we        send arguments, environment, folder and the three pipes; then wait
-    server    asks whether we still want it; forks when we say yes
-    server    says how the process has ended, and we end alike
+    Spark     starts the client with `-m pyspark.daemon pyspark.worker`, and pipes as 0, 1 and 2
+    client    sends arguments, environment, folder and the three pipes; then waits
+    server    asks whether the client still waits; forks if it confirms
+    server    reports the exit status of the child; the client exits likewise
 
-When Spark ends us, our connection breaks, and the server ends the process. Where nobody answers we become Python.
-Runs without the packages of the environment, in some milliseconds: nothing but `socket` is imported.
+When Spark kills the client, its connection breaks, and the server kills the child. Without a server the client becomes
+Python. It runs without installed packages, within milliseconds, and imports nothing but `socket`.
 """
 
 import os
@@ -16,7 +16,7 @@ import sys
 NO_ANSWER = b""
 MODULE = "-m"
 _PATIENCE = 60.0
-"""For a server that is still importing, on a machine with much other work."""
+"""Timeout for a server that is still importing on a busy machine."""
 
 
 def _ask(address: str, arguments: list[str]) -> bytes:

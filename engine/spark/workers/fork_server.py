@@ -1,8 +1,8 @@
-"""The process that imports once and forks: `python -m engine.spark.workers.fork_server DESCRIPTOR`.
+"""Server that does the imports once, and forks processes: `python -m engine.spark.workers.fork_server DESCRIPTOR`.
 
-The descriptor is that of a socket that listens already, so that who asks before the imports are done waits. Ends when
-its standard input closes, which the driver holds: also when that is killed. Processes that were forked go on, each as
-long as Spark's connection to it.
+The descriptor is that of a listening socket, so clients can connect before the imports are done. The server ends when
+its standard input closes, which the driver holds open, so also if the driver is killed. Its children continue until
+Spark closes their connections.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 
 MAY_I, YOU_MAY, IT_IS_THERE = b"?", b"!", b"+"
-"""Asked before the fork, answered by the client, and said after it."""
+"""Messages of the handshake: the server's question before the fork, the client's confirmation, the server's success."""
 NEEDED = (
     "engine.spark.write.write_segments",
     "engine.spark.read.source",
@@ -37,18 +37,18 @@ NAMES = {
     "engine.spark.workers.daemon": "workers",
     "pyspark.sql.streaming.python_streaming_source_runner": "planner",
 }
-"""What `ps` and `top` call a process that becomes a module; others are called as the last part of their module. By its
-arguments it is what it was forked from."""
+"""Names of child processes in `ps` and `top`; others get the last part of their module's name. Their command line is
+the server's."""
 _MODULE = "-m"
 _PATIENCE = 5.0
-"""For a client that has connected and says nothing."""
+"""Timeout for a client that connects and sends nothing."""
 _MOST_BYTES = 1 << 24
 _CREDENTIALS = struct.Struct("3i")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a process is to be: its module with arguments, its environment, its folder, and its 0, 1 and 2."""
+    """A process to fork: module with arguments, environment, folder, and the descriptors 0, 1 and 2."""
 
     arguments: Sequence[str]
     environment: dict[str, str]
@@ -79,13 +79,13 @@ class Request:
 
 @dataclass(slots=True)
 class Server:
-    """Waits for clients, forks, and tells clients how their processes have ended."""
+    """Accepts clients, forks, and reports exit statuses to the clients."""
 
     listener: socket.socket
     life: int
-    """What shows that the driver has gone."""
+    """Descriptor that shows whether the driver is alive."""
     _clients: dict[int, socket.socket] = field(default_factory=dict)
-    """By the number of the process."""
+    """Clients by process id."""
 
     def serve(self) -> Request | None:
         """Return in each process that is forked, with what it is to be; here only when the driver has gone."""

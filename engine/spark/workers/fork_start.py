@@ -1,4 +1,4 @@
-"""The driver's side: it starts the server, and writes the program that Spark takes for Python."""
+"""Start the fork server from the driver, and write the program that Spark runs instead of Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ForkServer:
-    """A server that runs, and what Spark takes for Python."""
+    """A running fork server, and the program that Spark runs instead of Python."""
 
     python: Path
     process: subprocess.Popen[bytes] = field(repr=False)

@@ -1,4 +1,4 @@
-"""Making our own kernels callable from Spark SQL, under names that no function of Spark's has."""
+"""Register our kernels as Spark SQL functions, under names that clash with no function of Spark."""
 
 from __future__ import annotations
 

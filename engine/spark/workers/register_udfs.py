@@ -1,4 +1,4 @@
-"""Making the user's functions callable from Spark SQL, under names that no function of Spark's has."""
+"""Register user-defined functions as Spark SQL functions, under names that clash with no function of Spark."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Write the rows of an epoch into segments, and hand them to the sinks."""
+"""Write the rows of an epoch into segments, and pass them to the sinks."""

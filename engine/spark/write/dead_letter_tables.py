@@ -1,5 +1,5 @@
-"""Sinks that take what could not be decoded or written: once an epoch has run, the driver writes its dead letters into
-them, with a ledger like that of every sink."""
+"""Dead-letter tables: after each epoch the driver writes records that could not be decoded or written into them, with
+the same kind of ledger as every sink."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from engine.spark.write.dead_letters import noted_dead_letters
 from engine.spark.write.targets import Target
 
 _ROWS_AT_ONCE = 1000
-"""A record may be large, and all of one batch are in the driver's memory at the same time."""
+"""Limit of rows per batch: a record may be large, and a whole batch is in the driver's memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SentDeadLetter:
-    """A dead letter with who has sent it, a source table or a sink, and when; it has no event time of its own."""
+    """A dead letter with its sender (a source table or a sink) and the time; it has no event time of its own."""
 
     dead_letter: DeadLetter
     source: str
@@ -35,7 +35,7 @@ class _SentDeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterTable:
-    """A sink that takes the dead letters of the tables called `senders`; `sinks` are all that the job writes."""
+    """Sink for the dead letters of the tables in `senders`; `sinks` are all sinks of the job."""
 
     target: Target
     senders: frozenset[str]

@@ -1,10 +1,11 @@
-"""What could not be decoded, on its way into a table: tasks leave it for the driver, in files beside their notes.
+"""Pass records that could not be decoded from tasks to the driver, in files next to the notes.
 
     slice 0 of partition p reads to 9:   letters-<p>-0.json   {"end": 9, "letters": [offset 6, offset 7]}
     slice 1 of partition p reads to 9:   letters-<p>-1.json   {"end": 9, "letters": [offset 8]}
-    the driver, once the epoch has run:  offset 6, offset 7, offset 8
+    the driver, after the epoch:         offset 6, offset 7, offset 8
 
-A range is known by its end and by when it was planned: a file of an earlier range may still be there, and is passed by.
+A range is identified by its end and the time of its planning. Files of an earlier range may still exist; they are
+ignored.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from engine.spark.read import notes
 
 @dataclass(slots=True)
 class DeadLetterNotes:
-    """Takes the dead letters of a slice, and leaves them when the slice has been read. `end` is where the range of its
-    partition ends, and `planned` when that was planned. A slice that is read again leaves the same."""
+    """Collects the dead letters of a slice, and writes them when the slice has been read. `end` is the end of its
+    partition's range, and `planned` the time of planning. Reading a slice again writes the same file."""
 
     directory: Path
     partition: str

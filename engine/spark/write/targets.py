@@ -1,4 +1,4 @@
-"""The sinks of a job, as the driver and its tasks see them."""
+"""The sinks of a job, for the driver and its tasks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from engine.types import TIMESTAMP
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A sink of a job: its table, where it keeps its own files, whether its rows are taken back and replaced, and
-    whether it takes those that are older than the watermark."""
+    """A sink of a job: its table, the directory of its own files, whether it takes changelog rows, and whether it takes
+    rows that are older than the watermark."""
 
     table: Table
     place: SinkContext

@@ -1,9 +1,9 @@
-"""Changes on their way to a sink, held back until those of one row are together.
+"""Delay changelog rows on their way to a sink until the rows of one change are in the same batch.
 
-    batches come    -(1, a)  +(1, b)  -(2, c)     +(2, d)  -(3, e)        with the ids 1, 2 and 3
-    batches go      -(1, a)  +(1, b)              -(2, c)  +(2, d)        and the rows of 3 at the end
+    input batches    -(1, a)  +(1, b)  -(2, c)     +(2, d)  -(3, e)        with the ids 1, 2 and 3
+    output batches   -(1, a)  +(1, b)              -(2, c)  +(2, d)        and the rows of 3 at the end
 
-A sink folds the changes of a batch by id: of a retract alone it would make a row deleted, and then created.
+A sink folds the changelog rows of a batch by id: a retraction alone would become a deletion, and its insert a creation.
 See docs/decisions/changes-are-folded-at-the-sink.md.
 """
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from engine.connectors.base import SegmentWriter
 
 MOST_ROWS = 131_072
-"""How many rows are held back before some are written: a batch is in memory whole."""
+"""Number of rows to collect before some are written: a batch is in memory as a whole."""
 
 
 class WholeChanges:
-    """Gives a writer large batches, and never a retract without the append that stands next to it."""
+    """Passes large batches to a writer, and never separates a retraction from the insert that follows it."""
 
     def __init__(self, writer: SegmentWriter) -> None:
         self._writer = writer

@@ -1,10 +1,10 @@
-"""What a task does with its rows of an epoch: it writes them into segments, which nobody sees before the commit.
+"""Write the rows of a task in an epoch into segments, which are invisible before the commit.
 
     rows of the task    (0, {1}, NULL), (1, NULL, {x}), (0, {2}, NULL)       tagged with the number of the sink
-    written             sink 0 a segment with 1 and 2, sink 1 a segment with x
-    messages            (0, 2 rows, what sink 0's writer says of it), (1, 1 row, what sink 1's writer says of it)
+    written             sink 0: a segment with 1 and 2; sink 1: a segment with x
+    messages            (0, 2 rows, message of sink 0's writer), (1, 1 row, message of sink 1's writer)
 
-The messages go to the driver, which hands them to the sinks' commits.
+The driver passes the messages to the commits of the sinks.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ MESSAGE = StructType(
         StructField("minutes", ArrayType(LongType())),
     ]
 )
-"""The sink's number among the targets, how many rows the task has written for it, what its writer says, and of late
-rows the minutes that they are of."""
+"""Number of the sink, number of rows, message of its writer, and for late rows their event-time minutes."""
 _MINUTE = 60_000_000
 
 

@@ -1,5 +1,5 @@
-"""Classes of ours in Java: a local file system without child processes, the total of counts, and the watermark by which
-windows close."""
+"""Our Java classes: a local file system without child processes, an aggregate that sums counts, and planned
+watermarks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 CLASS = "arroyo.LocalFilesInProcess"
 EXTENSIONS = ("arroyo.NothingCloses", "arroyo.AlreadyResolved")
-"""What leaves the state of windows alone in an epoch in which none may end, and what spares Spark to resolve a plan
-anew in each."""
+"""Spark extensions. One skips the state of windows in an epoch in which no window can end; the other reuses the
+resolved plan from epoch to epoch."""
 SOURCES = tuple(sorted(Path(__file__).with_name("arroyo").glob("*.java")))
 ARCHIVE = Path(__file__).with_name("local_files.jar")

@@ -1,7 +1,7 @@
-"""`python -m engine.spark.jvm.local_files.build`: compile the Java classes beside this, and pack them.
+"""Compile and pack the Java classes of this folder: `python -m engine.spark.jvm.local_files.build`.
 
-The archive is committed, so that nobody needs a compiler. It says which source it is of, and the test that looks at
-that also compiles anew where a Java compiler of the same major version is at hand.
+The archive is committed, so that users need no compiler. It contains a digest of its source. A test compares the
+digest, and also compiles again if a Java compiler of the same major version is installed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.spark.jvm.local_files import ARCHIVE, SOURCES
 from engine.spark.jvm.start import spark_home
 
 _RELEASE = "17"
-"""The oldest Java that Spark runs on."""
+"""Oldest Java version that Spark supports."""
 _EPOCH = (2020, 1, 1, 0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""The total of counts as an aggregate of ours, which is kept as Spark keeps a count."""
+"""Aggregate that sums counts. Its state has the same form as Spark's `count`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that cannot be among the first ones of their window left out before they are sorted."""
+"""Drop rows that cannot be among the first rows of their window, before the window is sorted."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Windows that close in the epoch whose offsets move the watermark.
+"""Close windows in the epoch whose offsets move the watermark.
 
     offset 8     watermark 12:00:05, from the rows of epoch 7
-    epoch 8      windows that end by 12:00:05 go out: a row of epoch 8 that belongs into one of them is late
-    Spark        would only see 12:00:05 while it reads epoch 8, and let them go out in epoch 9
+    epoch 8      emits windows that end by 12:00:05; a row of epoch 8 in one of them is late
+    Spark alone  would learn 12:00:05 while it reads epoch 8, and emit the windows in epoch 9
 
-Where no window may end between one watermark and the next, none is looked for. See
+The state is not scanned if no window can end between the previous watermark and the new one. See
 docs/decisions/windows-close-by-the-plan.md.
 """
 

@@ -1,5 +1,4 @@
-"""The rows of an operator's state, or rows that are made of what it keeps, put into the empty state of another one,
-with other columns in their values."""
+"""Write the rows of one operator's state into the empty state of another operator, with other value columns."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 @dataclass(frozen=True, slots=True)
 class StateRewriter:
-    """Puts the state of an operator of a checkpoint into that of an operator of another one; Java does the work."""
+    """Copies the state of an operator of one checkpoint into an operator of another checkpoint. Java does the work."""
 
     java: Any
 
