@@ -1,4 +1,4 @@
-"""The connectors, each a value in `CONNECTORS`."""
+"""Registry of connectors: each is a value in `CONNECTORS`."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ CONNECTORS: tuple[Connector, ...] = (
 )
 
 UNNAMED: tuple[Connector, ...] = (REHEARSAL,)
-"""Those that no script can name: a program is given them in the place of others."""
+"""Connectors that no script can name. A program gets them in place of others."""
 
 EXTRA = "ARROYO_TEST_CONNECTORS"
-"""The environment variable that names a module with connectors of a test: drivers and Spark's workers inherit it."""
+"""Environment variable that names a module with additional connectors, for tests. Drivers and Spark's workers inherit
+it."""
 EXTRA_ALLOWED = "ARROYO_TEST_CONNECTORS_ALLOWED"
-"""The one that must be 1 besides, so that nobody loads code by setting a single variable."""
+"""Environment variable that must also be 1, so that a single variable cannot load code."""
 
 
 def find_connector(name: str) -> Connector | None:

@@ -1,7 +1,8 @@
-"""Which addresses a script may make the engine talk to over HTTP.
+"""Restrict the HTTP addresses that a script can make the engine connect to.
 
-Whoever may write SQL must not reach what only this machine can: services on loopback, the private network, the metadata
-service of a cloud. So a host is resolved once, every address is checked, and the one that was checked is connected to.
+Users who can write SQL must not reach what only this machine can: services on loopback, the private network, the
+metadata service of a cloud. So a host is resolved once, each address is checked, and the connection goes to the checked
+address.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pydantic import AfterValidator
 from engine.errors import AddressRefusedError, TargetUnavailableError, message_of
 
 ALLOWED = "ARROYO_NET_ALLOW"
-"""Names a variable: host names and networks, comma-separated, that scripts may talk to though they are not public."""
+"""Environment variable with comma-separated host names and networks that scripts may reach though they are not
+public."""
 
 
 def web_url(value: str) -> str:
@@ -32,7 +34,7 @@ def web_url(value: str) -> str:
 
 
 WebUrl = Annotated[str, AfterValidator(web_url)]
-"""An option that is a URL."""
+"""Type of an option that is a URL."""
 Resolve = Callable[[str, int], Sequence[str]]
 
 
@@ -45,7 +47,7 @@ def shown_url(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reachable:
-    """A URL whose host was resolved and checked: where to connect, and the host's own name."""
+    """A URL whose host was resolved and checked: the address to connect to, and the name of the host."""
 
     url: str = field(repr=False)
     host: str

@@ -1,8 +1,8 @@
-"""What a connector is: its options, how its table is read, how it is written.
+"""Interfaces of connectors: their options, and how tables are read and written.
 
-A connector is a value in `engine.connectors.CONNECTORS`. It makes a `Source` or a `Sink` from a `Table`.
-Both are made afresh wherever they are needed (on the driver, in every task), so whatever they must remember
-lives in positions, messages and the sink's own directory, never in the object.
+A connector is a value in `engine.connectors.CONNECTORS`. It creates a `Source`, `Sink` or `Lookup` from a `Table`.
+Sources and sinks are created wherever they are needed (on the driver, in every task), so everything that they must
+remember is in positions, messages and the sink's own directory, never in the object.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 Position: TypeAlias = Json
-"""How far a partition has been read. Made by the connector, kept in Spark's offset log, compared with ==."""
+"""Read position of a partition. The connector creates it, Spark's offset log stores it, and it is compared with ==."""
 
 Direction = Literal["source", "sink", "lookup"]
 Compression: TypeAlias = Literal["none", "gzip", "zstd"]
-"""How a file may be compressed."""
+"""Compression of a file."""
 BadData = Literal["fail", "drop", "dead_letter"]
-"""What a record that cannot be decoded does: end the run, go, or go and be kept beside."""
+"""What to do with a record that cannot be decoded: fail the run, drop the record, or store it as a dead letter."""
 BadDataCheck = Literal["all_columns", "used_columns"]
-"""Which columns a record must fit: all that its table declares, or those that a script reads."""
+"""Columns that a record must fit: all declared ones, or those that the script reads."""
 
 
 class Options(BaseModel):
-    """The WITH options of one connector. Unknown ones are refused; each has a description."""
+    """The WITH options of a connector. Unknown options are refused; each option has a description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     changeable: ClassVar[frozenset[str]] = frozenset()
-    """The fields that may change under a pipeline's state, since they do not say which rows there are."""
+    """Fields that may change while a pipeline keeps its state, because they do not determine which rows there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """How much of a lookup table a worker may remember, and for how long it believes it; None is for ever."""
+    """Size of the cache of a lookup table in a worker, and how long an entry is valid; None means forever."""
 
     max_bytes: int
     ttl: timedelta | None
@@ -60,9 +60,8 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A declared table as its connector sees it. `schema` holds the columns that are decoded from a
-    record; `metadata` the columns filled from around it, with the key each one is filled from; `job` is who runs it,
-    once it runs."""
+    """A declared table, as its connector sees it. `schema` has the columns that are decoded from a record, `metadata`
+    the columns that come from around the record with their keys, and `job` the name of the job, once it runs."""
 
     name: str
     connector: str
@@ -74,7 +73,7 @@ class Table:
     bad_data: BadData = "fail"
     bad_data_check: BadDataCheck = "all_columns"
     declared: Schema | None = None
-    """The columns that a record must fit; None if these are those of `schema`, which are read."""
+    """Columns that a record must fit, if they differ from the columns that are read (`schema`)."""
     idle_time: timedelta | None = timedelta(minutes=5)
     quiet_after: timedelta | None = None
     framing: Literal["newline"] | None = None
@@ -84,9 +83,9 @@ class Table:
     cache: Cache | None = None
     dead_letter_directory: Path | None = None
     dead_letter_table: str | None = None
-    """The table that takes what cannot be decoded or written; else it is `dead_letter_directory`."""
+    """Table for records that cannot be decoded or written. Without it, they go to `dead_letter_directory`."""
     start: StartPosition | None = None
-    """Where it begins that was not read yet, instead of where its options say."""
+    """Requested start position, which overrides the options; only for a table that was not read yet."""
 
 
 def narrowed(table: Table, schema: Schema) -> Table:
@@ -98,8 +97,7 @@ def narrowed(table: Table, schema: Schema) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A record that could not be decoded, or a row that could not be written: where it was found, what is wrong, and
-    its bytes."""
+    """A record that could not be decoded, or a row that could not be written: its origin, the error, and its bytes."""
 
     origin: str
     error: str
@@ -108,9 +106,8 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Decoded rows: the table's schema, then its metadata columns, as one Arrow batch. `dropped` counts the
-    records left out because they could not be decoded and `bad_data` is not `fail`; `dead_letters` are those of them
-    that are to be kept."""
+    """Decoded rows as one Arrow batch: the table's schema, then its metadata columns. `dropped` counts records that
+    could not be decoded, if `bad_data` is not `fail`; `dead_letters` are those of them to store."""
 
     rows: pa.RecordBatch
     dropped: int = 0
@@ -119,7 +116,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A piece of one partition's range that one task reads. The slices of a range, in order, are the range."""
+    """Part of a partition's range that one task reads. The slices of a range, in order, are the whole range."""
 
     partition: str
     start: Position
@@ -127,10 +124,10 @@ class Slice:
 
 
 class Source(Protocol):
-    """Reads one table. What lies between two positions never changes, however often it is read."""
+    """Reads one table. Reading the range between two positions always returns the same rows."""
 
     bounded: bool
-    """Whether the input ends by itself."""
+    """Whether the input has an end."""
 
     def partitions(self) -> Sequence[str]:
         """The partitions there are now. Partitions may be added while a job runs, never taken away."""
@@ -154,8 +151,8 @@ class Source(Protocol):
 
 @runtime_checkable
 class HasMovingStart(Protocol):
-    """A source whose partitions do not begin at the same position every time they are asked for. Where they begin is
-    written down before anything is read, so that a replay begins there too."""
+    """A source whose partitions do not always begin at the same position. The begin is stored before anything is read,
+    so that a replay begins there, too."""
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
         """Return the start positions of new partitions; `is_first` when the pipeline has read nothing yet."""
@@ -163,7 +160,7 @@ class HasMovingStart(Protocol):
 
 @runtime_checkable
 class HasEnd(Protocol):
-    """A source that can say where it ends now, so that its history can be read up to there."""
+    """A source that knows its current end, so that a backfill can read its history."""
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
         """Return the current ends of the partitions that begin at `at`, or the offsets that `stop` names."""
@@ -175,7 +172,7 @@ class HasEnd(Protocol):
 
 @runtime_checkable
 class CommitListener(Protocol):
-    """A source that tells others how far it was read."""
+    """A source that publishes read positions to another system."""
 
     def acknowledge(self, at: Mapping[str, Position]) -> None:
         """An epoch that ended there is committed. Said late or never at times; nothing that is read depends on it."""
@@ -183,7 +180,7 @@ class CommitListener(Protocol):
 
 @runtime_checkable
 class HasBacklog(Protocol):
-    """A source that can say how much it has not read."""
+    """A source that knows how many rows it has not read."""
 
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
         """Return how many rows of each partition follow those positions, as of the last look at the source."""
@@ -191,7 +188,7 @@ class HasBacklog(Protocol):
 
 @runtime_checkable
 class KnowsEnd(Protocol):
-    """A source that can say whether a partition is read to its end, where more may come later."""
+    """A source that knows whether a partition is read to its end, even if more rows may come."""
 
     def is_at_end(self, partition: str, at: Position) -> bool:
         """Whether nothing came after this position when the source was last looked at, neither rows nor a file that is
@@ -200,7 +197,7 @@ class KnowsEnd(Protocol):
 
 @runtime_checkable
 class HasPatience(Protocol):
-    """A source that may need long to find where an epoch ends: it asks another system, or reads files for it."""
+    """A source that may need long to find the end of an epoch, because it asks another system or reads files."""
 
     @property
     def patience(self) -> timedelta:
@@ -208,19 +205,21 @@ class HasPatience(Protocol):
 
 
 LONGEST_SEARCH = timedelta(minutes=5)
-"""How long a source may read files to find where an epoch ends: a compressed one is read from its beginning."""
+"""Longest time in which a source may read files to find the end of an epoch: a compressed file is read from its
+beginning."""
 
 
 @runtime_checkable
 class HasClock(Protocol):
-    """A source with a clock of its own, which says when its partitions are idle."""
+    """A source with a clock of its own, which determines when its partitions are idle."""
 
     def now(self) -> datetime:
         """The time by that clock."""
 
 
 class SparkRead(Protocol):
-    """How Spark reads slices of a table by a source of its own, which has the rows of a slice in one task, in order."""
+    """How to read slices of a table with a data source of Spark, which returns the rows of a slice in one task, in
+    order."""
 
     @property
     def option(self) -> str:
@@ -251,18 +250,18 @@ class SparkRead(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """What a lookup has found: rows of the table's schema and metadata, and of each row the position of its key among
-    those that were asked for. A key without a row is not there; no key is there twice."""
+    """Result of a lookup: rows with the table's schema and metadata, and for each row the index of its key in the
+    request. A key without a row is absent; no key occurs twice."""
 
     rows: pa.RecordBatch
     keys: pa.Array
 
 
 class Lookup(Protocol):
-    """Finds rows of one table by its primary key. One worker process opens it once and uses it for many tasks."""
+    """Finds rows of one table by primary key. A worker process opens it once and uses it for many tasks."""
 
     is_local: bool
-    """Whether it holds all rows itself, so that remembering what it has found would be of no use."""
+    """Whether it holds all rows in memory, so that a cache would be useless."""
 
     def refresh(self) -> None:
         """See what has changed. Called once when a task begins, before its first `fetch`."""
@@ -275,7 +274,7 @@ class Lookup(Protocol):
 
 
 class SegmentWriter(Protocol):
-    """Takes a task's rows of one epoch. Nothing that it writes is visible before the sink's commit."""
+    """Writes a task's rows of one epoch. Nothing is visible before the sink commits."""
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Take some rows; the batch has the table's schema."""
@@ -285,7 +284,7 @@ class SegmentWriter(Protocol):
 
 
 class Sink(Protocol):
-    """Writes one table, exactly once unless its connector says otherwise."""
+    """Writes one table, exactly once unless its connector declares another guarantee."""
 
     def open(self, epoch: Epoch, task: int) -> SegmentWriter:
         """A writer for one task of an epoch. Runs in a worker process."""
@@ -298,7 +297,7 @@ class Sink(Protocol):
 
 @runtime_checkable
 class HasProbe(Protocol):
-    """A sink that can tell whether it could take an epoch."""
+    """A sink that can check whether it could write an epoch."""
 
     def probe(self) -> None:
         """Fail as `commit` would where the target is away or cannot be written. Leaves nothing behind."""
@@ -306,7 +305,7 @@ class HasProbe(Protocol):
 
 @runtime_checkable
 class HoldsRows(Protocol):
-    """A sink whose readers do not see all rows of the epochs that it has taken."""
+    """A sink whose readers do not yet see all rows of its committed epochs."""
 
     def holds_from(self, epoch: Epoch) -> Sequence[int | None]:
         """For each thing that cannot be read after a committed epoch, the event time in microseconds that none of its
@@ -315,90 +314,89 @@ class HoldsRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """Where a sink of a job keeps its own files: segments, ledger. The directory exists; nobody else uses it."""
+    """Directory of a sink's own files (segments, ledger) within a job. It exists, and nothing else uses it."""
 
     directory: Path
     job: str = ""
     owner: Owner | None = None
-    """Whose the targets are to be; with None nobody asks."""
+    """Owner that the targets are claimed for; with None ownership is not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """What rows come from or go to, and how."""
+    """Declaration of a connector: its options, what it can do, and how to open it."""
 
     name: str
     summary: str
     """One sentence for the reference page."""
     options: Mapping[Direction, type[Options]]
-    """The directions it has, and the options of each. With one direction, `type` need not be given."""
+    """Supported directions, and the options of each. With a single direction, `type` is optional."""
     connection: type[Options] | None = None
-    """Those options of all directions that say where another system is and who asks it: what a form for a connection
-    asks for, and one for its tables does not. CREATE CONNECTION may hold whatever all directions have."""
+    """Options that identify another system and the login, in all directions. The form for a connection has them, the
+    form for its tables does not. CREATE CONNECTION accepts every option that all directions share."""
     carries: frozenset[RecordKind] = frozenset()
-    """The records that it reads and writes; none when the connector brings its own schema or needs none."""
+    """Kinds of records that it reads and writes; empty if the connector has its own schema or needs none."""
     carries_changes: bool = True
-    """Whether it carries records that say what is done to a row, too."""
+    """Whether its records can be changelog rows."""
     default_format: str | None = None
     schema: Schema | None = None
-    """The columns of a table that is declared without any, for connectors that bring their own."""
+    """Columns of a table that declares none, for connectors with their own schema."""
     metadata: Mapping[str, Field] = field(default_factory=dict)
-    """What `METADATA FROM 'key'` may name: key to the field it is."""
+    """Keys of `METADATA FROM 'key'`, and the field of each."""
     event_time: str | None = None
-    """The metadata key that is the event time of a table that names none; None is when a row is read."""
+    """Metadata key of the event time, for a table that declares none; None means the time of reading."""
     probe: Callable[[Options], str] | None = None
-    """Asks the other system whether it lets somebody in with these options, or those of a table; what it says, in
-    words. Raises an EngineError where it does not."""
+    """Checks that the other system accepts a login with these options, or those of a table, and returns a description.
+    Raises an EngineError otherwise."""
     check: Callable[[Table], str | None] = lambda table: None
-    """What is wrong with a table as a whole, in words, or None; called when its columns are known."""
+    """Returns an error in the table as a whole, or None. Called once the columns are known."""
     needs_event_time: Callable[[Options], bool] = lambda options: False
-    """Whether a sink with these options wants the event time, as one more column `_timestamp` behind the table's."""
+    """Whether a sink with these options needs the event time, as an additional last column `_timestamp`."""
     wakes_after: Callable[[Options], timedelta | None] = lambda options: None
-    """How long the input may be silent before a sink with these options wants an epoch all the same."""
+    """Longest silence of the input before a sink with these options needs an epoch without rows."""
     target_names: Callable[[Options], Sequence[str]] = lambda options: ()
-    """The places that a sink with these options must have to itself, by `delivery.target_names`; none where many may
-    write beside each other."""
+    """Targets that a sink with these options must have for itself, by `delivery.target_names`; empty if several
+    pipelines may write them."""
     place: Callable[[Options], str | None] = lambda options: None
-    """The URI by which others know the place that a table with these options reads or writes; None where there is
+    """URI by which other systems know the data that a table with these options reads or writes; None if there is
     none."""
     redirect: Callable[[Options, str], Options] | None = None
-    """The options of a table that writes elsewhere under a prefix, or of a source, which tells elsewhere how far it has
-    read; ValueError, with what is wrong, where these have no such place. Without it, sinks are refused."""
+    """Returns options that write to another target under a prefix, or for a source, commit positions to another group.
+    Raises ValueError with a reason if that is impossible. Without it, sinks are refused."""
     open_source: Callable[[Table], Source] | None = None
     starts: Callable[[Options], frozenset[StartWord]] = lambda options: EARLIEST_ONLY
-    """Where a source with these options can begin."""
+    """Start positions that a source with these options supports."""
     declared_start: Callable[[Options], StartWord] = lambda options: "earliest"
-    """Where a source with these options begins when its run says nothing."""
+    """Start position of a source with these options, unless the run sets another."""
     is_all_there: Callable[[Options], bool] = lambda options: False
-    """Whether all rows of a source with these options are there when it begins, so that its epochs may be large."""
+    """Whether all rows of a source with these options exist when it begins, so that its epochs may be large."""
     is_by_clock: Callable[[Options], bool] = lambda options: False
-    """Whether a source with these options makes its rows by the clock, so that nobody can read them again later."""
+    """Whether a source with these options generates rows by the clock, so that they cannot be read again later."""
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None
-    """How Spark reads the table by a source of its own, where it is to; the source plans the epochs all the same."""
+    """How to read the table with a data source of Spark, if requested; our source plans the epochs all the same."""
     open_sink: Callable[[Table, SinkContext], Sink] | None = None
     open_lookup: Callable[[Table], Lookup] | None = None
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
-    """What holds of every row that its sink writes."""
+    """Delivery guarantee of its sink."""
     takes_back: bool = True
-    """Whether an exactly-once sink can take back an epoch that another query or a restore puts in question."""
+    """Whether an exactly-once sink can remove an epoch again, after a restore or a change of the query."""
     limits: tuple[str, ...] = ()
-    """What its sink cannot promise, or only under a condition: sentences for the reference page."""
+    """Conditions and exceptions of the guarantee: sentences for the reference page."""
     hidden: bool = False
     only_shows: bool = False
-    """Whether its rows are for people to look at, who see changes as changes whatever the format."""
+    """Whether its rows are only displayed, so that changelog rows are shown as such in every format."""
     may_refuse_rows: bool = False
-    """Whether what its sink writes to can refuse a single row, so that `bad_data` has a meaning there."""
+    """Whether its target can refuse a single row, so that `bad_data` applies to the sink."""
     records_stand_alone: bool = False
-    """Whether each record that its sink writes is read by itself, so that those that come later may look different."""
+    """Whether readers decode each written record by itself, so that later records may have another schema."""
     new_columns: Callable[[Table], str | None] = lambda table: None
-    """What becomes of columns that a sink gets beside those that it has written already, in words; None where all that
-    it writes has to have the same columns."""
+    """Describes the effect of adding columns to a sink; None if all its rows must have the same columns."""
     ask_for_columns: Callable[[Table], str | None] = lambda table: None
-    """Asks whoever keeps the schema of a sink's records whether they may have the columns of the table from now on, and
-    changes nothing: the answer in words, None where nobody has to be asked. Raises an EngineError where it is no, or
-    where there is none."""
+    """Asks the schema registry of a sink whether its records may have the table's columns from now on, and changes
+    nothing. Returns the answer as text, or None if there is no registry. Raises an EngineError if they may not, or
+    there is no answer."""
     drops_all: bool = False
-    """Whether rows for it need not even leave Spark."""
+    """Whether it drops all rows, so that they need not leave Spark."""
 
     @property
     def formats(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ class BlackholeOptions(Options):
 
 
 class Blackhole:
-    """Takes rows and forgets them."""
+    """Drops the rows of an epoch."""
 
     def open(self, epoch: Epoch, task: int) -> Blackhole:
         """A writer for one task; nothing distinguishes it from the sink."""

@@ -1,8 +1,8 @@
-"""Records that could not be decoded, or written, kept for a person to look at, in a directory or a table.
+"""Dead letters: records that could not be decoded or written, stored in a directory or a table for inspection.
 
-In a directory there is one file for every range that had any. Its name says which range it belongs to, and what a range
-holds never changes. So a range that is read again, by a retry or after a crash, writes the very same file in the place
-of the one before, and no record is there twice.
+A directory has one file per range that had any. The file name identifies the range, and the content of a range never
+changes. So a range that is read again, after a retry or a crash, overwrites the file with the same content, and no
+record is stored twice.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ DEAD_LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
     "error": (types.TEXT,),
     "record": (types.TEXT, types.Bytes()),
 }
-"""The columns that a table of dead letters may have, and of which types each may be."""
+"""Columns that a table of dead letters may have, with the allowed types of each."""
 
 
 @dataclass(slots=True)
 class DeadLetterFile:
-    """Takes the records of one range of a table's partition, and writes them when the range has been read."""
+    """Collects the dead letters of one range of a partition, and writes them when the range has been read."""
 
     directory: Path
     table: str

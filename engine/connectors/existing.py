@@ -1,4 +1,4 @@
-"""The option that says what becomes of a target that another pipeline has written."""
+"""Option for a target that another pipeline has written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Rows made from a counter: how fast they come, what time they have, and how a range of them is read.
+"""Sources that generate rows from a counter: their rate, their event times, and reading a range.
 
-A position is {"n": rows made, "origin": when row 0 was due}. Row n is due at origin + n / rate; when the
-job was away or cannot keep up, `origin` moves, so that at most a minute of rows is owed.
+A position is {"n": rows generated, "origin": when row 0 was due}. Row n is due at origin + n / rate. When the job was
+stopped or cannot keep up, `origin` moves, so that at most a minute of rows is outstanding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PARTITION = "0"
 _FIRST_STEP = MICROS // 10
 _MOST_OWED = 60 * MICROS
 _ROWS_PER_EPOCH = 4_000_000
-"""Ends an epoch of a generator that goes as fast as it can, so that a stop need not wait for the last row."""
+"""Limit for a generator without a rate, so that a stop need not wait for its last row."""
 _SMALLEST_SLICE = 8_192
 
 Clock = Callable[[], int]
@@ -32,7 +32,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class MakeRows(Protocol):
-    """Makes the rows of some counter values, which are at the given microseconds since 1970."""
+    """Generates the rows of some counter values, with the given event times in microseconds since 1970."""
 
     def __call__(self, numbers: Numbers, micros: Numbers) -> pa.RecordBatch:
         """One row per number; the same numbers and times give the same rows."""
@@ -40,19 +40,19 @@ class MakeRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many rows come, how fast, and how far apart their event times are."""
+    """Number of rows, their rate, and the distance of their event times."""
 
     rate: float | None
-    """Rows per second; None is as fast as possible."""
+    """Rows per second; None means as fast as possible."""
     count: int | None
     spacing: timedelta | None
-    """Distance of event times; None is the wall clock's, which is 1 / rate."""
+    """Distance of event times; None means 1 / rate, as of the wall clock."""
     start: datetime | None
-    """Event time of row 0; None is when the pipeline first started."""
+    """Event time of row 0; None means the first start of the pipeline."""
 
 
 class GeneratedSource:
-    """A source of made-up rows, in one partition."""
+    """A source of generated rows, in one partition."""
 
     def __init__(
         self,

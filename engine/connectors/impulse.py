@@ -1,4 +1,4 @@
-"""A counter: the simplest source there is."""
+"""A source that counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTER = types.Integer(64, signed=False)
 
 
 class ImpulseOptions(Options):
-    """How fast to count, and how far."""
+    """Rate and number of rows."""
 
     event_rate: float = Option(gt=0, description="Rows per second.")
     event_time_interval: MicrosOrInterval | None = Option(

@@ -1,4 +1,4 @@
-"""From blocks of lines to chunks of rows: decoding, bad records, and the columns around a record."""
+"""Convert blocks of lines to chunks of rows: decode, handle bad records, and add metadata columns."""
 
 from __future__ import annotations
 

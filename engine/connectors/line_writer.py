@@ -1,4 +1,4 @@
-"""Writing one task's rows of an epoch as a segment of lines."""
+"""Write one task's rows of an epoch as a segment of lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.plan.hidden import RETRACT
 
 
 class LineWriter:
-    """Encodes rows as lines into one segment, compressed when asked."""
+    """Encodes rows as lines into one segment, with optional compression."""
 
     def __init__(self, segment: SegmentFile, encoder: Encoder, compression: str) -> None:
         self._segment = segment

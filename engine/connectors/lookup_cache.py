@@ -1,9 +1,9 @@
-"""Remembering what a lookup has found, up to a number of bytes and for a length of time.
+"""Cache of lookup results, limited in bytes and age.
 
-    room for 4 answers, were they counted instead of their bytes
-    young {a, b}, old {c, d}    the keys a, c, e are wanted
-    a is in the young generation; c is in the old one, and moves to the young; e is asked of the table, and remembered
-    young {a, b, c, e}          is more than half, so it becomes the old one; d, which nobody wanted, is forgotten
+    room for 4 rows, if rows were counted instead of bytes
+    young {a, b}, old {c, d}    the keys a, c, e are requested
+    a is in the young generation; c is in the old one, and moves to the young; e is fetched from the table, and cached
+    young {a, b, c, e}          is more than half, so it becomes the old one; d, which was not requested, is dropped
 
 See `docs/decisions/lookups-happen-when-a-row-passes.md`.
 """
@@ -19,13 +19,13 @@ from engine.connectors.base import Cache, Lookup, LookupResult
 from engine.schema import Schema, arrow_schema
 
 _PER_KEY = 120
-"""About what a key costs beside its row: an entry of a dict, and a tuple."""
+"""Approximate overhead of a key besides its row: a dict entry and a tuple."""
 _ABSENT = -1
 
 
 @dataclass(slots=True)
 class _Generation:
-    """Some answers: of each key the number of its row in `rows`, and when it was asked for."""
+    """Some cached results: for each key the number of its row in `rows`, and when it was fetched."""
 
     rows: pa.RecordBatch
     index: dict[object, tuple[int, float]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class _Generation:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """The keys of one call, as Arrow and as values, and when it came."""
+    """Keys of one call, as Arrow and as Python values, and its time."""
 
     keys: pa.Array
     values: list[object]
@@ -54,8 +54,8 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Hits:
-    """What a generation knows: the answer, the positions of the keys that it is about and when each was asked for, and
-    the positions of those that it does not know."""
+    """Cache hits in a generation: the result, the indices of its keys and when each was fetched, and the indices of
+    missing keys."""
 
     answer: LookupResult
     positions: Sequence[int]
@@ -64,9 +64,9 @@ class _Hits:
 
 
 class CachedLookup:
-    """A lookup that asks only for what it does not know. It keeps two generations of answers: what is used again moves
-    to the young one. When that is half of what there may be, it becomes the old one, and the old one is forgotten: what
-    was not asked for the longest goes first."""
+    """A lookup that fetches only keys that are not cached. It has two generations: a used result moves to the young
+    one. When the young one has half of the allowed size, it becomes the old one, and the old one is dropped. So the
+    least recently used results go first."""
 
     is_local = True
 

@@ -1,4 +1,4 @@
-"""The lookup tables that a worker process has open. They outlive its tasks, so that what they know is of use again."""
+"""Open lookup tables of a worker process. They outlive tasks, so that later tasks use their caches."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MOST = 16
 
 @dataclass(frozen=True, slots=True)
 class LookupSpec:
-    """A lookup table and which of its columns are wanted, in order. `start` tells one start of a query from the next,
-    which begins without memories."""
+    """A lookup table, and the requested columns in order. `start` identifies the start of a query, which begins with
+    empty caches."""
 
     table: Table
     columns: Schema

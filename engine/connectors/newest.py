@@ -1,12 +1,12 @@
-"""The newest rows that a sink has written into files of this machine, for people to look at while a run may be at work.
+"""Read the newest rows of a sink's files on this machine for display, possibly while a run writes them.
 
     out/a.json      closed at noon     row 1, row 2
-    out/b.json      closed at one      row 3, row 4          of both, the newest three are 2, 3, 4
+    out/b.json      closed at one      row 3, row 4          the newest three of both are 2, 3, 4
 
-Of a file of lines the last megabyte is read. Of a Parquet file the last group of rows is decoded, about a megabyte of
-them at a time, and of those the last megabyte is kept: a group can be larger than memory. In all a megabyte is enough,
-or as many rows as are wanted. Nothing is locked. Rows come without a gap: what stands before one that cannot be shown
-is not shown either, and the answer says why.
+In a file of lines the last megabyte is read. In a Parquet file the last row group is decoded in pieces of about a
+megabyte, of which the last is kept, because a group can be larger than memory. In total the result has at most a
+megabyte, or the requested number of rows. Nothing is locked. The rows are contiguous: if a row cannot be shown, earlier
+rows are not shown either, and the result gives the reason.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_FILES = 200
 _FIRST_ROWS_AT_ONCE = 16
 _MOST_ROWS_AT_ONCE = 1_000
 _LARGEST_GROUP = 1024 * 1024 * 1024
-"""Some five seconds are needed for so many bytes."""
+"""Size of a row group that takes about five seconds to decode."""
 _AS_MUCH = f"{_MOST_BYTES // 1024**2} MiB"
 _DEEPEST = 100
 _HALF = re.compile("[\ud800-\udfff]")
@@ -45,8 +45,8 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class NewestRows:
-    """The newest rows, the newest last, and why those before them are not there; None where none are, or no more were
-    wanted."""
+    """The newest rows, newest last, and why earlier rows are missing; None if there are none, or no more were
+    requested."""
 
     rows: Rows
     left_out: str | None = None
@@ -96,7 +96,7 @@ def _why_no_more(before: int, read: int, size: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """The last rows of a file, of how many bytes they are, and why others of it are not there, though wanted."""
+    """Last rows of a file, their size, and why other requested rows of it are missing."""
 
     rows: Rows
     size: int = 0
@@ -173,7 +173,7 @@ def _last_of_parquet(path: Path, limit: int) -> _Last:
 
 @dataclass(slots=True)
 class _Kept:
-    """The last rows so far, in batches: as many as are wanted, or of about as many bytes as may be kept."""
+    """Last rows so far, in batches: up to the requested number of rows, and the allowed number of bytes."""
 
     limit: int
     batches: deque[pa.RecordBatch] = field(default_factory=deque)

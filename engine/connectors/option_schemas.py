@@ -1,8 +1,8 @@
-"""The options of connectors as JSON Schema, for whoever makes a form of them.
+"""JSON Schema of the connectors' options, for forms.
 
-An option with a dot in its name, such as `auth.type`, is a property `type` of the object `auth`; so it is in what such
-a form sends, too. One stays whole where what is before its dot is an option of its own (`target` and
-`target.operation`). A length of time is text as SQL has it, such as `5 seconds`.
+An option with a dot in its name, such as `auth.type`, is a property `type` of the object `auth`, and has the same form
+in requests. It stays whole if the part before the dot is an option of its own (`target` and `target.operation`). An
+interval is text as in SQL, such as `5 seconds`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.values.durations import spell_duration
 
 JsonSchema: TypeAlias = "dict[str, Any]"
 _DEEPEST = 3
-"""Dots in the name of an option."""
+"""Largest number of dots in an option's name."""
 
 _KEPT = frozenset({"type", "enum", "const", "items", "default", "description", "minLength", "maxLength"}) | frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}

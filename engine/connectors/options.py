@@ -1,4 +1,4 @@
-"""From the options somebody typed into a WITH clause to the options a connector declared."""
+"""Parse a WITH clause into the options that a connector declares."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ O = TypeVar("O", bound=BaseModel)  # noqa: E741 - the O of Options
 WithOptions: TypeAlias = "Sequence[WithOption]"
 
 _SHOULD = re.compile(r"^(?:Input|String|Value) should ")
-"""How Pydantic begins a complaint. Those of our own validators go on after the name of the option: 'must be ...'."""
+"""Prefixes of Pydantic's error messages. Messages of our own validators follow the option's name: 'must be ...'."""
 
 
 @dataclass(frozen=True, slots=True)
 class WithOption:
-    """One `name = value` of a WITH clause, as it was typed."""
+    """One `name = value` of a WITH clause, as the user wrote it."""
 
     name: str
     value: OptionValue
@@ -52,7 +52,7 @@ class WithOption:
 
 
 class TableOptions(Options):
-    """The options every table has, whatever its connector."""
+    """Options of every table, whatever its connector."""
 
     connector: str | None = Field(
         None, description="Connector that the table reads from or writes to. Without it the table is held in memory."
@@ -148,7 +148,7 @@ class TableOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class SplitOptions:
-    """The options of one table, by whom they are for."""
+    """The options of one table, grouped by who declares them."""
 
     general: tuple[WithOption, ...]
     format: tuple[WithOption, ...]
@@ -157,7 +157,7 @@ class SplitOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """All options of one table, read and checked."""
+    """All options of one table, parsed and checked."""
 
     direction: Direction
     general: TableOptions
@@ -211,7 +211,7 @@ def read_table_options(
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """The format's options, and what they are read as; None for a connector that has no formats."""
+    """Options of the format, as written and parsed; None for a connector without formats."""
 
     value: FormatOptions | None
     options: type[FormatOptions] | None

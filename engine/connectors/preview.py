@@ -1,14 +1,14 @@
-"""The last rows of a query, kept for whoever looks on.
+"""Sink of a preview: stores the last rows of a query for display.
 
-rows = 3; epoch 7 has brought a and b, epoch 8 brings c and d
+rows = 3; epoch 7 has emitted a and b, epoch 8 emits c and d
 
-    #2          how many rows there were in all, then the newest of them         #4
-    a                                                                            b
-    b                                                                            c
-                                                                                 d
+    #2          number of rows in total, then the newest of them         #4
+    a                                                                    b
+    b                                                                    c
+                                                                         d
 
-Whoever has seen two rows is shown c and d: the newest two. All that is kept fits into `MOST_BYTES`, whatever `rows` is,
-since it is read as a whole at every epoch and by everybody who looks.
+A client that has seen two rows gets c and d: the newest two. The file is limited to `MOST_BYTES`, whatever `rows` is,
+since it is read as a whole at every epoch and by every client.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ MOST_BYTES = 8 * 1024 * 1024
 
 
 class PreviewOptions(Options):
-    """How much to keep."""
+    """Number of rows to store."""
 
     rows: int = Option(1000, ge=1, description="Number of newest rows to keep, as far as they fit into 8 MiB.")
 
 
 class Preview:
-    """Keeps the newest rows as JSON lines in the sink's own directory."""
+    """Stores the newest rows as JSON lines in the sink's own directory."""
 
     def __init__(self, table: Table, context: SinkContext) -> None:
         self._table = table
@@ -78,7 +78,7 @@ class Preview:
 
 @dataclass(slots=True)
 class _Newest:
-    """The newest of the lines that it takes, as many as may be kept, and how many there were in all."""
+    """The newest lines, up to the limit, and the total number of lines."""
 
     rows: int | None
     total: int = 0
@@ -97,7 +97,7 @@ class _Newest:
 
 @dataclass(frozen=True, slots=True)
 class PreviewRows:
-    """The newest rows of a preview sink as lines, and how many rows it was given in all."""
+    """The newest rows of a preview sink as lines, and its total number of rows."""
 
     total: int
     lines: tuple[bytes, ...]

@@ -1,4 +1,4 @@
-"""Trying a connection or a table before there is a pipeline; nothing is written."""
+"""Test a connection or a table before there is a pipeline. Writes nothing."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""Tables of a script that writes elsewhere: under a prefix, by what that means to each connector.
+"""Redirect the tables of a script to other targets under a prefix, by the rules of each connector.
 
 prefix = january
-
-orders     sink, a file /out/orders.json         /out/january/orders.json
-counts     sink, the topic counts                january-counts
-shown      sink, standard output                 as it is: nobody else's rows are there
-hooks      sink, a webhook                       refused: an address has no place for a prefix
-clicks     source, commits to the group g        reads as before, and commits to january-g
+orders    sink, a file /out/orders.json       /out/january/orders.json
+counts    sink, the topic counts              january-counts
+shown     sink, standard output               unchanged: it is not shared
+hooks     sink, a webhook                     refused: a URL has no place for a prefix
+clicks    source, commits to the group g      reads as before, and commits to january-g
 """
 
 from __future__ import annotations

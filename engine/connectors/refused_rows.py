@@ -1,9 +1,9 @@
-"""Rows that what a sink writes to does not take, kept for a person to look at.
+"""Store rows that a sink's target refused, for inspection.
 
-A directory takes them as it takes what a source cannot decode. For a table the sink leaves them in a file of its own
-before it records the epoch; once all sinks have done that, the driver writes them into the table. The file's name has
-the generation, as the ledger's entry has. So what counts is what was left by the run that recorded the epoch: neither
-what an attempt before it has left, nor what a run leaves that has been overtaken.
+In a directory they are stored like dead letters of a source. For a table, the sink writes them into a file of its own
+before it records the epoch; once all sinks have recorded it, the driver writes them into the table. The file name
+contains the generation, as the ledger entry does. So only the file of the run that recorded the epoch counts, and not
+the files of earlier attempts or of a replaced run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.delivery.ledger import is_same_epoch
 
 @dataclass(frozen=True, slots=True)
 class RefusedRows:
-    """The rows of an epoch that were refused, in their order, and when, in microseconds."""
+    """Refused rows of an epoch in their order, and the time in microseconds."""
 
     at: int
     dead_letters: Sequence[DeadLetter]

@@ -1,12 +1,12 @@
-"""The sink that a rehearsal has in the place of every other one: it keeps the rows, for a comparison.
+"""Sink of a rehearsal, which replaces every other sink and stores the rows for the comparison.
 
-    rows of a table (user, n)        c0, c1, and the weight w: 1 for a row that is added, -1 for one that is taken back
+    rows of a table (user, n)        c0, c1, and the weight w: 1 for an insert, -1 for a retraction
     +(ann, 1)                        ann  1   1
     -(ann, 1) +(ann, 2)              ann  1  -1
                                      ann  2   1
 
-Columns are numbered, so that no name of a user's stands in the way. Added up by row, the weights say what is there in
-the end of a table whose rows change, however the changes were divided into epochs.
+Columns are numbered, so that no column name can clash. The sum of the weights of a row gives the final content of a
+table with changelog rows, however the rows were divided into epochs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WEIGHT = "w"
 
 
 class RehearsalOptions(Options):
-    """What the sink in whose place it is wants beside the rows."""
+    """Additional columns that the replaced sink needs."""
 
     wants_event_time: bool = Option(False, description="Whether it is given the event time, which it does not keep.")
 
@@ -44,7 +44,7 @@ def rows_directory(sink: Path) -> Path:
 
 
 class KeptRows:
-    """Keeps rows as Parquet below the sink's own directory."""
+    """Stores rows as Parquet below the sink's own directory."""
 
     def __init__(self, context: SinkContext) -> None:
         self._directory = context.directory

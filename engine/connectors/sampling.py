@@ -1,4 +1,4 @@
-"""Some rows of a table, read from its beginning, where no job is; nothing is written and nobody is told."""
+"""Read some rows from the beginning of a table, without a job. Writes nothing, and commits no position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine.connectors.base import Chunk
 
 MOST_BYTES = 4 * 1024 * 1024
-"""Of a sample: after so many no further rows are read."""
+"""Size of a sample after which no more rows are read."""
 
 
 def sample(table: Table, rows: int) -> Iterator[Chunk]:

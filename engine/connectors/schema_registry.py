@@ -1,4 +1,4 @@
-"""A schema registry, as Confluent's: which one a table uses, and asking it."""
+"""Client of a Confluent schema registry, and the options of tables that use one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 class RegistryOptions(Options):
-    """Which schema registry describes the records, and who asks it."""
+    """Schema registry of the records, and login."""
 
     registry_endpoint: WebUrl | None = Option(
         None, alias="schema_registry.endpoint", description="URL of the schema registry."
@@ -52,14 +52,14 @@ class RegistryOptions(Options):
 
 @runtime_checkable
 class RegistryFormat(Protocol):
-    """The options of a format whose records may begin with a registry's five bytes."""
+    """Options of a format whose records may begin with the registry's five-byte prefix."""
 
     confluent_schema_registry: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TableSubject:
-    """Where a registry knows a table's records."""
+    """Subject of a table's records in a registry."""
 
     registry: HttpRegistry
     name: str
@@ -107,7 +107,7 @@ def ask_for_columns(table: Table, topic: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A subject that is only asked about."""
+    """A subject that is only read."""
 
     registry: _OnlyAsked
     name: str
@@ -115,7 +115,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _OnlyAsked:
-    """A registry with which nothing is registered: what is to be is only asked for."""
+    """A registry without registration: compatibility is only checked."""
 
     asked: HttpRegistry
 
@@ -133,8 +133,8 @@ class _OnlyAsked:
 
 
 class HttpRegistry:
-    """Asks the registry with Confluent's own client, which remembers what it said: a number stands for one schema for
-    ever. The client asks again when no answer comes, or one that may pass."""
+    """A registry, accessed with Confluent's client. The client caches responses, since the schema of an id never
+    changes, and retries if there is no response or a temporary error."""
 
     def __init__(self, endpoint: str, key: str, secret: str, environ: Mapping[str, str] = os.environ) -> None:
         try:
@@ -217,7 +217,7 @@ class HttpRegistry:
 
 
 _UNKNOWN = 40401
-"""What a registry says of a subject that it does not know."""
+"""Error codes of a registry for an unknown subject."""
 _AWAY = frozenset({408, 425, 429})
 _PATIENCE = {"timeout": 10.0, "max.retries": 3, "retries.wait.ms": 200}
 _HINTS = {

@@ -1,8 +1,8 @@
-"""Secrets and variables that options refer to: checked when a script is read, filled in when a driver starts.
+"""Secrets and variables in options: checked when a script is compiled, substituted when a driver starts.
 
 `{{ secret:NAME }}` is the environment variable `ARROYO_SECRET_NAME` of the driver, or the file NAME in its directory
-`ARROYO_SECRETS_DIR`. `{{ NAME }}` is a plain variable, whose name must begin with `ARROYO_VAR_`: a script must not be
-able to read whatever else the driver's environment holds.
+`ARROYO_SECRETS_DIR`. `{{ NAME }}` is a plain variable, whose name must begin with `ARROYO_VAR_`, so that a script
+cannot read other variables of the driver.
 """
 
 from __future__ import annotations
@@ -35,20 +35,21 @@ _NAME = re.compile(NAME)
 
 
 class _InPart:
-    """Marks an option that may hold secrets in part. Whoever shows it shows their names, or leaves that part out."""
+    """Marks an option that may contain secrets as a part. Its display shows the names of the secrets, or omits that
+    part."""
 
 
 IN_PART = _InPart()
 _KEYS = re.compile(
     r"(api|access|auth|subscription)?[-_]?(key|token|secret|password|passwd|pwd)|sig(nature)?|code", re.IGNORECASE
 )
-"""Names of parameters that hold keys; `code` is that of Azure's functions."""
+"""Names of URL parameters that contain keys; `code` is used by Azure Functions."""
 _KEY_IN_PATH = re.compile(
     r"bot\d+:.+"  # Telegram's
     r"|(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[\w~-]{20,}"
     r"|(?=(?:[^\d]*\d){6})(?=.*[a-z])[0-9a-z]{24,}"
 )
-"""A part of a path that looks generated: long, of digits and letters, of both cases or without a hyphen."""
+"""Path segment that looks like a generated key: long, of digits and letters, and of both cases or without a hyphen."""
 
 
 def key_in_url(value: str) -> str | None:

@@ -1,10 +1,10 @@
-"""Tables of a script that writes nowhere: what it would write is kept for somebody to look at.
+"""Replace the sinks of a script by previews, so that it writes nowhere.
 
-orders     sink, a topic, Avro                   a preview, a JSON object to a row
-changed    sink, Debezium's envelopes            a preview with those envelopes
-letters    sink that takes dead letters          a preview, too
+orders     sink, a topic, Avro                   a preview, a JSON object per row
+changed    sink, Debezium envelopes              a preview with those envelopes
+letters    sink for dead letters                 a preview, too
 clicks     source, commits to the group g        reads as before, and commits to preview-g
-           its dead letters go to a directory    they are counted, and go nowhere
+           its dead letters go to a directory    they are counted and dropped
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows that a task stages for the driver: segments of Arrow batches, and sending them at least once."""
+"""Stage a task's rows as segments of Arrow batches, and send them from the driver at least once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.delivery.segments import Segment, drop_segments, from_messages, read
 
 
 class ArrowSegment:
-    """A segment that is being written."""
+    """An open segment."""
 
     def __init__(self, directory: Path, epoch: Epoch, task: int, schema: pa.Schema, partition: str = "") -> None:
         self._root = directory

@@ -1,14 +1,12 @@
-"""Tables of a script that is tried with rows of a test: each source reads a file of those, each sink writes one.
+"""Replace the tables of a script by files with test rows, for tests of a script.
 
-folder = /test
+    folder = /test
+    clicks     source, the topic clicks, Avro    /test/in/clicks.json, a JSON object per line
+    hours      sink, a Delta table               /test/out/hours.json
+    changes    source or sink of Debezium        the same files, with Debezium envelopes
 
-clicks     source, the topic clicks, Avro        /test/in/clicks.json, a JSON object to a line
-hours      sink, a Delta table                   /test/out/hours.json
-changes    source or sink of Debezium's          the same files, with Debezium's envelopes in them
-
-The columns, event times and watermarks are the script's own, and so is all that the query does. Columns that a
-connector fills from around a record (a topic's offsets) are read from the row like others, and so is the time that a
-connector knows of a row, where the script declares none: as `__event_time`.
+Columns, event times and watermarks are those of the script, and so is the query. Metadata columns (such as a topic's
+offsets) are read from the row like others. If the script declares no event time, it is read from `__event_time`.
 """
 
 from __future__ import annotations

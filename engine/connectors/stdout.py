@@ -1,4 +1,4 @@
-"""Rows as lines on the standard output of the driver."""
+"""Print rows as lines on the standard output of the driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StdoutOptions(Options):
 
 
 class Stdout:
-    """Prints an epoch's rows when it is committed, and not again unless the process died while printing."""
+    """Prints an epoch's rows when it is committed. They are printed twice only if the process died while printing."""
 
     def __init__(self, table: Table, context: SinkContext) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""Files of lines: where lines end, cutting a file between lines, and reading it in blocks of whole lines."""
+"""Files of lines: find line ends, cut a file between lines, and read it in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from engine.connectors.base import Compression
 from engine.errors import FilesChangedError, MissingFileError, UnreadableFileError, message_of
 
 BLOCK = 1024 * 1024
-"""Small enough for the decoded records to stay in the processor's cache: twice as fast as with 8 MiB."""
+"""Block size. Decoded records of a block fit into the processor's cache, which is twice as fast as 8 MiB."""
 _COUNTED = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LineCut:
-    """Where one line ends and the next begins: a byte of the uncompressed text, and whether the file ends there."""
+    """Boundary between two lines: a byte of the uncompressed text, and whether the file ends there."""
 
     byte: int
     is_end: bool

@@ -1,1 +1,1 @@
-"""Delta tables: files as everywhere, and the log that names them."""
+"""Delta tables: data files, and the Delta log that lists them."""

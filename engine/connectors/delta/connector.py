@@ -1,4 +1,4 @@
-"""Delta tables: rows are added in files of Parquet, with one commit whenever files become final."""
+"""Delta tables: rows are appended in Parquet files, with one commit whenever files become final."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The log of a Delta table: what a sink has added to it is told by a transaction of its own in the same commit.
+"""Log of a Delta table. A transaction in each commit of a sink records its epoch.
 
     version 5     add day=1/0000000007-3f.parquet       transaction job/orders/3f = 7
     a run repeats epoch 7: it reads transaction 7, and commits nothing
     version 6     remove day=1/0000000007-3f.parquet    transaction job/orders/3f = 2**62
-    that was a restore to epoch 5: a run of the old history that wakes up finds every epoch of its own in the table
+    version 6 was a restore to epoch 5: a stale run of the old lineage finds all its epochs committed
 
-The transaction's version is the epoch. It is read and written on one and the same handle, so of two who have read the
-same version only one commits. A restored pipeline has a transaction of its own; it closes that of the history it left.
+The version of the transaction is the epoch. It is read and written through the same handle, so only one of two
+concurrent writers commits. A restored pipeline has a transaction of its own, and closes that of its previous lineage.
 See `docs/decisions/files-are-built-of-segments.md`.
 """
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CLOSED = 2**62
-"""A version that no epoch reaches."""
+"""A transaction version above every epoch."""
 _TIMES = 8
 _REFUSED = re.compile(r"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|NoSuchBucket|Forbidden|Permission denied")
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that is in its place already; `keys` has the columns that are in no file."""
+    """A data file that is in place already; `keys` has the columns that are not in the file."""
 
     name: str
     rows: int
@@ -54,7 +54,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class DeltaLog:
-    """The log of one table, as one sink writes it. `app` is what its transactions are called, but for the lineage."""
+    """The log of one table, as one sink writes it. `app` is the name of its transactions without the lineage."""
 
     uri: str
     storage: Mapping[str, str]

@@ -9,9 +9,9 @@ from engine.connectors.files.storage import Location, StorageOptions, WritablePa
 
 
 class DeltaOptions(FileSinkOptions, StorageOptions):
-    """Which table, how rows are spread over its files, and when a file becomes final: with every epoch, unless a
-    `rolling_policy` says when. Each time the table gets one more version. Rows of files that are not final are kept
-    with the pipeline's state."""
+    """Location of the table, layout of its files, and when a file becomes final: with every epoch, unless a
+    `rolling_policy` is set. Each time the table gets a new version. Rows in files that are not final are stored with
+    the pipeline's state."""
 
     path: WritablePath = Option(
         description="Directory of the table, which is created if it does not exist; or a bucket: "

@@ -1,4 +1,4 @@
-"""Writing a Delta table: files as everywhere, which nobody sees before the table's log names them."""
+"""Write a Delta table: data files are invisible until the table's log lists them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from engine.schema import arrow_schema
 
 @dataclass(frozen=True, slots=True)
 class DeltaTarget:
-    """Files, and the log that makes them a table."""
+    """A directory of data files with a Delta log."""
 
     files: FileTarget
     log: DeltaLog

@@ -1,1 +1,1 @@
-"""What connectors that write and read files share: segments, rolls, partitions, targets, rows of a file."""
+"""Shared code of connectors for files: segments, rolling, partitioning, targets, and rows of a file."""

@@ -1,8 +1,8 @@
-"""The place for files under a prefix: in a folder of that name beside the place itself.
+"""Location of redirected files: a sibling folder with the name of the prefix.
 
-/out/orders            /out/january/orders
-s3://lake/raw/orders   s3://lake/raw/january/orders
-s3://lake              refused: beside a whole bucket is nothing, and below it is the bucket's own
+/out/orders              /out/january/orders
+s3://lake/raw/orders     s3://lake/raw/january/orders
+s3://lake                refused: a whole bucket has no sibling, and a folder in it would be among its files
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From CSV files to chunks of rows: only the table's columns, as the table's types."""
+"""Read CSV files as chunks of rows: only the table's columns, with the table's types."""
 
 from __future__ import annotations
 

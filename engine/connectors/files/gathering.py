@@ -1,4 +1,4 @@
-"""Keeping open files short: many small segments become one before the epoch is decided, like any segment of it."""
+"""Merge many small segments of an open file into one before the epoch is decided."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from engine.delivery.rolling import OpenFile, runs_of_small_segments
 from engine.delivery.segments import Segment, oldest_of, segment_path
 
 Join = Callable[[Sequence[str], Path], None]
-"""Makes one file of segments, which are named below the sink's directory."""
+"""Function that builds one file from segments, which are named relative to the sink's directory."""
 
 _TASK = 99_999
-"""No task has this number; the driver has."""
+"""Task number of merged segments: no task has it, because the driver writes them."""
 
 
 def gather(planned: EpochManifest, directory: Path, epoch: Epoch, join: Join) -> EpochManifest:

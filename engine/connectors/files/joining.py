@@ -1,11 +1,11 @@
-"""Making one file of the segments of one partition; the same segments always give the same bytes.
+"""Build one file from the segments of one partition. The same segments always result in the same bytes.
 
     segment 1    PAR1 [A] [B] footer: A at 4, B at 54      segment 2    PAR1 [C] footer: C at 4
     the file     PAR1 [A] [B] [C] footer: A at 4, B at 54, C at 104
 
-Row groups of Parquet that are large enough are copied as they are, which is as fast as copying a file. Many small ones
-are decoded and gathered into large ones, and so are those that were written before the table got some of its columns.
-See `docs/decisions/files-are-built-of-segments.md`.
+Large Parquet row groups are copied unchanged, which is as fast as copying a file. Small ones are decoded and merged
+into large ones, and so are those without columns that the table got later. See
+`docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from engine.formats.parquet import ParquetOptions
 from engine.schema import Schema, arrow_schema
 
 _FEW = 8
-"""So many segments are copied however small they are: what the tasks of one epoch wrote."""
+"""Up to this number of segments are copied whatever their size: about as many as the tasks of one epoch write."""
 _LARGE = 4 * 1024 * 1024
-"""A segment of this size has row groups that are worth copying as they are."""
+"""Size from which a segment's row groups are copied unchanged."""
 _CHUNK = 1024 * 1024
 
 

@@ -1,12 +1,12 @@
-"""The files of a directory in an order that does not change, and positions in that order.
+"""List the files of a directory in a stable order, with positions in that order.
 
     a (10 bytes), b (20), c (30)
-    {"file": "b", "seen": 2, "bytes": 30, "at": 5}     behind 5 bytes of b; the 2 files up to it have 30 bytes
-    {"file": "c", "seen": 3, "bytes": 60}              behind the end of c
-    between the two: b from byte 5, and all of c
+    {"file": "b", "seen": 2, "bytes": 30, "at": 5}     after 5 bytes of b; the 2 files up to it have 30 bytes
+    {"file": "c", "seen": 3, "bytes": 60}              after the end of c
+    range between them: b from byte 5, and all of c
 
-A position says how many files, and bytes of files, there are up to it. So a range knows how much it must find: when a
-file in it was added, changed or removed since, that is seen, and nothing is read wrongly.
+A position contains the number and total size of the files up to it. So a file in a range that was added, changed or
+removed later is detected instead of being read wrongly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.errors import FilesChangedError, UnreadableFileError
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """Where a file stands in the order; `time` is 0 where only names count."""
+    """Sort key of a file; `time` is 0 if only names count."""
 
     time: int
     name: str
@@ -32,7 +32,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file that was found; its name is below the directory."""
+    """A file of the directory; its name is relative to the directory."""
 
     key: Key
     size: int
@@ -40,8 +40,8 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True)
 class FilePosition:
-    """In the file `key`, behind `at` bytes or rows, or behind its end; `seen` and `bytes` count the files up to
-    and with this one. Before the first file there is no key."""
+    """Position in the file `key`, after `at` bytes or rows, or after its end; `seen` and `bytes` count the files up to
+    and including it. Before the first file there is no key."""
 
     key: Key | None = None
     at: int = 0
@@ -70,15 +70,15 @@ class FilePosition:
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """A part of one file, from some byte or row to another; None is the file's end."""
+    """Part of one file, between two bytes or rows; None means the file's end."""
 
     name: str
     start: int
     end: int | None
     size: int
-    """Of the whole file."""
+    """Size of the whole file."""
     weight: int
-    """About how many bytes there are to read."""
+    """Approximate number of bytes to read."""
 
 
 def list_files(root: Path, pattern: str | None, *, by_time: bool) -> list[ListedFile]:

@@ -1,4 +1,4 @@
-"""What published files are called. A name is made up once, and kept in the manifest that decides on the file."""
+"""Names of published files. A name is chosen once, and stored in the manifest that decides on the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.delivery.epoch import Epoch
 
 Strategy = Literal["serial", "uuid", "uuid_v7", "ulid"]
 Chance = Callable[[int], bytes]
-"""So many bytes that nobody can foretell."""
+"""Function that returns random bytes."""
 
 _ULID = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 

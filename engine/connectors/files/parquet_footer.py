@@ -1,11 +1,11 @@
-"""The footer of a Parquet file as plain values: what Thrift's compact protocol says, read and written again.
+"""Read and write the footer of a Parquet file (Thrift compact protocol) as plain values.
 
     one file         {2: schema, 3: 5 rows, 4: [group at byte 4]}, 100 bytes of row groups
-    another          {2: schema, 3: 2 rows, 4: [group at byte 4]}
+    another file     {2: schema, 3: 2 rows, 4: [group at byte 4]}
     both as one      {2: schema, 3: 7 rows, 4: [group at byte 4, group at byte 104]}
 
-Of several files of one schema one can be made without decoding them: their row groups are copied as they are, and every
-offset in the footer moves along. Only the numbers below are looked at; all the rest is written as it was read. See
+Files of one schema can be joined without decoding them: their row groups are copied unchanged, and every offset in the
+footer is shifted. The code interprets only the field numbers below; all others are copied. See
 `docs/decisions/files-are-built-of-segments.md`.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 Fields: TypeAlias = "dict[int, tuple[int, Any]]"
-"""The fields of a structure by number, each with its type in the compact protocol."""
+"""Fields of a structure by number, each with its type in the compact protocol."""
 
 MAGIC = b"PAR1"
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
@@ -31,7 +31,7 @@ _COLUMN_OFFSETS = (9, 10, 11, 14)
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A footer; `fields` are those of the file's metadata."""
+    """A footer; `fields` are the fields of the file's metadata."""
 
     fields: Fields
 

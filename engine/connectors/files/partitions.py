@@ -1,8 +1,8 @@
-"""Which directory a row belongs to: by its event time, by the values of columns, or by both.
+"""Choose the directory of a row, by its event time, by column values, or both.
 
 partitioning.fields = (country), partitioning.time_pattern = '%Y-%m-%d'
-n=1, country='de', 2024-01-31 10:00    ->  2024-01-31/country=de, which is over at 2024-02-01 00:00
-n=2, country=NULL, 2024-01-31 11:00    ->  2024-01-31/country=__HIVE_DEFAULT_PARTITION__
+n=1, country='de', 2024-01-31 10:00    2024-01-31/country=de, which ends at 2024-02-01 00:00
+n=2, country=NULL, 2024-01-31 11:00    2024-01-31/country=__HIVE_DEFAULT_PARTITION__
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from engine.values.instants import to_micros
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _SAFE = " !$'()*+,;@&-._~"
-"""What stays as it is in the name of a directory, besides letters and digits. `/`, `=` and `%` have a meaning there."""
+"""Characters besides letters and digits that are not escaped in directory names. `/`, `=` and `%` have a meaning
+there."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """Rows of one directory; where directories are named by time, when its time is over, and that of the oldest row."""
+    """Rows of one directory, with the end of its time range and the oldest event time, if directories are named by
+    time."""
 
     directory: str
     rows: pa.RecordBatch
@@ -36,8 +38,8 @@ class PartitionRows:
 
 
 class Partitioner:
-    """Splits batches by directory: `time pattern/column=value/...`. `written` has the columns that go into files: all,
-    or without `keeps_fields` those that make no directories."""
+    """Splits batches by directory: `time pattern/column=value/...`. `written` has the columns in the files: all
+    columns, or without `keeps_fields` all but those in directory names."""
 
     def __init__(
         self, schema: Schema, fields: Sequence[str], time_pattern: str | None, *, keeps_fields: bool = True

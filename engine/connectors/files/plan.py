@@ -1,11 +1,11 @@
-"""What an epoch publishes and what it leaves open.
+"""Decide which files an epoch publishes, and which it leaves open. Pure.
 
     before      open: day=1 [a], begun at 10:00                       rolling_policy.interval = '10 minutes'
     epoch 8     at 10:12, segments c of day=1 and d of day=2
     manifest    publishes day=1/0000000008-3f.json = a + c            open: day=2 [d], begun at 10:12
 
-That is a pure function of how the sink stood, the epoch's segments, one look at the clocks, and chance.
-See `docs/decisions/files-are-built-of-segments.md`.
+The result depends only on the previous state of the sink, the epoch's segments, one reading of the clocks, and random
+bytes. See `docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MARKER = "_SUCCESS"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How files are named. `depth` is how many of the innermost directories are made by values instead of by time;
-    `marks` says whether a directory of time is told to be complete."""
+    """Layout of the files. `depth` is the number of innermost directories that are named by values instead of by time;
+    `marks` says whether directories of time get a completion marker."""
 
     prefix: str
     suffix: str
@@ -45,8 +45,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What a plan depends on besides the pipeline: the time in microseconds, chance, and which directories are told to
-    be complete already."""
+    """Inputs from outside of the pipeline: the time in microseconds, random bytes, and the directories that already
+    have a completion marker."""
 
     now: int
     chance: Chance

@@ -1,11 +1,11 @@
-"""What a watching source has read of each file, with a proof that it is still there.
+"""Record of how far a watching source has read each file, with a digest that detects changes.
 
     a.json, 5 rows, was read       {"a.json": {"size": 60, "digest": "9f..", "time": 12:00}}
     it has 7 rows now              84 bytes, and the first 60 have the digest 9f..: it has grown, and is read on from 60
     it has 3 rows now              36 bytes: it was cut
     it has 5 other rows now        60 bytes with another digest: it was rewritten
 
-Of a file of more than 16 MiB the digest is that of the first and of the last 8 MiB which were read.
+In a file of more than 16 MiB, the digest covers the first and the last 8 MiB that were read.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from engine.connectors.base import Json
 
 EDGE = 8 * 1024 * 1024
 REMEMBERED = 1000
-"""Of so many files that were read last it is known what was read."""
+"""Number of recently read files with a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """What was read of a file that had changed last at `time`, in nanoseconds: its first `size` bytes, with this
-    digest. Parquet and compressed files have the size and digest of the whole file, and have been read up to the row or
-    byte of text `at`; None is the end. `version` counts how often another file has taken the name. The digest is empty
-    where an earlier version has read the file."""
+    """Record of a file: its modification time in nanoseconds, and the size and digest of the part that was read.
+    Parquet and compressed files have the size and digest of the whole file, and were read up to the row or text byte
+    `at`; None is the end. `version` counts how often a different file got the name. The digest is empty in records of
+    earlier versions."""
 
     size: int
     digest: str
@@ -55,7 +55,7 @@ class ReadFile:
 
 
 ReadFiles = Mapping[str, ReadFile]
-"""By the name of the file below the directory."""
+"""Records by file name, relative to the directory."""
 
 
 def read_files(content: Json) -> dict[str, ReadFile]:

@@ -1,13 +1,13 @@
-"""Writing files, exactly once, one per directory whenever it rolls.
+"""Write files exactly once; each directory starts a new file when its rolling policy says so.
 
-    epoch 7   the tasks stage    day=1: a (3 rows)   day=2: b (2 rows)
-              manifest 7 says    open: day=1 [a], day=2 [b]               nothing can be read yet
-    epoch 8   the tasks stage    day=1: c (4 rows)
-              manifest 8 says    day=1/0000000008-3f.json = a + c         open: day=2 [b]
+    epoch 7   the tasks stage       day=1: a (3 rows)   day=2: b (2 rows)
+              manifest 7 contains   open: day=1 [a], day=2 [b]               nothing is readable yet
+    epoch 8   the tasks stage       day=1: c (4 rows)
+              manifest 8 contains   day=1/0000000008-3f.json = a + c         open: day=2 [b]
 
-What an epoch publishes, and what it leaves open for later epochs, is decided by creating its manifest; of two drivers
-one succeeds. Everything after that can be repeated: a file is made whole of its segments and put into its location, and
-one that is there already must be equal. See `docs/decisions/files-are-built-of-segments.md`.
+Creating the manifest decides which files an epoch publishes and which it leaves open. Of two drivers only one succeeds.
+All later steps can be repeated: the file is built from its segments and moved into place; if it exists there already,
+it must be equal. See `docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _now() -> int:
 
 
 class RollingFilesSink:
-    """The target holds the files that the manifests of the epochs in the ledger name."""
+    """A sink whose target contains exactly the files in the manifests of the epochs in its ledger."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class RollingFilesSink:
 
 
 class RollingFilesWriter:
-    """Writes one task's rows of an epoch, each to the segment of its partition."""
+    """Writes one task's rows of an epoch into one segment per partition."""
 
     def __init__(self, partitioner: Partitioner, segments: FileSegments, directory: Path, epoch: Epoch) -> None:
         self._partitioner = partitioner

@@ -1,4 +1,4 @@
-"""Talking to a bucket: the client, and what its errors mean."""
+"""S3 client, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNCONDITIONAL = frozenset({"501", "NotImplemented"})
 _REFUSED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket"})
 _AWAY = frozenset({408, 409, 425, 429})
 _FLEETING = frozenset({"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "ExpiredToken"})
-"""What is answered for now, as if the request were wrong: the credentials of a role are renewed."""
+"""Error codes that look like a wrong request but are temporary: a role's credentials are being renewed."""
 
 
 def connect(prefix: Prefix, options: StorageOptions) -> Any:

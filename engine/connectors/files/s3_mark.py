@@ -1,4 +1,4 @@
-"""The mark of a prefix in a bucket: an object that says whose it is."""
+"""Owner mark of a prefix in a bucket."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.delivery.ownership import MARK
 
 @dataclass(frozen=True, slots=True)
 class MarkObject:
-    """The object below a prefix that says whose it is."""
+    """The object below a prefix that names its owner."""
 
     prefix: Prefix
     options: StorageOptions

@@ -1,16 +1,16 @@
-"""Putting files into a bucket: whole, once, and never over something else.
+"""Put files into a bucket: complete, once, and without overwriting.
 
-An object is created only where there is none. When there is one, it must be of the same bytes, by the digest that
-whoever put it there has left with it; so an answer that was lost does no harm, nor does a run that has been replaced.
+An object is created only if there is none. An existing object must have the same bytes, according to the digest in its
+metadata. So a lost response does no harm, and neither does a run that has been replaced.
 
-It is sent in parts, were it only one: an upload that was begun can be aborted, and with it a run that stands still just
-before the end, which nobody can do to an object that is put at once. Only empty ones are.
+Even a small file is sent as a multipart upload, because an upload can be aborted, and with it a run that stalls just
+before the end. A plain put cannot. Only empty files are put directly.
 
-    a run that falls asleep            its successor
+    a run that stalls                  its successor
     begins an upload
-    looks at its fence: it holds
+    checks its fence: valid
                                        raises the fence, aborts the uploads of that run's keys, deletes the objects
-    completes the upload: refused, there is no such upload; it stops at its fence
+    completes the upload: refused, the upload does not exist; it stops at its fence
 
 See `docs/decisions/files-are-built-of-segments.md`.
 """
@@ -44,9 +44,9 @@ from engine.errors import OutputChangedError, SupersededError, TargetUnavailable
 
 _DIGEST = "arroyo-sha256"
 _GRACE = timedelta(days=1)
-"""How old an unfinished upload must be before it counts as forgotten; a file takes minutes, not hours."""
+"""Age from which an unfinished upload counts as abandoned; a file takes minutes, not hours."""
 _AT_ONCE = 4
-"""Parts that are sent side by side: enough to hide the answers' delay, few enough for a driver's memory."""
+"""Number of parts that are sent in parallel: enough to hide latency, few enough for the driver's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _File:
 
 
 class Bucket:
-    """The keys of a bucket below a prefix."""
+    """Keys of a bucket below a prefix."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The segments of a task that writes files: one per partition, already in the format of the files."""
+"""Segments of a task that writes files: one per partition, in the format of the files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Writer(Protocol):
 
 
 class FileSegments:
-    """Opens a segment with the first row of its partition. `schema` has the columns that are in the files."""
+    """Opens a segment with the first row of its partition. `schema` has the columns in the files."""
 
     def __init__(self, table: Table, schema: Schema, directory: Path, epoch: Epoch, task: int) -> None:
         assert table.format is not None
@@ -67,7 +67,7 @@ class FileSegments:
 
 
 class _ParquetSegment:
-    """Gathers rows to row groups of a good size."""
+    """Collects rows into row groups of a good size."""
 
     def __init__(self, path: Path, root: Path, schema: Schema, options: ParquetOptions) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""What can be said of files that are written: where rows go, when a file becomes final, what it is called."""
+"""Options for written files: partitioning, rolling policy and names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.values.option_values import ByteCount
 
 
 class FileSinkOptions(Options):
-    """How rows are spread over files."""
+    """How rows are distributed over files."""
 
     changeable: ClassVar[frozenset[str]] = frozenset({"existing"})
 
@@ -84,7 +84,7 @@ class FileSinkOptions(Options):
 
 
 class TimedFileSinkOptions(FileSinkOptions):
-    """The same, with directories of event time."""
+    """The options of file sinks, with directories named by event time."""
 
     time_pattern: str | None = Option(
         None,

@@ -1,4 +1,4 @@
-"""Where files are kept that are written: a directory of this machine, or a prefix in a bucket that speaks S3."""
+"""Locations of written files: a directory of this machine, or a prefix in an S3 bucket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMALLEST_PART = 5 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """All keys of a bucket that begin with `prefix`; without an endpoint it is one of Amazon's."""
+    """All keys of a bucket that begin with `prefix`; without an endpoint the bucket is Amazon's."""
 
     bucket: str
     prefix: str
@@ -43,7 +43,7 @@ class Prefix:
 
 
 Location: TypeAlias = Path | Prefix
-"""Where files go that are written."""
+"""Location of written files."""
 
 
 def read_location(text: str) -> Location:
@@ -87,11 +87,11 @@ def place_of(location: Location) -> str:
 
 
 WritablePath = Annotated[str, AfterValidator(_is_location)]
-"""A path of this machine, or a prefix in a bucket."""
+"""Path of this machine, or a prefix in a bucket."""
 
 
 class StorageOptions(Options):
-    """How a bucket is asked. What is not said is found as Amazon's own tools find it: variables, files, roles."""
+    """Access to a bucket. Missing settings are looked up like Amazon's own tools do: variables, files, roles."""
 
     endpoint: str | None = Option(
         None, alias="storage.endpoint", description="For a bucket: URL of the server, if the path does not name it."

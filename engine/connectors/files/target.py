@@ -1,4 +1,4 @@
-"""Where final files go. Deciding what they are is somebody else's; a target only puts them in front of readers."""
+"""Put final files in place. Other modules decide on their content."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from engine.delivery.ownership import MARK, Mark, MarkFile
 from engine.delivery.publish import publish, withdraw
 
 Build: TypeAlias = Callable[[Path], object]
-"""Makes a file at a path of this machine; the same file every time."""
+"""Function that builds a file at a path of this machine; always with the same content."""
 
 
 class FileTarget(Protocol):
-    """A location with files, by their names below it; as a text it is what a user calls it."""
+    """A location of files, by their names relative to it. Its string is the user's name for it."""
 
     @property
     def mark(self) -> Mark:
@@ -55,7 +55,7 @@ class FileTarget(Protocol):
 
 
 class Directory:
-    """A directory of this machine, and the sink's own, which knows its fence."""
+    """A directory of this machine, together with the sink's own directory, which has its fence."""
 
     def __init__(self, path: Path, sink_directory: Path) -> None:
         self._path = path

@@ -1,8 +1,8 @@
-"""Directories that are named by event time: what they are called, and when one of them is over.
+"""Directories that are named by event time: their names, and the end of their time range.
 
-%Y/%m/%d    2024-01-31 10:00   ->  over at 2024-02-01 00:00
-%Y-W%W      2024-01-03 10:00   ->  over at 2024-01-08 00:00, a Monday
-static      2024-01-31 10:00   ->  never over: the pattern tells no times apart
+%Y/%m/%d    2024-01-31 10:00    ends at 2024-02-01 00:00
+%Y-W%W      2024-01-03 10:00    ends at 2024-01-08 00:00, a Monday
+static      2024-01-31 10:00    never ends: the pattern is the same for all times
 """
 
 from __future__ import annotations

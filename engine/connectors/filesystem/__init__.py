@@ -1,1 +1,1 @@
-"""Directories of files: read, looked up, and written exactly once."""
+"""Directories of files: as sources, lookup tables, and exactly-once sinks."""

@@ -1,4 +1,4 @@
-"""A directory of files, JSON lines or Parquet: read as they are or as they come, and written exactly once."""
+"""Directories of files (JSON lines, Parquet, CSV): read once or watched, and written exactly once."""
 
 from __future__ import annotations
 

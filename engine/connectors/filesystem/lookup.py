@@ -1,4 +1,4 @@
-"""Looking up rows in files: all of them are held in memory, and read again when a file has changed."""
+"""Look up rows in files. All rows are in memory, and are read again when a file changes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from engine.schema import arrow_schema
 
 
 class FilesystemLookup:
-    """All rows of the files, found by their key. Files are to be replaced as a whole, by renaming: one that is being
-    written while it is read is read half."""
+    """All rows of the files, by key. Files must be replaced atomically, by renaming: a file that is read while it is
+    written is read incompletely."""
 
     is_local = True
 

@@ -33,11 +33,11 @@ def _local(value: object) -> object:
 _REGEX_PATTERN = "Regular expression; only files whose path below `path` contains a match are read."
 _HIDDEN = "Files and directories whose name begins with a dot or an underscore are not read."
 LocalPath = Annotated[Path, BeforeValidator(_local)]
-"""A path of this machine; a file: URL is one too."""
+"""Path of this machine, or a `file:` URL."""
 
 
 class FilesystemSourceOptions(Options):
-    """Which files, and whether to wait for more."""
+    """Files to read, and whether to wait for more."""
 
     changeable: ClassVar[frozenset[str]] = frozenset({"on_change"})
 
@@ -75,7 +75,7 @@ class FilesystemSourceOptions(Options):
 
 
 class FilesystemLookupOptions(Options):
-    """Which files hold the rows that are looked up."""
+    """Files with the rows of a lookup table."""
 
     path: LocalPath = Option(
         description=f"Directory or file with the rows; files are read again when they change. {_HIDDEN}"
@@ -89,9 +89,9 @@ class FilesystemLookupOptions(Options):
 
 
 class FilesystemSinkOptions(TimedFileSinkOptions, StorageOptions):
-    """Where the files go, how rows are spread over them, and when a file becomes final: with every epoch, unless a
-    `rolling_policy` says when. Only final files can be seen; the rest is kept with the pipeline's state, and goes on to
-    be filled after a stop. At the end of the input all files become final."""
+    """Location of the files, how rows are distributed over them, and when a file becomes final: with every epoch,
+    unless a `rolling_policy` is set. Only final files are visible. Open files are stored with the pipeline's state, and
+    are continued after a stop. At the end of the input all files become final."""
 
     path: WritablePath = Option(
         description="Directory to write to, created if it does not exist; or a bucket: `s3://bucket/prefix`, "
@@ -108,4 +108,4 @@ METADATA = {
     "filename": Field("filename", types.TEXT, nullable=False),
     "line": Field("line", types.BIGINT, nullable=False),
 }
-"""What a row has around it: the file it is from, and its place there."""
+"""Metadata of a row: its file, and its position there."""

@@ -1,4 +1,4 @@
-"""Writing the files of a filesystem table."""
+"""Write the files of a filesystem table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the files of a directory. They are one partition: in order, cut into ranges for the tasks."""
+"""Read the files of a directory. They are one partition: in order, cut into ranges for the tasks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RANGES_PER_TASK = 8
 
 
 class FilesystemSource:
-    """Reads each file that there is once, in the order of their names."""
+    """Reads each existing file once, in the order of their names."""
 
     bounded = True
 

@@ -1,4 +1,4 @@
-"""Files that are watched, from a later place on: behind those that are there, or that changed before an instant."""
+"""Watch files from a later start position: after the existing files, or after those that changed before an instant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NANOS = 1000
 
 
 class FilesystemSourceFrom(WatchedFilesystemSource):
-    """Begins at another place every time one asks, so its beginning is written down before it is read."""
+    """A source with a moving start, which is therefore stored before anything is read."""
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
         """Behind the files that are not to be read."""

@@ -1,8 +1,7 @@
-"""Reading files as they come, and lines as they are appended to them.
+"""Watch a directory: read files as they arrive, and lines as they are appended.
 
-Files are taken in the order in which they were last changed. A position says what was read of each of them
-(`files/read_files.py`). So a file that has grown is read on from there, and any other change is an error or, if the
-table says so, a new file.
+Files are read in the order of their modification times. A position has a record of each file (`files/read_files.py`).
+So a file that has grown is read on; any other change is an error or, if the table says so, a new file.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ _ADVICE = (
 
 
 class WatchedFilesystemSource(FilesystemSource):
-    """Reads each file once, and what is appended to it. A new file must not pretend to be older than those that were
-    read."""
+    """Reads each file once, and later its appended lines. A new file must not have an older modification time than the
+    files that were read."""
 
     bounded = False
 

@@ -1,1 +1,1 @@
-"""Kafka: reading topics, and writing them in staged transactions."""
+"""Kafka: read topics, and write them at least once or exactly once."""

@@ -1,7 +1,7 @@
-"""Which options of the Kafka client a script may set.
+"""Kafka client options that a script may set.
 
-An allow-list, because the client has options that load a library, open a file, call a URL or weaken what a table
-promises; those are nobody's to set from SQL.
+This is an allow-list, because the client has options that load a library, open a file, call a URL or weaken a
+guarantee, which SQL must not set.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TUNING = frozenset(
         "topic.metadata.refresh.interval.ms",
     }
 )
-"""Options that only tune."""
+"""Options that only affect performance."""
 
 PAIR = re.compile(r"\s*([A-Za-z][A-Za-z0-9._]*)\s*=\s*(.*?)\s*\Z", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""Certificates that are not trusted, told apart from brokers that are away. The client calls both a lost connection."""
+"""Detect untrusted certificates. The client reports them like unreachable brokers, as a lost connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of Kafka: their options, and what their errors mean."""
+"""Kafka clients: their options, and the translation of their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka: which brokers, how to log in, and what a table reads or writes there."""
+"""Declaration of the Kafka connector."""
 
 from __future__ import annotations
 

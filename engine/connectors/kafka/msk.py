@@ -1,4 +1,4 @@
-"""The login of Amazon MSK by IAM: its token is a request signed with the AWS credentials of the machine."""
+"""Login to Amazon MSK with IAM: the token is a request that is signed with the AWS credentials of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a table connects to Kafka: which brokers, and how to log in."""
+"""Connection options of Kafka tables: brokers and login."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 
 class KafkaOptions(RegistryOptions):
-    """Which brokers, and who asks them."""
+    """Brokers and login."""
 
     bootstrap_servers: str = Option(
         description="Addresses of some of the brokers, as comma-separated `host:port` pairs.", min_length=1

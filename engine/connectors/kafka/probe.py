@@ -1,4 +1,4 @@
-"""Asking brokers whether they let somebody in, and whether a topic is there."""
+"""Check that brokers accept a login, and that a topic exists."""
 
 from __future__ import annotations
 

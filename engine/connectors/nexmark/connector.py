@@ -1,4 +1,4 @@
-"""Auctions, people and bids: the events of the Nexmark benchmark, made from nothing but a seed."""
+"""Source of the Nexmark benchmark's events: auctions, people and bids, generated from a seed."""
 
 from __future__ import annotations
 

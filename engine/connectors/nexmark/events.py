@@ -1,8 +1,8 @@
-"""The events of Nexmark as a pure function of seed and number, many at a time.
+"""Nexmark events as a pure function of seed and event number, vectorised.
 
-The proportions, the hot keys and the sizes are those of the generator in Apache Beam, which the published
-queries are tuned to. Its random numbers come from a generator with a state; ours are hashes of the event's
-number, so that any range of events can be made without those before it.
+Proportions, hot keys and sizes are those of the generator in Apache Beam, to which the published queries are tuned.
+Beam's random numbers come from a stateful generator; ours are hashes of the event number, so that any range of events
+can be generated without the events before it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Random = Callable[[int, "Numbers | int"], Numbers]
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """The texts that events of one seed are made of."""
+    """Texts from which the events of one seed are made."""
 
     words: pa.StringArray
     digits: pa.StringArray
@@ -92,7 +92,7 @@ def _urls(seed: int, words: pa.StringArray) -> pa.StringArray:
 
 
 class EventMaker:
-    """Makes the wanted columns of some events. A column is null where the event is of another kind."""
+    """Makes the requested columns of some events. A column is null in events of another kind."""
 
     def __init__(self, names: tuple[str, ...], seed: int, spacing_micros: float) -> None:
         self._names = names

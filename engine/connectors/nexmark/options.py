@@ -1,4 +1,4 @@
-"""The options of a table of Nexmark's events."""
+"""Options of a table of Nexmark events."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from engine.connectors.base import Options
 from engine.values.option_values import MicrosOrInterval
 
 NATURAL_SPACING = timedelta(microseconds=100)
-"""How far apart events are that have no rate."""
+"""Distance of event times without a rate."""
 
 
 class NexmarkOptions(Options):
-    """How fast events come, and how many."""
+    """Rate and number of events."""
 
     event_rate: float | None = Option(
         None,

@@ -1,1 +1,1 @@
-"""Redis: looking rows up, and writing them."""
+"""Redis: look up rows, and write them."""

@@ -1,4 +1,4 @@
-"""Talking to Redis: one server or a cluster, behind the same few calls."""
+"""Redis client: the same few calls for one server or a cluster."""
 
 from __future__ import annotations
 

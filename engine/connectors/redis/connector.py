@@ -1,4 +1,4 @@
-"""Redis: rows are looked up by key, and written as strings, lists or hashes."""
+"""Redis: look up rows by key, and write them as strings, lists or hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking up rows in Redis: one MGET for some thousand keys, the values decoded by the table's format."""
+"""Look up rows in Redis: one MGET per batch of keys; values are decoded by the table's format."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from engine.formats import make_decoder
 from engine.formats.base import Decoded
 
 _AT_ONCE = 2000
-"""A server answers nobody else while it answers one question, so a question must not be too long."""
+"""Number of keys per request. A server answers one request at a time, so a request must not take long."""
 
 
 class RedisLookup:
-    """A row is the string that a key holds. A key that holds something else has no row."""
+    """A lookup whose row is the string value of a key. A key with a value of another type has no row."""
 
     is_local = False
 

@@ -1,4 +1,4 @@
-"""The options of a table in Redis."""
+"""Options of a table in Redis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.connectors.base import Options
 
 
 class RedisOptions(Options):
-    """Which server, and who asks it."""
+    """Server and login."""
 
     address: str | None = Option(
         None,
@@ -34,13 +34,13 @@ class RedisOptions(Options):
 
 
 class RedisLookupOptions(RedisOptions):
-    """Where the rows are looked up."""
+    """Keys of the looked-up rows."""
 
     key_prefix: str = Option("", alias="target.key_prefix", description="Prefix of every key in Redis.")
 
 
 class RedisSinkOptions(RedisOptions):
-    """How rows are written. Rows of an epoch that is run again are written again."""
+    """How rows are written. If an epoch is run again, its rows are written again."""
 
     target: Literal["string", "list", "hash"] = Option(
         description="What each row becomes: a string under its own key, a value in a list, or a field of a hash."

@@ -1,10 +1,10 @@
-"""Writing to Redis, at least once: tasks stage an epoch's commands in segments, and the driver sends them.
+"""Write to Redis at least once: tasks stage an epoch's commands in segments, and the driver sends them.
 
     target = 'string', target.key_prefix = 'user.', target.key_column = 'id'
     row id='7', name='Ann'    staged as ("user.7", NULL, {"id": "7", "name": "Ann"})    sent as SET user.7 {...}
 
-Strings and hashes come out the same when an epoch is sent twice, which happens after a crash between the sending and
-the ledger; values of a list are then there twice.
+If an epoch is sent twice, after a crash between sending and recording it, strings and hashes are the same, and values
+of a list are duplicated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AT_ONCE = 1000
 
 
 class RedisSink:
-    """Sends the rows of an epoch, in the order of the tasks, a thousand at once."""
+    """Sends the rows of an epoch in the order of the tasks, a thousand at a time."""
 
     def __init__(self, table: Table, options: RedisSinkOptions, directory: Path) -> None:
         self._table = table
@@ -86,7 +86,7 @@ class RedisSink:
 
 
 class RedisWriter:
-    """Stages a task's rows: of each its key, its field and its value."""
+    """Stages a task's rows: key, field and value of each."""
 
     def __init__(self, table: Table, options: RedisSinkOptions, segment: ArrowSegment) -> None:
         assert table.format is not None

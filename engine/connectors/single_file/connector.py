@@ -1,4 +1,4 @@
-"""One file of lines, read or written exactly once; for tests and for trying out."""
+"""One file of lines, read or written exactly once; for tests and experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a table in one file."""
+"""Options of a table in one file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from engine.connectors.existing import Existing, existing_option
 
 
 class SingleFileOptions(Options):
-    """Which file."""
+    """Path of the file."""
 
     path: Path = Option(description="Path of the file. A name that ends in .gz or .zst means that it is compressed.")
     wait_for_control: bool = Option(True, description="Accepted for compatibility and ignored.")
 
 
 class SingleFileSinkOptions(SingleFileOptions):
-    """Which file, and what becomes of one that is there."""
+    """Path of the file, and what to do if it exists."""
 
     changeable: ClassVar[frozenset[str]] = frozenset({"existing"})
 

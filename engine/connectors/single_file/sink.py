@@ -1,5 +1,5 @@
-"""Writing one file of lines, exactly once: the ledger knows how long the file was after each epoch, and whatever
-is behind that length is cut off before the next epoch is appended."""
+"""Write one file of lines exactly once. The ledger has the length of the file after each epoch, and anything after that
+length is cut off before the next epoch is appended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from engine.errors import OutputChangedError
 
 
 class SingleFileSink:
-    """The file holds the rows of the epochs in its ledger, and after a crash a tail that the next run cuts off."""
+    """A file with the rows of the epochs in its ledger. After a crash it may have a tail, which the next run cuts
+    off."""
 
     def __init__(self, table: Table, options: SingleFileSinkOptions, context: SinkContext) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""Reading one file of lines. A position is a byte of the uncompressed text; `end` where the file is over."""
+"""Read one file of lines. A position is a byte of the uncompressed text; `end` is the end of the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SMALLEST_SLICE = 1024 * 1024
 
 
 class SingleFileSource:
-    """Reads the file once, to its end as it is when the end is looked for."""
+    """Reads the file once, up to its end at the time of planning."""
 
     bounded = True
 

@@ -1,1 +1,1 @@
-"""Webhooks: a POST for every row."""
+"""Webhooks: one POST per row."""

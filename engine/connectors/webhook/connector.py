@@ -1,4 +1,4 @@
-"""A webhook: every row is one POST."""
+"""Declaration of the webhook connector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a table whose rows are posted to a URL."""
+"""Options of a table whose rows are posted to a URL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.connectors.secret_values import IN_PART
 
 
 class WebhookOptions(Options):
-    """Where rows are posted to, and how patiently."""
+    """URL to post rows to, headers, timeouts and retries."""
 
     endpoint: Annotated[WebUrl, IN_PART] = Option(
         description="URL to which rows are posted. Redirects are not followed. A key in its path or parameters is "

@@ -1,9 +1,9 @@
-"""Posting rows, at least once: tasks stage an epoch's rows in segments, and the driver posts them.
+"""Post rows at least once: tasks stage an epoch's rows in segments, and the driver posts them.
 
-    epoch 7 of table orders: rows a, b, c     POST a: 200     POST b: 503, and again: 200     POST c: 422
-    bad_data = 'dead_letter': c is kept with "the answer is 422 ..."; the epoch is recorded with 2 rows, 1 refused
+    epoch 7 of table orders: rows a, b, c     POST a: 200     POST b: 503, retried: 200     POST c: 422
+    bad_data = 'dead_letter': c is stored with "the answer is 422 ..."; the epoch is recorded with 2 rows, 1 refused
 
-A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`: a hash of the history, the
+A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`: a hash of the lineage, the
 sink, the epoch, and the row's position in it.
 """
 
@@ -85,7 +85,7 @@ class WebhookSink:
 
 @dataclass(frozen=True, slots=True)
 class Poster:
-    """Posts bodies, some at once, each again until it is taken or refused."""
+    """Posts bodies, some in parallel, and retries each until it is accepted or refused."""
 
     options: WebhookOptions
     target: Reachable
@@ -174,7 +174,7 @@ def _retry_after(answer: httpx.Response) -> float:
 
 
 class WebhookWriter:
-    """Stages a task's rows as bodies."""
+    """Stages a task's rows as request bodies."""
 
     def __init__(self, table: Table, segment: ArrowSegment) -> None:
         assert table.format is not None

@@ -1,1 +1,1 @@
-"""Reading topics of Kafka."""
+"""Read topics of Kafka."""

@@ -1,4 +1,4 @@
-"""What the planner of a Kafka source asks the brokers: which partitions there are, and where they begin and end."""
+"""Requests of a Kafka source's planner to the brokers: partitions, and their first and last offsets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ V = TypeVar("V")
 _PAUSE = 0.1
 _SAMPLE, _SAMPLE_SECONDS, _USUAL_SIZE = 100, 0.2, 1000.0
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""What brokers give as the id of a topic that has none."""
+"""Topic id that brokers return for a topic without an id."""
 _MISSING = frozenset(
     {
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -49,13 +49,13 @@ _SOON = frozenset(
     }
 )
 _OUTDATED = frozenset({KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH})
-"""What brokers answer to a client whose notes of the leaders are not theirs. It asks with the same notes again and
-again, for as long as it keeps them, which is minutes."""
+"""Errors that brokers return to a client with outdated metadata. The client repeats the request with the same metadata
+for as long as it caches them, which is minutes."""
 
 
 @dataclass(slots=True)
 class Brokers:
-    """Asks the brokers of one table's topics. Every question is one request, whatever the number of partitions."""
+    """Sends requests about one table's topics. Each method sends one request, whatever the number of partitions."""
 
     options: KafkaSourceOptions
     group: str

@@ -1,8 +1,8 @@
-"""Reading a range of offsets, over a connection that a worker process keeps.
+"""Read a range of offsets, over a connection that a worker process keeps.
 
-read(orders/0, 100 to 200)    records 100 to 194, then none: 195 to 199 were aborted; the client says that it is at 200
-read(orders/0, 200 to 300)    begins where the one before has ended, so what was fetched meanwhile is used
-read(orders/0, 500 to 600)    begins elsewhere: the partition is assigned anew
+read(orders/0, 100 to 200)    records 100 to 194, then none: 195 to 199 were aborted; the client is at 200
+read(orders/0, 200 to 300)    begins at the end of the previous range, so it uses records that were prefetched
+read(orders/0, 500 to 600)    begins elsewhere: the partition is assigned again
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from engine.connectors.kafka.read.records import Messages
 from engine.errors import EngineError, RecordsLostError, SourceUnavailableError
 
 _AT_ONCE = 4_096
-"""How many records are decoded together: what a processor keeps at hand while it makes columns of them."""
+"""Number of records that are decoded together: as many as fit into the processor's cache."""
 _TABLES = 4
-"""How many tables a worker keeps a connection for."""
+"""Number of tables with an open connection in a worker."""
 _POLL_SECONDS = 1.0
 _TUNING = {
     # a request that waits at the broker holds up the next assignment, and the news that a partition is at its end
@@ -33,13 +33,13 @@ _TUNING = {
     # for how long the client rests once it has so many; a second, which is its own choice, is a fetch every second
     "fetch.queue.backoff.ms": 2,
 }
-"""What suits ranges; client_configs may say otherwise."""
+"""Client options that suit reading ranges; `client_configs` overrides them."""
 
 
 @dataclass(slots=True)
 class RecordReader:
-    """Reads one range after the other. When a range begins where the one before ended, what was fetched meanwhile is
-    used: `resumes_at` is that position, and `ahead` are records behind it that have been handed out already."""
+    """Reads ranges one after the other. A range that begins where the previous one ended uses the prefetched records:
+    `resumes_at` is that position, and `ahead` are records after it that the client has already returned."""
 
     options: KafkaSourceOptions
     consumer: Consumer

@@ -1,9 +1,9 @@
-"""Offsets that a person names, for the partitions that there are; pure.
+"""Validate offsets that a user sets for the existing partitions. Pure.
 
 orders/0 has 0 to 30, orders/1 has 5 to 9
 
-    {"0": 12, "1": 9}     orders/0 from 12, orders/1 behind its last
-    {"0": 12}             refused: orders/1 is not named
+    {"0": 12, "1": 9}     orders/0 from 12, orders/1 after its last record
+    {"0": 12}             refused: orders/1 is missing
     {"0": 12, "1": 4}     refused: orders/1 begins at 5
 """
 

@@ -1,4 +1,4 @@
-"""The options of a table that reads Kafka, and what a record has around its value."""
+"""Options of a table that reads Kafka, and the metadata of its records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _StartText = Annotated[str, AfterValidator(_start_text)]
 
 
 class KafkaSourceOptions(KafkaOptions):
-    """Which topics, where to begin, and how much to read at once."""
+    """Topics to read, where to begin, and limits of an epoch."""
 
     # brokers move, passwords change, and a limit says nothing about the rows: the topics do
     changeable: ClassVar[frozenset[str]] = frozenset(
@@ -160,5 +160,4 @@ METADATA = {
         types.Array(types.Struct((types.Member("key", types.TEXT), types.Member("value", types.Bytes())))),
     ),
 }
-"""What a record has around its value. `timestamp` is in milliseconds, as the brokers count; `event_time` is the same as
-an instant."""
+"""Metadata of a record. `timestamp` is in milliseconds, as in Kafka; `event_time` is the same as a TIMESTAMP."""

@@ -1,8 +1,7 @@
-"""The position of a reader in Kafka, and how far it may go: pure.
+"""Read positions in Kafka, and how an epoch's limit is shared among partitions. Pure.
 
-{"offset": 10, "topic_id": "Gn3x..."}     the next record is number 10 of the topic that has this id
-
-of 100 and 10 records that wait, share() gives 19 and 3 when an epoch may have 22
+{"offset": 10, "topic_id": "Gn3x..."}    the next record is number 10 of the topic with this id
+100 and 10 records wait                  share() returns 19 and 3 if an epoch may have 22
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from engine.connectors.base import Position
 
 @dataclass(frozen=True, slots=True)
 class ReadPosition:
-    """The offset of the next record of a partition, and the id of the topic it was found in: a topic that is deleted
-    and made again has the same name and another id. Brokers that know no ids give None."""
+    """Offset of the next record of a partition, and the id of its topic: a topic that is deleted and created again has
+    the same name and another id. It is None with brokers that have no ids."""
 
     offset: int
     topic_id: str | None = None

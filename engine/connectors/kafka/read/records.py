@@ -1,4 +1,4 @@
-"""Records of one partition, as the client gives them or as Spark does: what is in them, in columns."""
+"""Columns of the records of one partition, as the client or Spark returns them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Headers: TypeAlias = "dict[str, str | bytes | None] | list[tuple[str, str | byt
 
 
 class PartitionRecords(Protocol):
-    """Records of one partition, in order, and how many before them were gone."""
+    """Records of one partition, in order, and the number of records before them that were lost."""
 
     @property
     def topic(self) -> str:
@@ -43,7 +43,7 @@ class PartitionRecords(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Records as the client gives them."""
+    """Records from the Kafka client."""
 
     topic: str
     partition: int
@@ -82,7 +82,7 @@ class Messages:
 
 @dataclass(frozen=True, slots=True)
 class SparkRows:
-    """Records as the rows of Spark's own source; it does not say which were gone."""
+    """Records from Spark's Kafka source, which does not report lost records."""
 
     topic: str
     partition: int

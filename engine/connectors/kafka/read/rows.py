@@ -1,4 +1,4 @@
-"""From records of Kafka to chunks of rows: decoding, bad records, and the columns around a record."""
+"""Convert Kafka records to chunks of rows: decode, handle bad records, and add metadata columns."""
 
 from __future__ import annotations
 

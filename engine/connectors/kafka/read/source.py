@@ -1,8 +1,8 @@
-"""Reading topics of Kafka: which ranges of offsets an epoch has, and their rows.
+"""Kafka source: choose the offset ranges of an epoch, and read their rows.
 
-A position is the next offset of a partition, with the id of its topic. Where the partitions begin is written down
-before they are read, since 'latest' is another place every time one asks. An epoch ends at the last stable offset: what
-lies before it is never changed by a transaction that ends later.
+A position is the next offset of a partition, with the id of its topic. The begin of the partitions is stored before
+they are read, since 'latest' changes all the time. An epoch ends at the last stable offset, because a transaction that
+ends later can change only records after it.
 
     at      {"orders/0": {"offset": 10, ...}, "orders/1": {"offset": 10, ...}}
     ends    orders/0 at 110, orders/1 at 20, and source.max_rows_per_epoch = 22: 100 and 10 records wait
@@ -28,16 +28,15 @@ from engine.errors import MissingTopicError, RecordsLostError, TopicRecreatedErr
 from engine.values.start_positions import EARLIEST, StartPosition, read_start, to_millis_up
 
 _LOOK_AGAIN = 0.02
-"""How many seconds lie between two looks for new records at least; Spark asks a hundred times a second."""
+"""Seconds between two requests for new records. Spark polls a hundred times per second."""
 _CHANGE_OF_LEADER = 10.0
-"""For how many seconds a partition may have no leader, or one that still catches up and so ends before where it was
-read."""
+"""Seconds for which a partition may have no leader, or a leader that lags and so ends before the read position."""
 _SMALLEST_SLICE = 50_000
 _GO_ON = "set on_data_loss = 'continue' to continue with the records that exist"
 
 
 class KafkaSource:
-    """The partitions of the table's topics. On the driver it asks the brokers, in a task it reads."""
+    """The partitions of the table's topics. It asks the brokers on the driver, and reads in the tasks."""
 
     bounded = False
 

@@ -1,4 +1,4 @@
-"""Reading topics by Spark's own source, on the JVM: only the offsets are ours."""
+"""Read topics with Spark's Kafka source on the JVM. Our source plans the offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = {"key": "key", "headers": "headers", "timestamp": "timestamp", "event_time": "timestamp"}
-"""Spark's columns for what a record has around its value, but for its place."""
+"""Spark's columns with the metadata of a record, except its position."""
 
 
 @dataclass(frozen=True, slots=True)

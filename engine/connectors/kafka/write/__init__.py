@@ -1,1 +1,1 @@
-"""Writing to Kafka: at least once, and exactly once in staged transactions."""
+"""Write to Kafka: at least once, or exactly once in staged transactions."""

@@ -1,4 +1,4 @@
-"""Writing to Kafka, at least once: tasks send their records while they come, and wait for all of them at the end."""
+"""Write to Kafka at least once: tasks send records as they come, and wait for all acknowledgements at the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLUSH_SECONDS = 120.0
 
 
 class AtLeastOnceSink:
-    """Sends an epoch that is run again a second time."""
+    """A sink that sends an epoch again if the epoch is run again."""
 
     def __init__(self, table: Table, options: KafkaSinkOptions, directory: Path) -> None:
         self._table = table
@@ -72,7 +72,7 @@ class AtLeastOnceSink:
 
 @dataclass(frozen=True, slots=True)
 class _TaskReport:
-    """What a task has done: the rows that it has sent, those that are too large, and the segment that has them."""
+    """Result of a task: rows sent, rows that are too large, and the segment with these."""
 
     rows: int
     refused: int = 0

@@ -1,7 +1,7 @@
-"""Asking a broker, before anything is written exactly once, whether it keeps what the protocol relies on.
+"""Check before the first exactly-once write that a broker implements what the protocol relies on.
 
-The question costs no record: of two producers with one id, the second must fence off the first, and what the first had
-put into its open transaction must be gone. Stand-ins for Kafka have been seen that let both commit.
+The check writes no record. Of two producers with one id, the second must fence off the first, and the open transaction
+of the first must be aborted. Some Kafka-compatible servers let both commit.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Writing to Kafka exactly once: tasks stage an epoch's records, and the driver sends them in transactions.
+"""Write to Kafka exactly once: tasks stage an epoch's records, and the driver sends them in transactions.
 
     epoch 7, two tasks, sink.parallelism = 2, keys k1 to k4
     task 0 stages     part 0: k1 k3     part 1: k2             task 1 stages     part 0: k1     part 1: k4
     manifest 7        part 0 = both segments, 3 rows           part 1 = both segments, 2 rows
     transactions      part 0: k1 k3 k1, and ledger entry 7     part 1: k2 k4, and ledger entry 7
 
-What an epoch writes is decided by creating its manifest, so whoever runs it again writes the very same records. Whether
-Kafka has them already is said by the ledger, which is committed with them; see `transaction.py` and
+Creating the manifest decides what an epoch writes, so every attempt writes the same records. The ledger is committed
+with the records, and shows whether Kafka has them already. See `transaction.py` and
 `docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
 
@@ -32,7 +32,7 @@ from engine.delivery.segments import Segment, drop_segments, from_messages, sync
 
 
 class ExactlyOnceSink:
-    """Each epoch is one transaction, or one for each of `sink.parallelism` parts."""
+    """A sink with one transaction per epoch, or per epoch and `sink.parallelism` part."""
 
     def __init__(
         self, table: Table, options: KafkaSinkOptions, context: SinkContext, clock: Callable[[], datetime] = utc_now

@@ -1,4 +1,4 @@
-"""What Kafka's client says when records cannot be written, in words that help."""
+"""Translate errors of the Kafka client when records cannot be written."""
 
 # ruff: noqa: SLF001 - the client spells names of its own errors so
 

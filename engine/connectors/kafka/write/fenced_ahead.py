@@ -1,12 +1,12 @@
-"""Producers that have fenced off all others before the epoch that they are for: it takes the client half a second.
+"""Create and fence the producer of the next epoch in advance, which takes the client half a second.
 
-    epoch 6 is committed       a thread starts a producer, which fences off the one of epoch 6, and finds the ledger
-    epoch 7 comes              takes that producer, reads the ledger, and its records go out
+    epoch 6 is committed       a thread starts a producer, which fences off that of epoch 6, and finds the ledger
+    epoch 7 arrives            takes that producer, reads the ledger, and sends its records
 
-The order of `transaction.py` stays: fence, read the ledger, write. Nobody can have written since the fence: whoever
-does so fences this producer off, and its transaction fails. Then, and when there is none in time, or it is older than
-brokers keep a silent connection, the epoch has its producer made as ever. The ledger is read when the epoch is there,
-over a connection that is up: it goes with a topic that is deleted meanwhile, which no fence prevents.
+The order in `transaction.py` still holds: fence, read the ledger, write. A later writer would fence off this producer,
+and its transaction would fail. In that case, or if no producer is ready in time, or it is older than brokers keep a
+silent connection, the epoch creates its own. The ledger is read only when the epoch arrives, because it disappears with
+a topic that is deleted meanwhile, which no fence prevents.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 
 MOST_AGE = timedelta(minutes=5)
-"""Brokers close connections that are silent for ten minutes."""
+"""Largest age of a prepared producer. Brokers close connections after ten minutes of silence."""
 
 
 @dataclass(slots=True)
 class _Made(Generic[T]):
-    """What a thread makes, and since when it is there."""
+    """Value that a thread makes, and when it was ready."""
 
     is_over: threading.Event = field(default_factory=threading.Event)
     value: T | None = None
@@ -46,7 +46,7 @@ class _Made(Generic[T]):
 
 @dataclass(slots=True)
 class MadeAhead(Generic[T]):
-    """One value for each key, made on a thread. Each is given out once."""
+    """One value per key, made by a thread. Each is returned once."""
 
     clock: Callable[[], float] = time.monotonic
     _by_key: dict[object, _Made[T]] = field(default_factory=dict)

@@ -1,10 +1,10 @@
-"""The sink's ledger in Kafka: the offset of a consumer group without members, written in the data's transaction.
+"""Ledger of a sink in Kafka: the offset of a consumer group without members, written in the transaction of the data.
 
     group arroyo.job.table.3f2a.0, topic orders, partition 0:
     offset 8, metadata {"L": "3f2a...", "N": 7, "H": "...", "G": 2, "rows": 3}     epoch 7 is written, 8 is the next
 
-Group and transaction have the same name. The offset is the next epoch, its metadata the entry; it stands at partition
-0 of the topic that is written, so whoever deletes the topic deletes the ledger with it. See
+Group and transaction have the same name. The offset is the next epoch, its metadata is the ledger entry. It belongs to
+partition 0 of the written topic, so deleting the topic deletes the ledger. See
 `docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
 
@@ -24,7 +24,7 @@ SECONDS = 30.0
 
 
 class KafkaLedger:
-    """The ledger of one part of a sink."""
+    """Ledger of one part of a sink."""
 
     def __init__(self, client: ClientConfig, name: str, topic: str) -> None:
         # read_committed makes the broker wait with its answer until no transaction has the offset open

@@ -1,4 +1,4 @@
-"""What the state directory remembers of a sink's ledgers in Kafka, so that it is noticed when they are gone."""
+"""Record in the state directory of a sink's ledgers in Kafka, to detect their loss."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from engine.delivery.epoch import Epoch
 from engine.errors import LedgerLostError, message_of
 
 REFRESHED_EVERY = timedelta(days=1)
-"""Brokers forget the offsets of a group that nobody has joined seven days after the last one came."""
+"""Interval of rewriting a ledger. Brokers delete the offsets of a group without members after seven days without a
+commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerMemory:
-    """The names that a history of the sink writes under, and the parts whose ledgers must be there."""
+    """Names under which a lineage of the sink writes, and the parts whose ledgers must exist."""
 
     name: str
     topic: str

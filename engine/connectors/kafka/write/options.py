@@ -1,4 +1,4 @@
-"""The options of a table that writes to Kafka."""
+"""Options of a table that writes to Kafka."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST, _LONGEST = timedelta(seconds=10), timedelta(minutes=15)
 
 
 class KafkaSinkOptions(KafkaOptions):
-    """Where the records go, and what is promised."""
+    """Topic to write to, and its guarantee."""
 
     topic: str = Option(min_length=1, description="Topic to write to; it must exist.")
     commit_mode: Literal["at_least_once", "exactly_once"] = Option(

@@ -1,5 +1,5 @@
-"""Records that are larger than a client of Kafka sends, told apart before that: one that is refused takes its whole
-transaction with it. Where `bad_data` is `fail` nobody looks, and the client stops the job."""
+"""Detect records that are too large for the client before they are sent, since one refused record fails its whole
+transaction. With `bad_data = 'fail'` there is no check, and the client's error stops the job."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from engine.connectors.refused_rows import keep_refused
 
 LOG = logging.getLogger(__name__)
 _USUAL = 1_000_000
-"""The client's own limit, which is a little below that of a broker."""
+"""The client's default limit, which is a little below a broker's."""
 _AROUND = 128
 _AROUND_HEADER = 16
-"""More than the client puts around a record, and around a header."""
+"""Upper bound of the bytes that the client adds to a record, and to a header."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeLimit:
-    """How large the records of a table may be."""
+    """Largest size of the records of a table."""
 
     table: Table
     limit: int

@@ -1,7 +1,7 @@
-"""Producers, which send records on threads of their own, and what they complain about.
+"""Kafka producers, which send records on their own threads, and their errors.
 
-session.send(topic, records)     hands them over; record 3 fails later, on a thread of the client's
-session.send(topic, more)        raises the failure of record 3, as would `raise_failure`; the session is over
+session.send(topic, records)   queues them; record 3 fails later, on a thread of the client
+session.send(topic, more)      raises the failure of record 3, as `raise_failure` would; the session is failed
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def producer_config(options: KafkaSinkOptions) -> ClientConfig:
 
 
 class _Complaints:
-    """The first record that a producer could not deliver, or a broker that does not let it in. It knows nothing of the
-    session, whose threads would otherwise stay until Python looks for cycles."""
+    """First record that a producer could not deliver, or the refusal of its login. It has no reference to the session,
+    whose threads would otherwise live until the garbage collector runs."""
 
     def __init__(self) -> None:
         self.first: KafkaError | None = None
@@ -62,9 +62,9 @@ class _Complaints:
 
 
 class ProducerSession:
-    """A producer. What it says on the side is remembered: the first record that it could not deliver, and a broker that
-    does not let it in, which it would try again for ever. One that has failed is not used again. Its threads and
-    connections end with the last reference to it."""
+    """A producer. It remembers errors of its background threads: the first record that it could not deliver, and a
+    refused login, which the client would retry forever. A failed session is not used again. Its threads and connections
+    end with the last reference to it."""
 
     def __init__(self, client: ClientConfig) -> None:
         self._complaints = _Complaints()

@@ -1,4 +1,4 @@
-"""The records that rows become in Kafka: key, value, timestamp and headers, as Arrow columns."""
+"""Convert rows to Kafka records (key, value, timestamp, headers) as Arrow columns."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ RECORDS = pa.schema(
         ("headers", pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))),
     ]
 )
-"""One record per row. The timestamp is in milliseconds; 0 stands for the time of writing."""
+"""One record per row. The timestamp is in milliseconds; 0 means the time of writing."""
 
 
 class RecordMaker:
-    """Makes the records of a table's rows, which have the event time as a last column unless a field is named."""
+    """Makes the records of a table's rows. The last column is the event time unless `timestamp_field` is set."""
 
     def __init__(self, table: Table, options: KafkaSinkOptions) -> None:
         assert table.format is not None

@@ -1,8 +1,8 @@
-"""Records of an epoch on their way to Kafka, staged in segments: one per task and part, and one per task for those that
-are too large.
+"""Stage an epoch's records for Kafka in segments: one per task and part, and one per task for records that are too
+large.
 
     task 1, two parts, keys k1 k2 NULL k1, and k4 with a value that is too large
-    segment of part 0: k1 k1     of part 1: k2, and NULL, which goes where the task's number says     "large": k4
+    segment of part 0: k1 k1     of part 1: k2, and NULL, which goes to the part of the task's number     "large": k4
 
 See `docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
@@ -22,12 +22,12 @@ from engine.connectors.staged import ArrowSegment, segment_rows
 from engine.delivery.segments import to_message
 
 LARGE = "large"
-"""What stands for the number of a part where records are too large for all of them."""
+"""Used instead of a part number for records that are too large."""
 _AT_ONCE = 8192
 
 
 class StagingWriter:
-    """Writes a task's records, each into the segment of its part."""
+    """Writes a task's records into the segments of their parts."""
 
     def __init__(
         self, maker: RecordMaker, size_limit: SizeLimit | None, directory: Path, epoch: Epoch, task: int, parts: int

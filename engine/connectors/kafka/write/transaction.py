@@ -1,18 +1,17 @@
-"""One part of an epoch into Kafka, once: fence, read the ledger, write the records and the ledger, commit.
+"""Write one part of an epoch to Kafka exactly once: fence, read the ledger, write records and ledger, commit.
 
-    init_transactions    fences off older producers of the name, and aborts what they have open
-    read the ledger      entry 6: epoch 7 is to be written      entry 7: another attempt has committed it, so be done
+    init_transactions    fences off older producers of the name, and aborts their open transactions
+    read the ledger      entry 6: epoch 7 is missing            entry 7: another attempt has committed it; done
     write                the records of the part, and entry 7 as the offset of a group
-    commit               readers get both or neither
+    commit               readers see both or neither
 
-In this order: were the ledger read before the fence, an older producer could still commit between the two, and the part
-would be there twice.
+The order matters: if the ledger were read before the fence, an older producer could commit between the two, and the
+part would be written twice.
 
-Every attempt has a producer of its own. Its `init_transactions` aborts what an older one has open and gives it a new
-epoch, without which a commit request that was delayed on its way could commit a later transaction. Whatever an attempt
-does not learn, the next one learns from the ledger. The first step of an epoch's first attempt is taken while the
-epoch is on its way (`fenced_ahead.py`).
-See `docs/decisions/kafka-is-written-in-staged-transactions.md`.
+Every attempt has a producer of its own. Its `init_transactions` aborts the open transaction of an older one and gets a
+new producer epoch. Without it, a delayed commit request could commit a later transaction. If the result of an attempt
+is unknown, the next attempt reads it from the ledger. The first step of an epoch's first attempt is done in advance
+(`fenced_ahead.py`). See `docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
 
 from __future__ import annotations
@@ -41,13 +40,14 @@ from engine.errors import LedgerLostError, OutputChangedError, UnreadableSegment
 
 ATTEMPTS = 3
 _MARGIN = timedelta(seconds=5)
-"""How long before its timeout a commit is given up: what is answered later is of a transaction that is aborted."""
+"""Time before the transaction timeout at which a commit is given up: a later response is about an aborted
+transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionPart:
-    """What goes into one transaction. `name` is that of the transactions and of the ledger; `must_have_ledger` says
-    that this history has written it before."""
+    """Content of one transaction. `name` is that of the transactions and of the ledger; `must_have_ledger` means that
+    this lineage has written the ledger before."""
 
     name: str
     topic: str
@@ -58,7 +58,7 @@ class TransactionPart:
 
 @dataclass(frozen=True, slots=True)
 class FencedProducer:
-    """A producer that has fenced off all older ones of its name, and the ledger, to be read behind that."""
+    """A producer that has fenced off all older ones of its name, and the ledger to read after that."""
 
     session: ProducerSession
     ledger: KafkaLedger
@@ -66,7 +66,7 @@ class FencedProducer:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """How to write into a topic for one run: as which client, for which sink, and how long a transaction may take."""
+    """How to write to a topic in one run: client settings, sink, and transaction timeout."""
 
     client: ClientConfig
     directory: Path
