@@ -1,1 +1,1 @@
-"""State on disk: its layout, copies of it, and what may be done with them."""
+"""State on disk: its layout, copies of it, and operations on it."""

@@ -1,12 +1,12 @@
-"""Which source of an old query each source of a new one goes on from, and the offset log in the order of the new one.
+"""Map the sources of a new query to those of the old query, and rewrite the offset log in the new order.
 
-Spark has a source for each place of a plan that reads a table, and plans each by itself:
+Spark has one source for each place in a plan that reads a table, and plans each separately:
 
     old query      0: clicks to 9, 1: clicks to 11, 2: orders to 4
-    new query      0: orders, 1: clicks, 2: users; the caller says that its 1 goes on from the old 0
-    offsets/41     orders to 4, clicks to 9, users where a planner begins: nothing was read
+    new query      0: orders, 1: clicks, 2: users; the caller maps its source 1 to the old source 0
+    offsets/41     orders to 4, clicks to 9, users at its start: nothing was read
 
-Where all old sources of a table stand at the same place, nobody has to say which one is meant.
+If all old sources of a table are at the same position, the caller need not map them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from engine.errors import StateNotKeptError
 
 @dataclass(frozen=True, slots=True)
 class SourceChoice:
-    """What a caller knows of the sources of a new query: by its number the old source's number that one goes on from,
-    and the tables that are to be read anew, wherever the old query was in them."""
+    """The caller's mapping of new sources to old ones, by number, and the tables to read from their start whatever the
+    old query's position."""
 
     predecessors: Mapping[int, int] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()

@@ -1,25 +1,26 @@
-"""The state of an old query becomes that of a new one: what means the same in both is kept, all else begins empty.
+"""Convert the state of an old query to that of a new one: operators with the same meaning keep their state, all others
+start empty.
 
 The old query counts clicks by window (operator 0) and joins orders (1); epoch 41 is committed and 42 is planned. The
-new query has a session (0) before the same windows (1), reads another table beside, and joins no more:
+new query has a session (0) before the same windows (1), reads another table, and joins no longer:
 
-    operators      {1: 0}: operator 1 of the new query means what operator 0 of the old one does; several may go on
-                   with copies of one
-    the skeleton   is the checkpoint of the new query after an epoch without rows (`spark/skeleton.py`)
+    operators      {1: 0}: operator 1 of the new query has the state of operator 0 of the old one; several operators can
+                   get copies of one
+    skeleton       the empty checkpoint of the new query, after an epoch without rows (`spark/upgrade/skeleton.py`)
 
-    offsets/40, 41, 42   as they were, with the sources in the order of the new query; a new table at its beginning
-    commits/40, 41       as they were, with the ids of the state files under the new numbers
-    state/0              all of the skeleton's; its empty snapshot of version 1 is called 42_....zip
-    state/1              names and schemas of the skeleton, the data of the old state/0 under their own names
+    offsets/40, 41, 42   unchanged, with the sources in the order of the new query; a new table at its start
+    commits/40, 41       unchanged, with the ids of the state files under the new numbers
+    state/0              all from the skeleton; its empty snapshot of version 1 is renamed to 42_....zip
+    state/1              names and schemas from the skeleton, data of the old state/0 under their own names
     watermarks           the notes of tables that are still read
-    lineage              a new history that goes on from epoch 41 of the old one
+    lineage              a new one that descends from epoch 41 of the old one
 
-The history is a new one since a sink that is new has an empty ledger, which is right only in the first epoch of a
-history, and since a sink may have taken epoch 42 of the old query already: where it can, it goes back, and takes that
-of the new one.
+A new lineage is needed for two reasons. A new sink has an empty ledger, which is valid only in the first epoch of a
+lineage. And a sink may have epoch 42 of the old query already: if it can, it takes that back and writes that of the new
+query.
 
-Whoever calls knows that what is kept means the same; here it is only seen that it has the same form. The pipeline must
-not be running. See docs/decisions/a-state-is-carried-over-on-a-skeleton.md.
+The caller guarantees that kept state has the same meaning; this module only checks that it has the same form. The
+pipeline must not be running. See docs/decisions/a-state-is-carried-over-on-a-skeleton.md.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ _NO_CHOICE = SourceChoice()
 _NOTHING_WITHHELD: Withheld = {}
 _NO_FORMS: Forms = {}
 _TABLES = {"SSTs", "logs"}
-"""The folders of what snapshots name, under names that no two have."""
+"""Folders of the files that snapshots refer to. Their names are unique."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Skeleton:
-    """What the new query would begin with. Of the table that each source reads `notes` has the folder of its notes, and
+    """The empty checkpoint of the new query. For the table of each source, `notes` has the folder of its notes, and
     `first` the offset before anything was read."""
 
     checkpoint: Path
@@ -74,7 +75,8 @@ class _Skeleton:
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """The state there is: its newest epoch, and the epochs that count: that one, the one before, and a planned one."""
+    """The existing state: its newest epoch, and the epochs that are needed: that one, the previous one, and a planned
+    one."""
 
     paths: StatePaths
     epoch: int

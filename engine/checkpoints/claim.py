@@ -1,14 +1,14 @@
-"""Taking possession of a state directory: the same query goes on, another one is refused.
+"""Claim a state directory: the same query continues, another query is refused.
 
-A driver starts with --state-dir=/state, where pipeline.json says fingerprint f1 and `generation` says 3:
+A driver starts with --state-dir=/state, where pipeline.json has the fingerprint f1 and `generation` is 3:
 
-    query f1              waits for nobody, writes 4 into `generation`, and goes on from the last epoch
-    query f2              refused; who `takes_over` is let in, to carry over what it can (`carry_over.py`); with --force
-                          the state goes to replaced/, and an empty one of a new history begins
-    another run has it    refused, since that holds the lock; but a control plane that has raised the generation itself
-                          comes in, and the other run is stopped by the fence (`delivery/fence.py`)
-    a half-done swap      is finished first (docs/decisions/states-are-swapped-whole.md)
-    a state from elsewhere is made at home (`home.py`): Spark has written down where it lay
+    query f1              writes 4 into `generation`, and continues after the last epoch
+    query f2              refused; with `takes_over` it may convert what it can (`carry_over.py`); with --force
+                          the state is moved to replaced/, and an empty one with a new lineage begins
+    another run is alive  refused, since that run has the lock; if the control plane has raised the generation itself,
+                          the new run is admitted, and the fence stops the other one (`delivery/fence.py`)
+    an unfinished swap    is completed first (docs/decisions/states-are-swapped-whole.md)
+    a moved state         its absolute paths are rewritten (`home.py`)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PARTS |= {OPEN_FILES, "replaced", "staging", "owner.json"}
 
 
 class StateLock:
-    """The lock on a state directory; it is let go when this is released, forgotten, or the process ends."""
+    """The lock on a state directory. It ends when it is released, garbage-collected, or the process ends."""
 
     def __init__(self, handle: int) -> None:
         self._handle: int | None = handle
@@ -51,9 +51,9 @@ class StateLock:
 
 @dataclass(frozen=True, slots=True)
 class StatefulQuery:
-    """The query that a state belongs to, as its directory says it. `udfs` are the files of functions that it may call,
-    by what they are called in errors; `objects` are the functions of which objects are kept, each with a text for what
-    can read them."""
+    """The query that a state belongs to, as recorded in its directory. `udfs` are its function files, by their names in
+    errors; `objects` are the functions whose Python objects are stored, each with a text that identifies what can read
+    them."""
 
     name: str
     sql: str
@@ -76,16 +76,16 @@ class StatefulQuery:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a run holds: its lineage with those before it, its generation, and the width of the state."""
+    """A claimed state: its lineage with parents, its generation, and the number of its partitions."""
 
     lineage: str
     parents: tuple[tuple[str, int], ...]
     generation: int
     parallelism: int
     owner: str = field(default="", compare=False)
-    """The id that this state directory has among the owners of targets."""
+    """The id of this state directory as an owner of targets."""
     is_foreign: bool = field(default=False, compare=False)
-    """Whether the state is still another query's, and has to be carried over before anything runs."""
+    """Whether the state still belongs to another query, and has to be converted before anything runs."""
     lock: StateLock | None = field(default=None, compare=False, repr=False)
 
     def release(self) -> None:

@@ -1,24 +1,24 @@
-"""Which files of a checkpoint belong to an epoch: the smallest set that a query can be started from.
+"""List the files of a checkpoint that belong to an epoch: the smallest set from which a query can start.
 
-Epoch 41 of a store that has 40.zip, 41_aa.changelog, 41_bb.changelog and 42_aa.changelog, and 43_aa.changelog:
+Epoch 41 of a store that has 40.zip, 41_aa.changelog, 41_bb.changelog, 42_aa.changelog and 43_aa.changelog needs:
 
     metadata, withheld.json, forms.json, panes.json, sources/*, offsets/40, offsets/41, commits/40, commits/41
-    42_aa.changelog    version 42 is what epoch 41 has made
-    41_aa.changelog    commits/40 names the id aa; 41_bb is of a run that was killed
-    40.zip             the newest snapshot below, and the SSTs it names
-    offsets/42         too, if there is one: the plan of the next epoch
+    42_aa.changelog    version 42 is the result of epoch 41
+    41_aa.changelog    commits/40 names the id aa; 41_bb is from a run that was killed
+    40.zip             the newest older snapshot, and the SST files it names
+    offsets/42         if it exists: the plan of the next epoch
 
-Found by leaving files out one by one and restarting, with Spark 4.2 and state format 2
+This was determined by leaving files out one by one and restarting, with Spark 4.2 and state format 2
 (docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md):
 
 - `metadata`, everything below `sources/`, `offsets` and `commits` of the epoch and the one before it;
 - of every store the newest snapshot at or below version epoch + 1, the changelogs after it up to that version, and the
-  `SSTs` that the snapshot names. The commit of epoch v - 1 holds the ids of version v; files of that version with other
-  ids are a killed run's;
-- everything else below `state/` that has no version in its name: operators and schemas.
+  `SSTs` that the snapshot names. The commit of epoch v - 1 has the ids of version v; files of that version with other
+  ids are from a killed run;
+- everything else below `state/` without a version in its name: operators and schemas.
 
-Spark's `.crc` files may be left out. The plan of the next epoch (`offsets` alone) is taken along when there is one: its
-range and its watermark may already have been acted upon, and a restart repeats it to the letter.
+Spark's `.crc` files may be left out. The plan of the next epoch (`offsets` alone) is included if it exists: sinks may
+already have used its range and its watermark, and a restart repeats it exactly.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from pathlib import Path
 from engine.checkpoints.spark_log import read_committed
 
 WITHHELD = "withheld.json"
-"""What of the state is not to be shown (`withheld.py`)."""
+"""File with the suppressed aggregates (`withheld.py`)."""
 FORMS = "forms.json"
-"""What the state of operators was of when they were changed (`forms.py`)."""
+"""File with the former aggregates of changed operators (`forms.py`)."""
 PANES = "panes.json"
-"""Of which operators the state is kept by pane (`panes.py`)."""
+"""File with the operators whose state is stored by pane (`panes.py`)."""
 _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot)$")
 
 
@@ -65,7 +65,7 @@ def has_state(checkpoint: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _VersionFile:
-    """A file that holds, or leads to, one version of a store; of some versions there are several, by different runs."""
+    """A file of one version of a store, or one that leads to it. A version can have several, from different runs."""
 
     path: Path
     id: str | None

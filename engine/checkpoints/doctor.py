@@ -1,4 +1,4 @@
-"""What is wrong with a state directory, if anything, without starting Spark."""
+"""Check a state directory for damage without starting Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.errors import EngineError, UnreadableStateError
 
 @dataclass(frozen=True, slots=True)
 class DamagedFile:
-    """A file that is missing or damaged; `fault` says which, with the file as its subject."""
+    """A file that is missing or damaged; `fault` is a sentence about it."""
 
     path: Path
     fault: str

@@ -1,10 +1,10 @@
-"""The drill: a savepoint is restored into a scratch directory, and every row of its state is read.
+"""Restore test: restore a savepoint into a scratch directory, and read every row of its state.
 
-    restore    every digest is compared, as in any restore, and the parts come together as a state directory
-    examine    the plans, the commits and the files that they name fit together
+    restore    every digest is compared, as in any restore, and the parts form a state directory
+    examine    the plans, the commits and the files that they name are consistent
     read       Spark opens each store of each operator and decodes each row
 
-What passes can be restored; nothing of the pipeline is touched or stopped.
+A savepoint that passes can be restored. The pipeline is neither changed nor stopped.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LACKS = ("OutOfMemoryError", "No space left on device", "Disk quota exceeded")
-"""What Java says when the machine is at fault."""
+"""Java's error messages for a lack of memory, threads or disk on the machine."""
 _LONGEST = 500
 _SCHEMA_FILE = re.compile(r'"[^"]*/(state/[0-9]+/_stateSchema/[^"]+)"')
 
 
 @dataclass(frozen=True, slots=True)
 class DrillReport:
-    """What was read: how many rows of how many operators."""
+    """Result of a restore test: numbers of rows and operators."""
 
     rows: int
     operators: int
@@ -42,7 +42,7 @@ class DrillReport:
 
 @dataclass(frozen=True, slots=True)
 class StoreOfOperator:
-    """A store of an operator, as Spark calls it; `variable` is the one in it, where it has several."""
+    """A state store of an operator, with Spark's names; `variable` is its state variable, if it has several."""
 
     operator: int
     name: str

@@ -1,4 +1,4 @@
-"""Named points of work on a state directory, as those of an epoch are (`engine/delivery/faults.py`)."""
+"""Fault points of operations on a state directory (see `engine/delivery/faults.py`)."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from enum import StrEnum
 
 
 class StatePoint(StrEnum):
-    """A place in the making of a savepoint, or in a swap of states, in their order."""
+    """Fault points of taking a savepoint, and of swapping states, in their order."""
 
     WHILE_COPYING = "while_copying"
-    """The files of a savepoint are copied, and it has no manifest."""
+    """The files of a savepoint are copied, and its manifest is missing."""
     AFTER_COPYING = "after_copying"
-    """The savepoint has its name, and nobody has heard of it."""
+    """The savepoint has its name, and has not been reported."""
     AFTER_SKELETON = "after_skeleton"
-    """Scratch says what the operators of the query are called that takes a state over."""
+    """The empty checkpoint of the query that takes over a state is in scratch."""
     WHILE_BUILDING = "while_building"
-    """A part of the new state lies beside the old one."""
+    """A part of the new state is built, next to the old one."""
     BEFORE_SWAP = "before_swap"
-    """The new state lies beside the old one."""
+    """The new state is complete, next to the old one."""
     AFTER_SWAP_DECISION = "after_swap_decision"
-    """The new state is decided for, and the old one is still in its place."""
+    """The swap is decided, and the old state is still in place."""
     WHILE_SWAPPING = "while_swapping"
-    """An old part has gone aside, and the new one is not in its place."""
+    """An old part is moved away, and its new part is not in place."""
     AFTER_SWAP = "after_swap"
-    """The new state is in its place."""
+    """The new state is in place."""
 
 
 class MovePoint(StrEnum):
-    """A place in the copying of a savepoint to or from somewhere else, in their order."""
+    """Fault points of exporting and importing a savepoint, in their order."""
 
     WHILE_EXPORTING = "while_exporting"
-    """All files are there, and the manifest is not."""
+    """All files are exported, and the manifest is missing."""
     AFTER_EXPORT = "after_export"
-    """All of it is there, and nobody has heard of it."""
+    """The export is complete, and has not been reported."""
     WHILE_IMPORTING = "while_importing"
-    """All files are here, and they have neither a manifest nor a name."""
+    """All files are imported, and the manifest and the final name are missing."""
     AFTER_IMPORT = "after_import"
-    """The savepoint has its name, and the records do not say that it is there."""
+    """The savepoint has its name, and is not in the database."""

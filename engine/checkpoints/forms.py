@@ -1,14 +1,14 @@
-"""Of which aggregates the state of an operator was when its query was first changed, as a checkpoint says it.
+"""Read and write the former aggregates of operators whose query was changed, in `forms.json` of a checkpoint.
 
     checkpoint/forms.json     {"1": ["8a3f...", "0c71..."]}
                               {"1": {"began_as": ["8a3f..."], "formerly": {"77c0...": ["8a3f..."]}}}
                               {"2": {"began_as": null, "formerly": {}, "formers": [[["i32"], []], [["i32"]]]}}
                               {"3": {"began_as": null, "formerly": {}, "retelling": ["41:9c..", "(c1 > 3)", 42]}}
 
-The second says that what is called 77c0 now is 8a3f over numbers that have become wider, the third in which types the
-values were that an operator knows by their hashes, the fourth what an aggregate let out before its condition was
-changed, and from which epoch on it lets out something else.
-See `engine.plan.state.forms`. It is of the checkpoint and goes with it, into savepoints and back.
+The second line: the operator with the id 77c0 has the state of 8a3f with numbers of a wider type. The third: the former
+types of values that an operator stores by hash. The fourth: the rows that an aggregate emitted before its condition was
+changed, and the epoch from which on it emits other rows. See `engine.plan.state.forms`. The file is part of the
+checkpoint, and so of savepoints.
 """
 
 from __future__ import annotations

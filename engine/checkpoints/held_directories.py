@@ -1,8 +1,8 @@
-"""Scratch directories of processes that may be killed: each has a lock beside it, and what nobody holds is removed.
+"""Scratch directories with a lock, so that the directories of killed processes can be removed.
 
-rehearsals/3f0c/        of a process that is at work
-rehearsals/3f0c.lock    held by it, so that nobody else removes the directory
-rehearsals/88aa/        of one that was killed: goes when the next one begins
+rehearsals/3f0c/       of a running process
+rehearsals/3f0c.lock   locked by it, so that no other process removes the directory
+rehearsals/88aa/       of a killed process: removed when the next one begins
 rehearsals/88aa.lock
 """
 

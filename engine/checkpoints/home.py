@@ -1,9 +1,9 @@
-"""Making a checkpoint at home where it lies, since Spark writes down for some operators where it lay.
+"""Rewrite the absolute paths in a checkpoint that was moved. Spark stores them for some operators.
 
 A state of /states/a is moved, or restored, to /states/b:
 
     state/0/_metadata/v2/7     "stateSchemaFilePaths": ["file:/states/a/checkpoint/state/0/_stateSchema/default/0_99a6"]
-    the next run               would read the schema there: of another pipeline, or of none once that was deleted
+    without this module        the next run reads the schema of another pipeline, or fails once that is deleted
     bring_home                 "stateSchemaFilePaths": ["file:/states/b/checkpoint/state/0/_stateSchema/default/0_99a6"]
 """
 

@@ -1,4 +1,4 @@
-"""Up to where the input of an epoch was read, as Spark's offset log has it."""
+"""Read the end positions of an epoch's input from Spark's offset log."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What came late in an epoch, kept until the control plane has been told: the report of an epoch is lost with the
-process that made it, and whoever relies on a bucket of event time must hear of each row that came into it later.
+"""Files with the late rows of an epoch, stored until the control plane has them. An epoch's report is lost if its
+process dies, but users of completed time buckets must learn of each row that arrives later.
 
-    epoch 7     rows of 03:12 and 03:40 go into the table of late rows      late/7 says so, before the commit
+    epoch 7     writes rows of 03:12 and 03:40 into the table of late rows; late/7 is written before the commit
     epoch 7     is committed; the driver is killed
-    next run    finds late/7, and tells of it with its first call           answered: late/7 goes
+    next run    finds late/7, and sends it in its first report              acknowledged: late/7 is removed
 
-Times are whole minutes since 1970, in stretches of which the end is not part. A file of an epoch that was not committed
-is written again when that epoch is.
+Times are whole minutes since 1970, in half-open ranges. If an epoch was not committed, its file is written again when
+the epoch is run again.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.spark_log import newest_commit
 
 Stretch = tuple[int, int]
-"""From a minute up to another one."""
+"""A half-open range of minutes."""
 MOST_STRETCHES = 1000
-"""So many are told of one by one; of more, those that are closest to each other become one."""
+"""Largest number of separate ranges. If there are more, the closest ones are merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class LateBatch:
-    """The minutes of the rows that came late in an epoch, for each sink whose rows they would have been in, or that
-    takes them."""
+    """Minutes of the late rows of an epoch, for each sink that would have had them, or that stores them."""
 
     lineage: str
     epoch: int

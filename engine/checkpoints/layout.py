@@ -1,4 +1,4 @@
-"""Where everything of one pipeline's state is on disk, and how its small files are read and written."""
+"""Layout of a pipeline's state directory, and helpers to read and write its small files."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Which history a state belongs to, and which histories that came from.
+"""Lineage of a state, and the lineages it descends from.
 
     Lineage("a")                       a new state
     Lineage("b", (("a", 4),))          restored from a savepoint of a's epoch 4
     Lineage("c", (("b", 9), ("a", 4))) restored from a savepoint of b's epoch 9
 
-Sinks read it beside their ledgers and know what of their output stays (`delivery/ledger.py`).
+Sinks compare it with their ledgers to decide which of their output stays (`delivery/ledger.py`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from engine.checkpoints.layout import StatePaths, read_json, unreadable, write_j
 from engine.errors import UnreadableStateError
 
 KEPT_PARENTS = 50
-"""A pipeline that was restored every day still knows its histories of more than a month."""
+"""Number of ancestors to store: more than a month for a pipeline that is restored every day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """A history's own id, and the histories before it, nearest first, each with the last epoch that was taken over."""
+    """Id of a lineage, and its ancestors, nearest first, each with the last epoch that was taken over."""
 
     id: str
     parents: tuple[tuple[str, int], ...] = ()

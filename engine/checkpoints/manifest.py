@@ -1,4 +1,4 @@
-"""What a savepoint says of itself. It is written last: a savepoint without a manifest does not exist."""
+"""Manifest of a savepoint. It is written last: a directory without a manifest is no savepoint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.errors import DamagedSavepointError, SavepointNotFoundError, Unreada
 NAME = "manifest.json"
 VERSION = 1
 _NEVER = frozenset({NAME, "sinks", "generation", "owner.json", "savepoints", "lock", "logs", "staging", "replaced"})
-"""What a state directory has that no savepoint holds: a restore would put it there."""
+"""Parts of a state directory that no manifest may list, since a restore would overwrite them."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -30,8 +30,8 @@ class SavedFile:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whose savepoint it is and why it was taken, as far as anybody has said. `version` is the number of the pipeline's
-    version that the state belongs to."""
+    """Pipeline and reason of a savepoint, as far as known. `version` is the number of the pipeline version that the
+    state belongs to."""
 
     version: int | None = None
     creator: str | None = None
@@ -40,10 +40,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class SavepointManifest:
-    """A savepoint: the state of a pipeline after `epoch`. `watermark`, in microseconds, is that of its committed
-    output, None when there was none yet; `parents` are the histories its own one came from, nearest first. `sql` is the
-    script of the state, `offsets` are the positions of each source table, `operators` are the names of what keeps
-    state; None and nothing in a savepoint from before they were written down."""
+    """A savepoint: the state of a pipeline after `epoch`. `watermark` (microseconds) is that of its committed output,
+    None if there was none yet; `parents` are the ancestors of its lineage, nearest first. `sql` is the script,
+    `offsets` the positions of each source table, `operators` the names of stateful operators; None or empty in
+    savepoints of earlier versions."""
 
     id: str
     label: str | None

@@ -1,12 +1,12 @@
-"""Savepoints go elsewhere and come back, wholly or not at all.
+"""Export savepoints to another location and import them, completely or not at all.
 
-    export    each file is read, compared with its digest and put there, or shared with an earlier export that is named;
+    export    each file is read, compared with its digest and written, or shared with an earlier export (the base);
               then the manifest
-    import    the manifest is read and checked; each file is fetched into a draft and compared; then the draft gets its
+    import    the manifest is read and checked; each file is copied into a draft and compared; then the draft gets its
               manifest, and its name
 
-What is cut short is not there: nothing counts without its manifest. Copies are whole ones: each can go without another
-(docs/decisions/savepoints-elsewhere-are-whole-copies.md).
+An interrupted export or import has no manifest, and so does not count. Exports are complete copies: each can be deleted
+without affecting another (docs/decisions/savepoints-elsewhere-are-whole-copies.md).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from engine.errors import DiskFullError, EngineError, PlaceError, SavepointNotFo
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What is at a place after an export; `shared` files of it were not sent, since the base has them."""
+    """Result of an export; `shared` files were not sent, since the base has them."""
 
     manifest: SavepointManifest
     shared: int = 0

@@ -1,13 +1,13 @@
-"""What the state of an operator looks like, as Spark's files say it: by this two operators are held to have one form.
+"""Form of an operator's state, as in Spark's files. State can be kept only between operators of the same form.
 
     state/0/_metadata/metadata   windows: name "stateStoreSave", one store "default" in 2 partitions
     state/0/0/_metadata/schema   its keys are (_window, _key0_of_group), its values (count)
 
-    state/1/_metadata/v2/0       buckets: name "transformWithState...", the variables "head" and "chunks", and where the
-                                 schemas are: file:/states/a/checkpoint/state/1/_stateSchema/default/0_99a6
+    state/1/_metadata/v2/0       shards: name "transformWithState...", variables "head" and "chunks", and the path of
+                                 the schemas: file:/states/a/checkpoint/state/1/_stateSchema/default/0_99a6
 
-Where a schema lies, the number of the operator and the width of its state are no part of the form. Whether two
-operators of one form *mean* the same is not to be seen here.
+The path of a schema, the number of the operator and the number of partitions are not part of the form. The form does
+not show whether two operators have the same *meaning*.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WIDTH = "numPartitions"
 
 @dataclass(frozen=True, slots=True)
 class OperatorForm:
-    """The name of an operator, what Spark notes of its stores, and the schemas of each of them, as they are written."""
+    """Name of an operator, Spark's description of its stores, and their schemas as stored."""
 
     name: str
     stores: str

@@ -1,9 +1,9 @@
-"""Of which operators the state is kept by pane, as a checkpoint says it: see `engine.plan.state.panes`.
+"""Read and write the operators whose state is stored by pane, in a checkpoint: see `engine.plan.state.panes`.
 
     checkpoint/panes.json     {"format": 1, "operators": [0, 2]}
 
-Without the file all windows are kept as Spark keeps them. It is written before the first epoch, and goes with the
-checkpoint, into savepoints and back.
+Without the file all windows are stored in Spark's form. It is written before the first epoch, and is part of the
+checkpoint, and so of savepoints.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.checkpoints.contents import PANES
 from engine.checkpoints.layout import read_json, unreadable, write_json
 
 _FORMAT = 1
-"""One more whenever panes are kept in another way: their columns, the hash of keys, the number of buckets."""
+"""Format version: raise it when the storage of panes changes (columns, key hash, number of shards)."""
 
 
 def read_panes(checkpoint: Path) -> frozenset[int]:

@@ -1,12 +1,12 @@
-"""Whether a savepoint lies behind the state that is there, in one history, or on a way that was left since.
+"""Check whether a savepoint is an ancestor of the current state, or on a lineage that was abandoned.
 
-    history a   0 1 2 3 4
-    history b             5 6 7 8        savepoint of b at 8
-    history c             5 6 7 8        restored from a at 4
+    lineage a   0 1 2 3 4
+    lineage b             5 6 7 8        savepoint of b at 8
+    lineage c             5 6 7 8        restored from a at 4
 
-When c began, sinks of files took back what b had written. Whoever goes on from b at 8 has them take back what c has
-written as well, and 5 to 8 are in no output: a savepoint of a or of c is behind, that of b is not.
-See docs/decisions/a-rollback-goes-along-the-history-of-the-sinks.md.
+When c began, file sinks took back the output of b. Restoring b at 8 makes them take back the output of c as well, so
+the output of 5 to 8 is lost. A savepoint of a or c is an ancestor, that of b is not. See
+docs/decisions/a-rollback-goes-along-the-history-of-the-sinks.md.
 """
 
 from __future__ import annotations

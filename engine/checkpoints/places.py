@@ -1,6 +1,7 @@
-"""Where a savepoint may be kept beside its state: a directory of this machine, or a prefix in a bucket.
+"""Storage locations of savepoints outside of the state directory: a directory of this machine, or a prefix in a bucket.
 
-A place holds one savepoint. Its manifest comes last and goes first, so that a place without one holds nothing.
+A location has one savepoint. Its manifest is written last and deleted first, so a location without a manifest counts as
+empty.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from engine.errors import EngineError, PlaceError, TargetUnavailableError, Unwri
 
 _PIECE = 1 << 20
 _LARGEST_MANIFEST = 256 << 20
-"""Bytes; a hundred thousand files make a tenth of it."""
+"""Bytes. A manifest of a hundred thousand files is a tenth of it."""
 
 
 class Place(Protocol):
-    """Somewhere to put the files of a savepoint, and to get them from."""
+    """Location to which the files of a savepoint can be written, and from which they can be read."""
 
     def put(self, source: Path, file: SavedFile) -> None:
         """Copy a file that must be as the manifest says."""
@@ -64,7 +65,7 @@ def open_place(text: str) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """A directory of this machine, perhaps of another disk."""
+    """A directory of this machine, perhaps on another disk."""
 
     root: Path
 
@@ -144,7 +145,7 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A prefix in a bucket, asked with the credentials of the process, as Amazon's own tools find them."""
+    """A prefix in a bucket. Credentials are those of the process, looked up like Amazon's own tools do."""
 
     prefix: Prefix
 
@@ -251,7 +252,7 @@ def _metadata(file: SavedFile) -> dict[str, str]:
 
 
 class NotAsSavedError(Exception):
-    """A file is another one than the manifest says; its path below the savepoint."""
+    """A file differs from the manifest; the message is its path in the savepoint."""
 
 
 def _limited(content: bytes) -> bytes:

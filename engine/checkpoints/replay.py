@@ -1,4 +1,4 @@
-"""Whether a savepoint is older than the state whose place it is to take, so that input would be read again."""
+"""Check whether a savepoint is older than the state that it would replace, so that input would be read again."""
 
 from __future__ import annotations
 

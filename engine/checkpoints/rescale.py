@@ -1,14 +1,14 @@
-"""Laying a state out for another number of tasks: on a copy, which then takes the place of the original.
+"""Repartition a state for another number of tasks, on a copy, which then replaces the original.
 
-The state has 4 partitions, epoch 41 is committed and 42 is planned; it shall have 8:
+The state has 4 partitions, epoch 41 is committed and 42 is planned; the new number is 8:
 
-    copy of 41       offsets 41, commits 41, state in 4 partitions; the plan of 42 is taken out
-    Spark            lays the copy out as epoch 42: offsets 42, commits 42, state in 8 partitions
-    offsets 43       the plan, put back under the next number, with the same range
-    lineage          a new history from epoch 41 on, since a sink may have taken that range as epoch 42 already
-    swap             the copy takes the place of the state
+    copy of 41       offsets 41, commits 41, state in 4 partitions; the plan of 42 is removed
+    Spark            repartitions the copy as epoch 42: offsets 42, commits 42, state in 8 partitions
+    offsets 43       the plan, added again under the next number, with the same range
+    lineage          a new one from epoch 41 on, since a sink may have written that range as epoch 42 already
+    swap             the copy replaces the state
 
-Without a planned epoch the history stays the same, and sinks only see that one number is missing
+Without a planned epoch the lineage stays the same, and sinks only see that one number is missing
 (docs/decisions/states-are-swapped-whole.md).
 """
 

@@ -1,13 +1,13 @@
-"""Putting a savepoint in the place of a pipeline's state. The pipeline must not be running.
+"""Replace a pipeline's state by a savepoint. The pipeline must not be running.
 
-The state is of history A at epoch 57, the savepoint of A at epoch 41:
+The state is at epoch 57 of lineage A, the savepoint is of A at epoch 41:
 
-    check every byte of the savepoint, and refuse unless a replay is allowed: A has gone on for 16 epochs
-    staging/         checkpoint, watermarks and open files of the savepoint, and lineage B, which came from A at 41
-    swap             the old parts go to replaced/, the new ones take their places, in one step
+    check            every byte of the savepoint; refuse unless a replay is allowed: A has run 16 epochs since
+    staging/         checkpoint, watermarks and open files of the savepoint, and lineage B, which descends from A at 41
+    swap             old parts are moved to replaced/, new ones into their places, atomically
     the next run     plans epoch 42 of B; sinks find A's ledger and take back what A wrote after 41
 
-Files are copied and not linked, so that a fault of the disk in one does not spoil the other
+Files are copied and not linked, so that disk damage in one does not affect the other
 (docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md).
 """
 

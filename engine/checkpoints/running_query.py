@@ -1,4 +1,4 @@
-"""The query that a state or a savepoint is of, compiled anew: what a new script is compared with."""
+"""Compile the query of a state or a savepoint again, to compare a new script with it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from engine.udf.declared import UdfFile
 
 @dataclass(frozen=True, slots=True)
 class RunningQuery:
-    """A script, the fingerprint that it had when it was run, and the width of its state, which is at `place`. `udfs`
-    are the files of functions that it was run with, as far as that was written down."""
+    """A script, its fingerprint when it was run, and the number of partitions of its state, which is at `place`. `udfs`
+    are its function files, as far as they were recorded."""
 
     sql: str
     fingerprint: str

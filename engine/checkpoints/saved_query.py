@@ -1,8 +1,8 @@
-"""What a savepoint says of the query that its state is of: enough to tell which version of a pipeline that was.
+"""Query of a savepoint: enough to find the version of a pipeline that it belongs to.
 
-fingerprint f1, SELECT ...    version 1 of these, which keeps objects of numpy 1      this one
-                              version 2 of these, which keeps objects of numpy 2      another state
-                              version 3 of these, as version 1, with another comment  the same state, in other words
+fingerprint f1, SELECT ...    version 1 of this pipeline, which stores objects of numpy 1    the version
+                              version 2, which stores objects of numpy 2                     another state
+                              version 3, like version 1 with another comment                 the same state
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from engine.checkpoints.manifest import SavepointManifest
 
 @dataclass(frozen=True, slots=True)
 class SavedQuery:
-    """The script with its files of functions, and what the state is bound to: the fingerprint, and `objects_text` of
-    the functions of which objects are kept; None of what is not written down, in a savepoint of an earlier version."""
+    """The script with its function files, and what the state depends on: the fingerprint, and `objects_text` of the
+    functions whose objects are stored. Fields are None if a savepoint of an earlier version does not record them."""
 
     fingerprint: str
     objects: str | None = None

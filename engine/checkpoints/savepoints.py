@@ -1,16 +1,16 @@
-"""Savepoints: kept copies of a checkpoint, taken while the query runs on.
+"""Savepoints: copies of a checkpoint, taken while the query runs.
 
 The newest committed epoch is 41, and 42 is planned. Savepoint `before-upgrade` is made in this order:
 
     watermarks/*                        the notes of readers, which the next epoch overwrites
     checkpoint/metadata, sources, state and offsets and commits of 40 and 41
-    checkpoint/offsets/42               the plan, if there is one by now; its range may already have been acted upon
+    checkpoint/offsets/42               the plan, if it exists by now; sinks may already have used its range
     open_files/<sink>/*                 segments of files that the sinks have left open
-    manifest.json                       with a digest of each file; without it the savepoint does not exist
+    manifest.json                       with a digest of each file; without it there is no savepoint
 
-Files of a checkpoint never change, so a copy is a second name for the same file where the disk allows it. Spark deletes
-old files meanwhile, but keeps a hundred epochs; should a file vanish all the same, the next attempt begins with a newer
-epoch. See docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md.
+Files of a checkpoint never change, so a copy is a hard link if the disk supports it. Spark deletes old files meanwhile,
+but retains a hundred epochs; if a file disappears all the same, the next attempt begins with a newer epoch. See
+docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which savepoint is to be taken, and for whom. `versions` has the pipeline's versions by their fingerprints, which
-    say to which of them the state belongs."""
+    """Request for a savepoint: its id, pipeline and reason. `versions` has the pipeline's versions by fingerprint,
+    which determine the version that the state belongs to."""
 
     id: str
     label: str | None = None

@@ -1,4 +1,4 @@
-"""Room beside a state for what is made on the way to another one."""
+"""Scratch folders next to a state, for building another state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.checkpoints.layout import StatePaths
 
 SCRATCH = "skeleton-"
-"""How the folders are called, below the logs, which no savepoint has."""
+"""Name of the scratch folders. They are below the logs, which no savepoint includes."""
 
 
 @contextmanager

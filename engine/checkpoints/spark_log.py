@@ -1,4 +1,4 @@
-"""What Spark's own checkpoint says, read without Spark: the newest epoch, the width of its state, its watermark."""
+"""Read Spark's checkpoint without Spark: the newest epoch, the number of state partitions, the watermark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STATE_IDS = "stateUniqueIds"
 
 @dataclass(frozen=True, slots=True)
 class PlannedEpoch:
-    """A planned epoch as the offset log has it: a version line, a line about the epoch, a line for each source."""
+    """A planned epoch in the offset log: a version line, a line about the epoch, a line per source."""
 
     version: str
     about: dict[str, object]
@@ -65,7 +65,7 @@ class PlannedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
-    """A committed epoch as the commit log has it: a version line, and a line about the epoch."""
+    """A committed epoch in the commit log: a version line, and a line about the epoch."""
 
     version: str
     about: Mapping[str, object]

@@ -1,8 +1,8 @@
-"""The partitions of operators, as the commit log lists them, and their files.
+"""Find the state partitions of operators from the commit log, and their missing files.
 
-commits/41   "stateUniqueIds": {"0": [["aa"], ["bb"]]}
-state/0/0    42_aa.changelog, 41_cc.changelog, 40.zip and its tables     needed for epoch 41
-state/0/1    42_bb.changelog, 40.zip                                     version 41 is missing
+commits/41    "stateUniqueIds": {"0": [["aa"], ["bb"]]}
+state/0/0     42_aa.changelog, 41_cc.changelog, 40.zip and its tables    complete for epoch 41
+state/0/1     42_bb.changelog, 40.zip                                    version 41 is missing
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot
 
 @dataclass(frozen=True, slots=True, order=True)
 class Partition:
-    """A part of an operator's state, which one task looks after: Spark's number of the operator, and its own."""
+    """A part of an operator's state, which one task processes: Spark's number of the operator, and the partition
+    number."""
 
     operator: int
     number: int

@@ -1,15 +1,15 @@
-"""Putting another state in the place of the one there is, in one step that a crash cannot split.
+"""Replace a state by another one atomically, even if the process crashes.
 
-    staging/checkpoint, staging/lineage.json         a crash here: the old state, and the next swap begins anew
+    staging/checkpoint, staging/lineage.json         after a crash here: the old state, and the next swap starts over
     rename staging to incoming                       the decision
-    checkpoint          -> replaced/000003/checkpoint  from here on, whoever opens the state goes on with the moves
+    checkpoint          -> replaced/000003/checkpoint  after a crash from here on, opening the state completes the moves
     incoming/checkpoint -> checkpoint
     lineage.json        -> replaced/000003/lineage.json
     incoming/lineage.json -> lineage.json
     remove incoming                                  the new state
 
-`incoming/aside` names the folder below `replaced`, so that a swap which goes on after a crash does not begin another.
-See docs/decisions/states-are-swapped-whole.md.
+`incoming/aside` names the folder below `replaced`, so that completing a swap after a crash uses the same folder. See
+docs/decisions/states-are-swapped-whole.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.delivery.faults import reach
 _MARKER = "aside"
 
 KEPT = 2
-"""How many replaced states are kept: they share most of their files with savepoints and with each other."""
+"""Number of replaced states to retain. They share most of their files with savepoints and with each other."""
 
 
 def begin_swap(paths: StatePaths) -> Path:

@@ -1,13 +1,13 @@
-"""A state goes elsewhere as a whole, with the ledgers of its sinks, and not as a savepoint, which has none.
+"""Move a whole state to another location, with the ledgers of its sinks, which a savepoint lacks.
 
-    state                        place
-    checkpoint, watermarks       the same; then the manifest, which says whose state it is
-    sinks, open files            the same: what the sinks have taken, and what they have not published
-    lineage, generation, owner   the same: it is the same history, and the same owner of its targets
-    savepoints, logs, lock       nothing
+    state                        location
+    checkpoint, watermarks       copied; the manifest, which names the owner, is written last
+    sinks, open files            copied: what the sinks have written, and what is not yet published
+    lineage, generation, owner   copied: the same lineage, and the same owner of its targets
+    savepoints, logs, lock       not copied
 
-So whoever goes on with it goes on where it stopped, and every fence and ledger knows it as the next run of the same
-pipeline. For the same reason it must never be run in two places. Nobody may work on it meanwhile.
+The copy continues where the state stopped, and every fence and ledger treats it as the next run of the same pipeline.
+So it must never run in two places, and the state must not change during the move.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STAYS = frozenset({"savepoints", "logs", "lock"})
 
 @dataclass(frozen=True, slots=True)
 class WholeState:
-    """What is at a place: whose state it is, in the words of whoever has put it there, and its files."""
+    """A state at a location: its owner, as described by the exporter, and its files."""
 
     about: Mapping[str, object]
     files: tuple[SavedFile, ...]

@@ -1,10 +1,10 @@
-"""Which aggregates are withheld in which windows, as a checkpoint says it: see `engine.plan.state.withheld`.
+"""Read and write the suppressed aggregates of open windows in a checkpoint: see `engine.plan.state.withheld`.
 
     checkpoint/withheld.json     {"1": {"0": [[1704067200000000, 1704067800000000]]}}
                                  in operator 1, aggregate 0, in windows that start between 00:00 and 00:10
-                                 {"1": {"rows": ...}}: of these windows no row is given out
+                                 {"1": {"rows": ...}}: no row of these windows is emitted
 
-It is of the checkpoint and goes with it, into savepoints and back.
+The file is part of the checkpoint, and so of savepoints.
 """
 
 from __future__ import annotations

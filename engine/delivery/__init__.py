@@ -1,1 +1,1 @@
-"""Exactly-once as pure decisions and small files. No Spark here."""
+"""Exactly-once delivery: pure decisions and small files. Does not use Spark."""

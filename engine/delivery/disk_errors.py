@@ -1,4 +1,4 @@
-"""Faults of the disk as errors of the path that could not be written."""
+"""Translate disk errors (full, read-only, I/O) to errors that name the path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.errors import DiskFullError, UnreadableSegmentError, UnwritableTarge
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _LITTLE = 1 << 20
-"""Bytes: logs and scratch space of Java's, in which an epoch ends without a word, need more."""
+"""Free bytes below which Java's logs and scratch space fail, so that an epoch can end without an error message."""
 
 
 def is_disk_full(error: OSError) -> bool:

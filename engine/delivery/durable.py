@@ -1,11 +1,11 @@
-"""Writing files so that they survive a crash whole or not at all.
+"""Write files that are complete or absent after a crash.
 
-    write_synced   draft's contents are on the disk     a crash leaves a draft that nobody reads
-    replace, link  draft gets the file's name           readers see the old or the new, whole
-    sync_directory the name is on the disk              the file is there after a crash, too
+    write_synced     the content of the draft is on disk     after a crash: a draft that no code reads
+    replace, link    the draft gets the file's name          readers see the old or the new file, complete
+    sync_directory   the name is on disk                     the file survives a crash
 
-`replace_durably` is for a file of which the newest counts, `create_durably` for one of which the first counts: of two
-processes that create it at the same time, one learns that it was not the first.
+Use `replace_durably` if the newest content counts, and `create_durably` if the first one counts: of two processes that
+create a file at the same time, one learns that it was not the first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The epoch that a sink is asked to take."""
+"""The epoch that a sink has to write."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Which epoch a sink is asked to take, and by whom. `offsets` is a hash of where the epoch's input ends."""
+    """An epoch to write: its number, lineage and generation. `offsets` is a hash of the end of the epoch's input."""
 
     number: int
     lineage: str
     generation: int
     offsets: str
     parents: tuple[tuple[str, int], ...] = ()
-    """Lineages this one was restored from, nearest first, each with the last epoch that was taken over."""
+    """Lineages that this one was restored from, nearest first, each with the last epoch that was taken over."""
     watermark: int | None = None
-    """Nothing older than this, in microseconds, comes after the epoch; None when there is no watermark yet."""
+    """No row before this time (microseconds) follows the epoch; None if there is no watermark yet."""
     is_last: bool = False
-    """Whether nothing at all comes after the epoch."""
+    """Whether nothing follows the epoch."""
     watermark_before: int | None = None
-    """The `watermark` of the epoch before this one."""
+    """The `watermark` of the previous epoch."""

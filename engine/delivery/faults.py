@@ -1,11 +1,11 @@
-"""Named points at which a test may kill or pause the process: every place where what is durable has changed.
+"""Fault points: places at which a test can kill or pause the process, after each change of what is durable.
 
-An epoch: a range is planned, tasks write segments, then each sink decides, publishes and records, and Spark commits.
-Whatever point a run dies at, the next run repeats the epoch over the same range, and every sink that has it skips it
+An epoch: a range is planned, tasks write segments, then each sink decides, publishes and records, and Spark commits. At
+whichever point a run dies, the next run repeats the epoch over the same range, and every sink that has it skips it
 (docs/decisions/the-ledger-of-a-sink-decides.md).
 
-Nothing happens at a point unless the environment arms it, and also says that this is a test. Other stretches of work
-have points of their own: `engine/checkpoints/fault_points.py`, `engine/jobs/fault_points.py`.
+A point has no effect unless the environment arms it and also says that this is a test. Other work has fault points of
+its own: `engine/checkpoints/fault_points.py`, `engine/jobs/fault_points.py`.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ ALLOWED = "ARROYO_FAULTS_ALLOWED"
 
 
 class Point(StrEnum):
-    """A place in the life of an epoch, in their order."""
+    """Fault points of an epoch, in their order."""
 
     AFTER_OFFSETS = "after_offsets"
-    """The range is fixed, and no sink has been asked."""
+    """The range is planned, and no sink has been called."""
     WHILE_STAGING = "while_staging"
-    """A task has written its segments, and nobody knows of them."""
+    """A task has written its segments, and has not reported them."""
     BEFORE_WRITE = "before_write"
-    """The fence and the ledger have let the sink in, and it has done nothing."""
+    """Fence and ledger permit the sink to write, and it has written nothing."""
     BEFORE_FENCE = "before_fence"
-    """What is to be written is fixed, and a target with a fence of its own knows nothing of this run."""
+    """The content is decided, and a target with a fence of its own does not know this run."""
     AFTER_FENCE = "after_fence"
-    """Older runs are fenced off, and the target's ledger is not yet read."""
+    """Older runs are fenced off, and the target's ledger is not read."""
     WHILE_WRITING = "while_writing"
     """A part of the epoch is written, and nothing is decided."""
     BEFORE_DECISION = "before_decision"
     """All of it is written, and nothing is decided."""
     AFTER_DECISION = "after_decision"
-    """It is decided, and the answer is lost."""
+    """It is decided, and the response is lost."""
     WHILE_PUBLISHING = "while_publishing"
-    """A part of what was decided can be seen."""
+    """A part of the decided output is visible."""
     AFTER_WRITE = "after_write"
-    """All of it can be seen, and the sink's own ledger does not say so."""
+    """All of it is visible, and the sink's own ledger lacks the epoch."""
     AFTER_LEDGER = "after_ledger"
-    """This sink is done; its scratch files and the sinks after it are not."""
+    """The ledger of this sink has the epoch; its scratch files exist, and later sinks have not written."""
     AFTER_SINKS = "after_sinks"
     """All sinks are done, and the epoch is not committed."""
     AFTER_COMMIT = "after_commit"
-    """The epoch is committed, and the next one has no range yet."""
+    """The epoch is committed, and the next one is not planned."""
 
 
 def reach(point: StrEnum, detail: int | str | None = None) -> None:

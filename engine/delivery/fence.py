@@ -1,13 +1,12 @@
-"""The fence: a run that has been replaced writes nothing any more.
+"""Fence: a run that has been replaced must not write.
 
-    generation file   what a driver of generation 3 meets at `check_fence`
-    3                 nothing: it may write
-    4                 SupersededError: while it was asleep or cut off, generation 4 has claimed the state
+    generation file   `check_fence` in a driver of generation 3
+    3                 returns: it may write
+    4                 SupersededError: while it was paused or disconnected, generation 4 has claimed the state
 
-The newer run has raised the number before it wrote anything (`checkpoints/claim.py`). A look at the fence alone is not
-enough, since a run may fall asleep right behind it: what follows must also be harmless when it comes too late, which
-is why ledgers, manifests and output files are created under names that must be free
-(docs/decisions/files-are-built-of-segments.md).
+The newer run has raised the number before it wrote anything (`checkpoints/claim.py`). The check alone is not enough,
+since a run may pause right after it. So later steps must be harmless if they come too late: ledgers, manifests and
+output files are created under names that must be free (docs/decisions/files-are-built-of-segments.md).
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""The way into a sink that keeps its ledger in files: fence, read the ledger, decide, and afterwards record.
+"""Steps of a sink with its ledger in files: check the fence, read the ledger, decide, write, record.
 
-A ledger is never changed; the next one is created under the next number. With ledger/000000000007.json = [B0, B1, B2]:
+A ledger file never changes; the next ledger is created under the next number. With ledger/000000000007.json = [B0, B1,
+B2]:
 
     drivers P and Q read ledger 7, and both are permitted to write B3
     P records: creates ledger 8 = [B0, B1, B2, B3] and removes 7
-    Q records: ledger 8 is there already, so Q was overtaken and ends
-    R, asleep since it read ledger 7, wakes up when there is only ledger 12: it can create 8, sees 12 beside it,
+    Q records: ledger 8 exists, so Q was overtaken and ends
+    R was paused after it read ledger 7, and resumes when only ledger 12 exists: it can create 8, sees 12,
     removes 8 again, and ends
-    S was killed over its draft of ledger 8: whoever creates a later one removes the draft
+    S was killed with a draft of ledger 8: the process that creates a later one removes the draft
 
-What may be written is decided by `ledger.decide` (docs/decisions/the-ledger-of-a-sink-decides.md).
+`ledger.decide` says what may be written (docs/decisions/the-ledger-of-a-sink-decides.md).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from engine.delivery.ledger import LedgerEntry, Skip, StandDown, Stop, WriteAfte
 from engine.errors import LedgerLostError, message_of
 
 KEPT_ENTRIES = 500
-"""How many epochs a restore may go back. At 150 bytes an entry the ledger stays below 100 kB, which is written
-once per epoch."""
+"""Number of epochs that a restore may go back. At 150 bytes per entry the ledger, which is written once per epoch,
+stays below 100 kB."""
 
 
 @dataclass(frozen=True, slots=True)
 class WritePermit:
-    """The permission to write an epoch. `after` is the last epoch that stays; `ledger` has the entries up to it;
-    `version` is the number of the ledger that was read; `refused` counts the rows that were left out before."""
+    """Permission to write an epoch. `after` is the last epoch that stays; `ledger` has the entries up to it; `version`
+    is the number of the ledger that was read; `refused` is the number of rows refused so far."""
 
     directory: Path
     epoch: Epoch

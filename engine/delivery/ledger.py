@@ -1,12 +1,12 @@
-"""The rule that says whether a sink takes an epoch: a pure function of the sink's ledger and the epoch.
+"""Decide whether a sink writes an epoch. Pure: depends on the sink's ledger and the epoch.
 
-The ledger is the record, beside the sink's output, of the epochs it has taken. Of a sink that has taken the epochs
-0 to 2 of history B, the ledger is [B0, B1, B2], and the rule says of:
+The ledger is stored next to the sink's output and lists the epochs that the sink has written. For a sink with the
+epochs 0 to 2 of lineage B, the ledger is [B0, B1, B2], and the decision for each epoch is:
 
     B3            write after B2
     B2            skip: the crash came between the sink's commit and Spark's, so Spark runs the epoch again
     B1            stand down: another driver is ahead; but stop if the checkpoint has never planned B2
-    C2, C from B1 write after B1, and first take back B2: a restore has left that history
+    C2, C from B1 write after B1, and first take back B2: a restore has abandoned that part of the lineage
     X3            stop: X does not descend from B
 
 Never guess: whatever does not fit stops with a reason. All cases: docs/decisions/the-ledger-of-a-sink-decides.md.
@@ -32,8 +32,8 @@ from engine.errors import (
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """An epoch that a sink has taken. `length` is how long the output was afterwards, where that has a meaning;
-    `refused` are the rows that were left out, in this epoch and all before it."""
+    """An epoch that a sink has written. `length` is the length of the output after it, if that applies; `refused` is
+    the number of refused rows in this and all earlier epochs."""
 
     lineage: str
     epoch: int
@@ -46,8 +46,8 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class WriteAfter:
-    """Take the epoch. What the sink took after `after` belongs to an abandoned history and goes first; with
-    None that is everything."""
+    """Write the epoch. First take back all output after the entry `after`, which belongs to an abandoned lineage; with
+    None, all output."""
 
     after: LedgerEntry | None
     is_rewind: bool = False
@@ -69,7 +69,7 @@ class StandDown:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Nobody can know what is right; a person has to decide."""
+    """The correct action cannot be determined; a person has to decide."""
 
     error: DeliveryError
 

@@ -1,14 +1,14 @@
-"""Manifests: what an epoch publishes, and what it leaves open. The one that is created first decides.
+"""Manifests: the files that an epoch publishes and those that it leaves open. The first manifest of an epoch decides.
 
-manifests/000000000007-B.json, in which segments have short names:
+manifests/000000000007-B.json, with short names for segments:
 
     files       us/7-x.json made of s1, s4           published now
     open        eu: s3, rows since 12:00             published by a later epoch
     incomplete  day=1                                has no _SUCCESS yet
 
-Driver P creates it; driver Q, which runs epoch 7 too, cannot, and reads it instead. Q publishes what P has decided,
-although its own clock, its names or even its rows were others; and so does a run after a crash, at whatever point.
-See docs/decisions/files-are-built-of-segments.md.
+Driver P creates it. Driver Q, which also runs epoch 7, fails to create it and reads it instead. So Q publishes what P
+has decided, even if Q's clock, file names or rows differ. A run after a crash does the same. See
+docs/decisions/files-are-built-of-segments.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.errors import LedgerLostError, OffsetsDifferError, message_of
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A file, by its name below the target directory, and the segments it is made of; without segments it is empty."""
+    """A file, by its name relative to the target directory, and its segments; without segments it is empty."""
 
     name: str
     rows: int

@@ -1,14 +1,14 @@
-"""The files that an epoch has left open, and copies of them for savepoints.
+"""Files that an epoch has left open, and copies of them for savepoints.
 
-Epoch 7 of history A has left a file open, made of the segments s1 and s2. A savepoint is taken, then epoch 8 publishes
-the file and removes its segments, and then the savepoint is restored as history B:
+Epoch 7 of lineage A leaves a file open, made of the segments s1 and s2. A savepoint is taken. Then epoch 8 publishes
+the file and removes its segments. Then the savepoint is restored as lineage B:
 
     savepoint  open_files/<sink>/manifest.json, 000000.segment (s1), 000001.segment (s2)
     restored   the same below the state directory, beside sinks/<sink>
     epoch 8    of B finds the file open after A7, made of ../../open_files/<sink>/000000.segment and 000001.segment
 
-So a savepoint depends on nothing that the run goes on to remove, and what a late run of A clears away is never what B
-needs (docs/decisions/files-are-built-of-segments.md).
+So a savepoint does not depend on files that the run removes later, and a late cleanup of A never removes what B needs
+(docs/decisions/files-are-built-of-segments.md).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from engine.delivery.rolling import OpenFile, TimeDirectory
 from engine.errors import LedgerLostError, RewindTooFarError
 
 OPEN_FILES = "open_files"
-"""The part of a state, and of a savepoint, that has the copies: a directory per sink."""
+"""The directory of a state, or of a savepoint, with the copies: one subdirectory per sink."""
 _MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFiles:
-    """The files that are open, and the directories that are not yet complete."""
+    """Open files, and directories that are not yet complete."""
 
     open: tuple[OpenFile, ...] = ()
     incomplete: tuple[TimeDirectory, ...] = ()
@@ -74,8 +74,8 @@ def open_files_after(directory: Path, permit: WritePermit) -> OpenFiles:
 
 @dataclass(frozen=True, slots=True)
 class SavedOpenFiles:
-    """What a savepoint keeps of a sink's open files: the name of the sink's directory, the manifest, and the segments
-    in the order of the numbers that the manifest gives them."""
+    """Open files of a sink in a savepoint: the name of the sink's directory, the manifest, and the segments in the
+    order in which the manifest numbers them."""
 
     sink: str
     manifest: EpochManifest

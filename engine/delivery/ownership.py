@@ -1,18 +1,18 @@
-"""The mark at a target that says whose it is, so that no pipeline writes over what another one has written.
+"""Owner marks of targets, so that a pipeline does not overwrite the output of another one.
 
-The control plane refuses a second writer where it knows both (`store/targets.py`). A mark is for those that it does not
+The control plane refuses a second writer if it knows both (`store/targets.py`). Marks are for writers that it does not
 know: pipelines of another control plane, and `arroyo run`. Pipeline b is to write the file x:
 
-    the mark of x    x holds       b's ledger    b
-    b                anything      anything      writes: so it is after a crash, a restore and --force, too
-    none             rows          has epochs    marks x and writes: it was there before there were marks
-    none             rows          is empty      stops: the rows are nobody's that b knows
-    none             nothing       is empty      marks x and writes
-    a                anything      anything      stops
-    a                nothing       is empty      marks x and writes, if the control plane says that a has left it
+    the mark of x    x contains    b's ledger    b
+    b                any rows      any           writes; also after a crash, a restore and --force
+    none             rows          has epochs    marks x and writes: the output is older than marks
+    none             rows          is empty      stops: the rows are not known to be b's
+    none             no rows       is empty      marks x and writes
+    a                rows          any           stops
+    a                no rows       is empty      marks x and writes, if the control plane says that a has given x up
 
-With `sink.existing = 'take_over'` it marks x and writes where it would stop; but not where its own ledger counts on
-bytes that another owner may have replaced. A directory to which files are only added holds nothing that could be lost.
+With `sink.existing = 'take_over'` it marks x and writes instead of stopping; but not if its own ledger relies on bytes
+that another owner may have replaced. A directory to which files are only added has no rows that could be lost.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from engine.delivery.durable import create_durably, replace_durably
 from engine.errors import ForeignTargetError
 
 MARK = ".arroyo-owner"
-"""What the mark of a directory is called, and what that of a file ends with; readers of files pass over such names."""
+"""Name of a directory's mark, and suffix of a file's mark; readers of files ignore such names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who writes: the id of a pipeline, which is that of its state directory, and its name. `predecessors` are the ids
-    of pipelines that have left its targets to it."""
+    """Owner of targets: the id of a pipeline (that of its state directory), and its name. `predecessors` are the ids of
+    pipelines that have handed their targets over to it."""
 
     id: str
     name: str
     predecessors: tuple[str, ...] = ()
     is_passing: bool = False
-    """Whether its state is thrown away when it ends, so that a mark would outlive all who could know it."""
+    """Whether its state is deleted at its end, so that the mark would name an unknown owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a sink sees before it takes an epoch: whether its ledger has entries, and whether the target holds rows that
-    it would write over."""
+    """State of a target before a sink writes an epoch: whether the sink's ledger has entries, and whether the target
+    has rows that would be overwritten."""
 
     place: str
     has_ledger: bool
@@ -69,7 +69,7 @@ class Mark(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MarkFile:
-    """A mark as a file of this machine."""
+    """A mark in a file of this machine."""
 
     path: Path
 

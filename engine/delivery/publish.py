@@ -1,15 +1,15 @@
-"""Putting files in front of readers: whole, once, and never over something else.
+"""Publish files: complete, once, and without overwriting.
 
-Generation 3 publishes us/7-x.json, which was decided by generation 3, and falls asleep before step 3:
+Generation 3 publishes us/7-x.json, which it has decided, and pauses before step 3:
 
     1  build us/.7-x.json.3.draft of the segments, and sync it
     2  check the fence
-    3  link the draft to us/7-x.json, which must be free or hold the same bytes
+    3  link the draft to us/7-x.json, which must be free or have the same bytes
     4  remove the draft
 
-Meanwhile generation 4 restores an older savepoint and withdraws the file: first the drafts of the generations since
-3, then the file. When generation 3 wakes up, its draft is gone and step 3 fails. Had it woken up before, the file would
-have been there to remove. See docs/decisions/files-are-built-of-segments.md.
+Meanwhile generation 4 restores an older savepoint and withdraws the file: first the drafts of all generations since 3,
+then the file. When generation 3 resumes, its draft is gone and step 3 fails. Had it resumed earlier, the file would
+have existed and been removed. See docs/decisions/files-are-built-of-segments.md.
 """
 
 from __future__ import annotations

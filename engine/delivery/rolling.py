@@ -1,4 +1,4 @@
-"""Which of the open files become final: a pure function of what they hold and of one look at the clocks.
+"""Decide which open files become final. Pure: depends on their content and one reading of the clocks.
 
 With file_size = 100 and interval = 60 s:
 
@@ -6,7 +6,7 @@ With file_size = 100 and interval = 60 s:
     12:00:10  epoch 2 brings us: 50                   us has 120 >= 100: final; open: eu 20
     12:01:00  epoch 3 brings nothing                  eu is 60 s old: final
 
-The clock is read once and the outcome goes into the epoch's manifest, so that a run after a crash rolls the same
+The clock is read once and the result is stored in the epoch's manifest, so that a run after a crash rolls the same
 files (docs/decisions/files-are-built-of-segments.md). Instants are whole microseconds since the Unix epoch.
 """
 
@@ -23,8 +23,9 @@ _MICRO = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class RollingPolicy:
-    """What makes an open file final, besides the end of the input: its size, its age, a time without new rows, or a
-    watermark behind the end of its directory; whichever comes first. Without any of them every epoch does."""
+    """Conditions that make an open file final, besides the end of the input: its size, its age, a time without new
+    rows, or a watermark after the end of its directory; whichever comes first. Without any of them, every epoch does.
+    """
 
     file_size: int | None = None
     interval: timedelta | None = None
@@ -39,7 +40,7 @@ class RollingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What the clock and the watermark say when an epoch is decided, and whether it is the last one."""
+    """Clock and watermark at the time when an epoch is decided, and whether it is the last one."""
 
     now: int
     watermark: int | None = None
@@ -52,9 +53,9 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """Rows of one partition that are not yet published, the time of the first of them (`since`) and of the last. Before
-    it was opened the watermark was `watermark_before`: all that is older went into other files. None when there was no
-    watermark yet, and for files of earlier versions."""
+    """Unpublished rows of one partition, and the times of the first (`since`) and the last of them. `watermark_before`
+    is the watermark before the file was opened: all older rows went into other files. None if there was no watermark
+    yet, and for files of earlier versions."""
 
     partition: str
     since: int
@@ -87,16 +88,16 @@ class OpenFile:
 
 @dataclass(frozen=True, slots=True)
 class TimeDirectory:
-    """A directory of event time that has got rows, and when its time is over."""
+    """A directory of event time that has rows, and the end of its time range."""
 
     name: str
     until: int
 
 
 GATHERED_AT_ONCE = 16
-"""So many small segments of one level become one of the next. A file of a million small segments (16 ** 5) then
-consists of fewer than a hundred at any time (15 of each of six levels), and each row is written again five times at
-most."""
+"""Number of small segments of one level that are merged into one of the next level. So a file of a million small
+segments (16 ** 5) has fewer than a hundred at any time (15 of each of six levels), and each row is rewritten at most
+five times."""
 _SMALL = 8 * 1024 * 1024
 
 

@@ -1,14 +1,14 @@
-"""Segments: what one task has written for one epoch, private until the sink's commit.
+"""Segments: output of one task for one epoch, private until the sink commits.
 
-    segments/000000000007-B/00000-9f2c41aa   task 0 of epoch 7 of history B, first attempt
+    segments/000000000007-B/00000-9f2c41aa   task 0 of epoch 7 of lineage B, first attempt
     segments/000000000007-B/00001-03d7be52   task 1, an attempt that was killed: no message names it
     segments/000000000007-B/00001-77a0c9e1   task 1, its second attempt
 
-Each task tells the driver the names of what it has finished; what is not named is scratch, and goes with the folder
-once the ledger has the epoch (docs/decisions/files-are-built-of-segments.md).
+Each task sends the driver the names of its finished segments. Others are scratch, and are removed with the folder once
+the ledger has the epoch (docs/decisions/files-are-built-of-segments.md).
 
-Segments are synced only where the sink may come back to them after a crash. A sink that copies them and syncs the
-copy before it records the epoch can do without, since a lost epoch is run again.
+Segments are synced only if the sink may read them after a crash. A sink that copies them, and syncs the copy before it
+records the epoch, does not need that, since a lost epoch is run again.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ class Segment:
     bytes: int
     sha256: str
     partition: str = ""
-    """Where in the target its rows belong, for targets with partitions."""
+    """Directory of its rows in the target, for partitioned targets."""
     until: int | None = None
-    """When that part of the target is over, in microseconds of event time, for parts of time."""
+    """End of that directory's time range in microseconds of event time, if directories are named by time."""
     level: int = 0
-    """How often its rows have been gathered into a larger segment."""
+    """Number of times that its rows were merged into a larger segment."""
     oldest: int | None = None
-    """The event time of its oldest row, for parts of time; None elsewhere, and in segments of earlier versions."""
+    """Event time of its oldest row, if directories are named by time; None otherwise, and in segments of earlier
+    versions."""
 
 
 def oldest_of(segments: Iterable[Segment]) -> int | None:
@@ -55,7 +56,7 @@ def oldest_of(segments: Iterable[Segment]) -> int | None:
 
 
 class SegmentFile:
-    """A segment that is being written. Its name has the epoch and a random part, so that attempts never meet."""
+    """An open segment. Its name contains the epoch and a random part, so that attempts never collide."""
 
     def __init__(self, directory: Path, epoch: Epoch, task: int, suffix: str = "") -> None:
         self._root = directory

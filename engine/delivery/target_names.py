@@ -1,11 +1,11 @@
-"""The names of the places that sinks must have to themselves, and whether two of them get in each other's way.
+"""Names of targets that a sink must have for itself, and a check whether two targets overlap.
 
-    a writes file:///out/orders          b writes file:///out/orders              the same place
-    a writes file:///out                 b writes file:///out/2026                b's files lie in a's directory
-    a writes file:///out/orders          b writes file:///out/orders-2026         different places
+    a writes file:///out/orders          b writes file:///out/orders              the same target
+    a writes file:///out                 b writes file:///out/2026                b's files are in a's directory
+    a writes file:///out/orders          b writes file:///out/orders-2026         different targets
     a writes kafka://k:9092/t/arroyo.    b writes kafka://k:9092/t/billing.       one topic, different transactions
 
-Names are made of options alone, without a look at any disk or server, so a script can be refused before it runs.
+Names depend on options only, and not on any disk or server, so a script can be refused before it runs.
 """
 
 from __future__ import annotations
