@@ -24,6 +24,7 @@ TIER_OF_FOLDER = {
     "dags": "provider",
     "kafka": "connectors",
     "s3": "connectors",
+    "cluster": "system",
 }
 WITHOUT_UNITS = TIER_OF_FOLDER.keys() - {"kafka"}
 """Folders that `-m unit` does not even read: their files import Airflow, and what stands in for a bucket."""

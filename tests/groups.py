@@ -1,9 +1,9 @@
 """Which tests share a process when several play them (`--dist=loadgroup`), and in which order the groups come.
 
-Every kind of server is started once: broker, S3, Redis, and what has to import all of Airflow. Spark is started twice,
-once beside the servers and once by itself, since one process for all that needs Spark would be at work long after the
-others are done. Those two groups come first, then what is long, so that in the end there is something short left to
-share.
+Every kind of server is started once: broker, S3, Redis, a Spark cluster, and what has to import all of Airflow. Spark
+is started twice, once beside the servers and once by itself, since one process for all that needs Spark would be at
+work long after the others are done. Those groups come first, then what is long, so that in the end there is something
+short left to share.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def group_of(item: pytest.Item) -> str:
-    """A test's group: the servers, Spark, or its file, unless its tests have nothing to share."""
+    """A test's group: the servers, Spark, the cluster, or its file, unless its tests have nothing to share."""
     needs, folder = set(getattr(item, "fixturenames", ())), folder_of(item.nodeid)
     if needs & SERVERS or folder == "provider" or ("spark" in needs and folder in BESIDE_SERVERS):
         return "servers"
+    if folder == "cluster":
+        return "cluster"
     file = file_of(item.nodeid)
     return "spark" if "spark" in needs else item.nodeid if file in ALONE else file
 
 
 def _turn(item: pytest.Item) -> int:
-    return 0 if group_of(item) in ("servers", "spark") else 1 if is_long(item.nodeid) else 2
+    return 0 if group_of(item) in ("servers", "spark", "cluster") else 1 if is_long(item.nodeid) else 2
