@@ -1,7 +1,6 @@
-"""Differences between the versions of Airflow from 3.1 on, detected by feature and not by version number.
+"""Differences between Airflow versions from 3.1 on, detected by feature and not by version number.
 
-Other modules import these names from here. Each is looked up when it is first asked for, since some take long to
-import.
+Other modules import these names from here. Each is resolved at its first use, since some take long to import.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ _PLACES: Mapping[str, Sequence[str]] = {
     "determine_kwargs": ("airflow.sdk.bases.decorator", "airflow.utils.operator_helpers"),
     "conf": ("airflow.sdk", "airflow.configuration"),
 }
-"""Where a name is: in the newest Airflow first."""
+"""Modules of each name; that of the newest Airflow is first."""
 
 
 async def _mask_at_once(secret: str) -> None:

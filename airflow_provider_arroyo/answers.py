@@ -1,6 +1,7 @@
-"""What the control plane answers, as frozen values. Unknown keys are ignored, so a newer server is understood.
+"""Responses of the control plane as frozen values. Unknown keys are ignored, so that responses of newer servers can be
+read.
 
-Here is what most tasks are answered; what one kind of request alone is answered is beside that.
+This module has the responses that most tasks need. A response to a special request is next to that request.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Instant = Annotated[datetime, BeforeValidator(from_micros)]
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Who answers at an address; a restarted control plane is another instance."""
+    """Identity of the server at an address; a restarted control plane is another instance."""
 
     version: str
     instance: str
@@ -45,7 +46,7 @@ class Ping:
 
 @dataclass(frozen=True, slots=True)
 class TableUse:
-    """A table that a pipeline reads or writes; its place as others name it, where it has one."""
+    """A table that a pipeline reads or writes, and its URI in other systems, if it has one."""
 
     name: str
     direction: str
@@ -55,7 +56,7 @@ class TableUse:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline as it is now."""
+    """The current state of a pipeline."""
 
     id: str
     name: str
@@ -101,7 +102,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One life of a pipeline. `run_id` grows by one with every start of its driver."""
+    """Job of a pipeline. `run_id` increases with every start of its driver."""
 
     id: str
     state: JobState
@@ -119,7 +120,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A committed epoch; one without `finish_time` is not committed yet."""
+    """A committed epoch; without `finish_time` it is not committed yet."""
 
     epoch: int
     finish_time: Instant | None = None
@@ -133,7 +134,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class PipelineEvent:
-    """Something that has happened to a pipeline."""
+    """An event of a pipeline."""
 
     message: str
     created_at: Instant
@@ -145,7 +146,7 @@ class PipelineEvent:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a request was refused."""
+    """Reason why a request was refused."""
 
     status: int = 0
     code: str | None = None

@@ -1,7 +1,7 @@
-"""A task waits for a person, as Airflow's own human-in-the-loop operators do, who approves a plan or rejects it.
+"""Let a task wait for a person who approves or rejects a plan, like Airflow's human-in-the-loop operators.
 
-The plan's id is part of the question. A task that is answered plans once more, and goes on only if the id is still that
-one: nobody has approved anything else.
+The question contains the id of the plan. After the approval the task plans again, and continues only if the id is the
+same: no other plan has been approved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 APPROVE, REJECT = "Approve", "Reject"
 ASKED = "arroyo_plan_to_approve"
-"""The XCom that holds the id of the plan that was shown."""
+"""XCom with the id of the plan that was shown."""
 
 
 def ask(

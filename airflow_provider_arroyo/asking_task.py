@@ -1,4 +1,4 @@
-"""The name by which the control plane's events call the task that asks for a change: `DAG/TASK/RUN`."""
+"""Name of the requesting task in the control plane's events: `DAG/TASK/RUN`."""
 
 from __future__ import annotations
 

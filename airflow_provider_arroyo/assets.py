@@ -1,4 +1,4 @@
-"""Assets of pipelines: `arroyo://HOST/PIPELINE/TABLE`, and the places that their sinks write.
+"""Assets of pipelines: `arroyo://HOST/PIPELINE/TABLE`, and the locations that their sinks write.
 
 orders writes counts, to s3://lake/counts     arroyo://plane:5115/orders/counts and s3://lake/counts
 orders writes shown, to standard output       arroyo://plane:5115/orders/shown

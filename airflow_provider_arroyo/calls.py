@@ -1,9 +1,9 @@
-"""Each request to the control plane as a value: what to send, and how to read the answer.
+"""Requests to the control plane as values: what to send, and how to parse the response.
 
-Whoever sends one, blocking or not (`control_plane.py`), finds everything in it.
+A sender, blocking or not (`control_plane.py`), finds everything in the value.
 
-Here are those that most tasks send. What one kind of task alone sends is beside its answers (`savepoints.py`,
-`consumers.py`, `moves.py`), so that a file with DAGs does not pay for all when it is read.
+This module has the requests that most tasks send. A request of one kind of task is next to its response
+(`savepoints.py`, `consumers.py`, `moves.py`), so that parsing a DAG file does not import all of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
 
 @dataclass(frozen=True, slots=True)
 class AskingRun:
-    """A run as OpenLineage names it, `NAMESPACE/JOB/RUN_ID`, and the one that it is a part of, where that is known."""
+    """A run in OpenLineage's notation, `NAMESPACE/JOB/RUN_ID`, and its parent run, if known."""
 
     run: str
     root: str | None = None
@@ -47,7 +47,7 @@ class AskingRun:
 
 @dataclass(frozen=True, slots=True)
 class ApiCall(Generic[T]):
-    """One request under `/api/v1`, and how its answer is read."""
+    """One request under `/api/v1`, and the parser of its response."""
 
     method: Literal["GET", "PUT", "POST", "PATCH", "DELETE"]
     path: str
@@ -55,11 +55,11 @@ class ApiCall(Generic[T]):
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Mapping[str, Json] | None = field(default=None, repr=False)
     key: str | None = None
-    """Idempotency key: however often the request arrives, it is done once."""
+    """Idempotency key: requests with the same key are executed once."""
     asking_run: AskingRun | None = None
-    """Who asks for it: it is told as the parent of the runs that follow."""
+    """The requesting run: the parent of the runs that follow."""
     hold: timedelta = timedelta(0)
-    """How long the server may keep the request before it answers."""
+    """How long the server may hold the request before it responds."""
 
     def asked_by(self, run: AskingRun | None) -> ApiCall[T]:
         """Return this request as a step of that run."""
@@ -68,7 +68,8 @@ class ApiCall(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PipelineSpec:
-    """What a pipeline shall be. What is None stays as it is, and is the control plane's default for a new one."""
+    """Desired settings of a pipeline. None leaves a setting unchanged; for a new pipeline it is the control plane's
+    default."""
 
     query: str
     parallelism: int | None = None
@@ -76,7 +77,7 @@ class PipelineSpec:
     udfs: Sequence[str] | None = None
     checkpoint_interval: timedelta | None = None
     secrets: Mapping[str, str] | None = field(default=None, repr=False)
-    """None: those that the pipeline has."""
+    """None keeps the pipeline's secrets."""
 
     def to_json(self) -> dict[str, Json]:
         """The body of a deployment but its secrets; the same for two equal specs."""
@@ -93,7 +94,7 @@ class PipelineSpec:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeWish:
-    """Whether a script takes over the state of the one before it, and what may be given up of that."""
+    """Whether a script takes over the state of the previous script, and which state may be discarded."""
 
     is_wanted: bool = True
     keep_state: Sequence[str] = ()

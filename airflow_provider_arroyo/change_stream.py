@@ -1,10 +1,10 @@
-"""One stream of changes for each control plane and process, however many waits there are.
+"""One event stream per control plane and process, shared by all waiting tasks.
 
-500 waits      of 20 pipelines                     one stream, up to four connections for looks
-a change       of clicks                           wakes those of the 25 that wait for clicks whom it may concern
-the stream     breaks                              all look at their usual pace, until it is there again
-it comes back  at the cursor it had                wakes those whose pipelines have changed meanwhile
-404            from an earlier control plane       each wait holds a request, as if there were no streams
+500 waiting tasks, 20 pipelines        one stream, and up to four connections for polling
+an event of clicks                     wakes those of its 25 waiting tasks to which it may be relevant
+the stream breaks                      all tasks poll at their usual interval until it is connected again
+it reconnects at its last cursor       wakes the tasks whose pipelines have changed meanwhile
+404 from an earlier control plane      each task sends held requests, as without streams
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 
 _PATIENCE = timedelta(seconds=60)
-"""How long a wait believes that nothing has happened of which the stream does not tell."""
+"""Longest time without polling for a task whose condition the stream reports."""
 _PATIENCE_WITH_CLOCKS = timedelta(seconds=30)
-"""The same of a wait for what may come by the clock alone: a bucket that is complete before it has ended."""
+"""Longest time without polling for a condition that can become true by the clock alone, such as a complete time
+bucket."""
 _LOOKS_AT_ONCE = 4
 _FIRST_ANSWER = 10.0
 _SILENCE = 45.0
-"""The control plane says something every 15 seconds."""
+"""Timeout of the stream. The control plane sends something every 15 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a wait pauses where nobody tells it what happens, and when it gives up."""
+    """Polling interval of a task without a stream, and its deadline."""
 
     poll: timedelta
     deadline: datetime | None = None
@@ -52,14 +53,14 @@ class Limits:
 
 @dataclass(slots=True, eq=False)
 class Watcher:
-    """A wait, and whether something has happened since it last began to look."""
+    """A waiting task, and whether an event has arrived since its last poll."""
 
     wait: Wait
     rung: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class ChangeStream:
-    """What one process reads of one control plane. It lives for as long as somebody waits."""
+    """The event stream of one control plane in one process. It is open while a task waits."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.client = endpoint.opened(httpx.AsyncClient, limits=httpx.Limits(max_connections=_LOOKS_AT_ONCE))
@@ -152,7 +153,7 @@ _STREAMS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Endpoint, ChangeStre
 
 
 class SharedConnection:
-    """The connection of one wait: it sends over what its process shares, and pauses until something happens."""
+    """Connection of one waiting task: it sends over the process's connections, and pauses until an event."""
 
     def __init__(
         self,

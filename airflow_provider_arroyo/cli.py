@@ -1,5 +1,5 @@
-"""`airflow arroyo`: what can be asked from Airflow's own command line. Airflow reads this at every start, so nothing
-else is imported before a command runs."""
+"""Commands `airflow arroyo`. Airflow imports this module at every start, so it imports nothing else before a command
+runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 
 FOUND = 1
-"""The exit code of a doctor that has found something, and of a plan that is refused or loses something."""
+"""Exit code if the DAG linter has findings, or a plan is refused or loses state."""
 REFUSED = 2
 
 

@@ -1,12 +1,12 @@
-"""Mistakes in a connection, told from outages: a mistake fails a task at once, an outage is waited out.
+"""Tell mistakes in a connection from outages: a mistake fails a task at once, an outage is retried.
 
-what happens at the address            error                       the field to change
-nothing listens, or it is cut off      http.unreachable, retried   none: the control plane is away
-https, and it speaks plain HTTP        connection.scheme           Host or Scheme
-http, and it speaks TLS                connection.scheme           Host or Scheme
-an untrusted certificate               connection.certificate      Verify TLS
-no HTTP, or another program's answer   connection.other_server     Host and Port
-401                                    auth.denied                 Token
+symptom                                      error                                 field to change
+refused or dropped connection                http.unreachable, retried             none: the control plane is down
+https, but the server speaks plain HTTP      connection.scheme                     Host or Scheme
+http, but the server speaks TLS              connection.scheme                     Host or Scheme
+untrusted certificate                        connection.certificate                Verify TLS
+no HTTP, or another program's response       connection.other_server               Host and Port
+401                                          auth.denied                           Token
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from airflow_provider_arroyo.errors import (
 )
 
 _NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
-"""OpenSSL's words for an answer that is not TLS."""
+"""OpenSSL's errors for a response that is not TLS."""
 _PROBE_SECONDS = 3.0
 
 

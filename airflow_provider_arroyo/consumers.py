@@ -1,4 +1,4 @@
-"""Consumers of partitions: the requests about them, and their answers."""
+"""Requests about consumers of time buckets, and their responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_provider_arroyo.watermarks import Certificate
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSpec:
-    """Which buckets of event time of a pipeline a consumer of partitions is told of."""
+    """Settings of a consumer of time buckets."""
 
     pipeline: str
     every: str
@@ -24,7 +24,7 @@ class ConsumerSpec:
     start: str | None = None
     until: str | None = None
     late: LateMode | None = None
-    """None leaves a consumer that is there as it is."""
+    """None leaves an existing consumer unchanged."""
 
     def to_json(self) -> dict[str, Json]:
         """The body that makes it; nothing where all is as by default."""
@@ -44,7 +44,7 @@ class ConsumerSpec:
 
 @dataclass(frozen=True, slots=True)
 class PushSpec:
-    """An asset of an Airflow that gets an event for each delivery, and the names of the secrets to log in with."""
+    """Asset that gets an event for each delivery, in which Airflow, and the names of the secrets for the login."""
 
     url: str
     asset: str
@@ -68,7 +68,7 @@ class PushSpec:
 
 @dataclass(frozen=True, slots=True)
 class PartitionConsumer:
-    """A consumer of a pipeline's complete time buckets, and how far it is."""
+    """A consumer of a pipeline's complete time buckets, and its progress."""
 
     id: str
     name: str
@@ -80,8 +80,8 @@ class PartitionConsumer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDelivery:
-    """What a consumer is told of a bucket of event time: that it is complete (`closed`), or that what it was told is
-    void (`voided`). A control plane of a later version may tell other things."""
+    """Notice to a consumer about a time bucket: it is complete (`closed`), or an earlier notice is void (`voided`). A
+    newer control plane may have other kinds."""
 
     id: str
     sequence: int
@@ -94,7 +94,7 @@ class PartitionDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Deliveries:
-    """The unacknowledged deliveries of a consumer, oldest first."""
+    """Unacknowledged deliveries of a consumer, oldest first."""
 
     consumer: PartitionConsumer
     data: tuple[PartitionDelivery, ...]

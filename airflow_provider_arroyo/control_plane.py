@@ -1,4 +1,4 @@
-"""Connections to the control plane: the two ways to send a request, blocking and in an event loop."""
+"""Connections to the control plane, blocking and in an event loop."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from airflow_provider_arroyo.errors import RefusedError
 T = TypeVar("T")
 
 ANSWER_TIME = timedelta(seconds=20)
-"""How long an answer may take beyond what the request allows. A control plane that shares two busy cores
-with Spark drivers has been seen to take several seconds."""
+"""Response time in addition to the hold time. A control plane that shares two busy cores with Spark drivers took
+several seconds."""
 
 
 def request(
@@ -61,7 +61,7 @@ def answer(call: ApiCall[T], response: httpx.Response, endpoint: Endpoint) -> T:
 
 
 class ControlPlaneConnection:
-    """A blocking connection. After a failure the address is looked up anew: an embedded server may have moved."""
+    """A blocking connection. After a failure the address is resolved again: an embedded server may have moved."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ControlPlaneConnection:
 
 
 class AsyncControlPlaneConnection:
-    """The same in an event loop."""
+    """A connection in an event loop."""
 
     def __init__(self, find_endpoint: Callable[[], Awaitable[Endpoint]], requested_by: str | None = None) -> None:
         self._find_endpoint = find_endpoint

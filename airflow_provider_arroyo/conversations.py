@@ -1,6 +1,6 @@
-"""Conversations with the control plane, written once for workers (blocking) and triggerers (in an event loop).
+"""Request and response protocols, written once for workers (blocking) and triggerers (event loop).
 
-A conversation is a generator. It yields requests and pauses, is sent the answers, and returns a result:
+A protocol is a generator. It yields requests and pauses, receives the responses, and returns a result:
 
     pipeline = yield from ask(calls.get_pipeline("orders"))     # yields ApiCall(GET /pipelines/orders)
     while pipeline.state is not JobState.RUNNING:
@@ -8,7 +8,7 @@ A conversation is a generator. It yields requests and pauses, is sent the answer
         pipeline = yield from ask(calls.get_pipeline("orders"))
     return pipeline
 
-It does no I/O and reads no clock of its own, so `run` and `arun` differ only in how they send and sleep.
+It does no I/O and reads no clock, so `run` and `arun` differ only in how they send and sleep.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait this long before going on."""
+    """Wait for this time before continuing."""
 
     length: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[T]):
-    """The result of a conversation that is over."""
+    """Result of a finished protocol."""
 
     value: T
 
@@ -52,7 +52,7 @@ Conversation: TypeAlias = Generator[Step, Any, T]
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait before asking again after the n-th failure in a row."""
+    """Delay before a retry, by the number of consecutive failures."""
 
     first: timedelta = timedelta(milliseconds=500)
     most: timedelta = timedelta(seconds=20)

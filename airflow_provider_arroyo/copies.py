@@ -1,4 +1,4 @@
-"""Pipelines that begin as copies of others, and take their place: the requests, and their answers."""
+"""Requests that create copies of pipelines and hand over to them, and their responses."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from airflow_provider_arroyo.calls import ApiCall, Json, PipelineSpec, UpgradeWi
 
 @dataclass(frozen=True, slots=True)
 class ForkedPipeline(Pipeline):
-    """A new pipeline that goes on from a savepoint of another one."""
+    """A new pipeline that starts from a savepoint of another pipeline."""
 
     forked_from: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ReprocessedPipeline(Pipeline):
-    """A new pipeline that reads the input of another one again."""
+    """A new pipeline that reads another pipeline's input again."""
 
     reprocesses: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """How far a pipeline that reads the input of another one again is in taking its place."""
+    """Progress of a hand-over to a pipeline that reads the input again."""
 
     pipeline: str
     copy_name: str

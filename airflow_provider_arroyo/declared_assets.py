@@ -1,12 +1,12 @@
-"""The assets of a task as its script says them where the DAG is read, so that Airflow's graph shows them at once.
+"""Assets of a task, taken from its script when the DAG is parsed, so that Airflow's graph shows them before a run.
 
-Airflow lets one name of a URI be active, that which it has read first, and fails all tasks with an asset of another
-name. So nothing is declared unless the task is told to.
+Airflow activates one name per URI, the first that it parses, and fails tasks with an asset of the same URI and another
+name. So assets are declared only on request.
 
-sql="... path = 's3://lake/counts' ..."     Asset("s3://lake/counts")
-sql="hours.sql"                             what is in the file, beside the DAG or on its `template_searchpath`
-sql="{{ ... }}", a function, a mapped task  none: that is known when the task runs
-WatermarkSensor(pipeline="hours/counts")    what the task before it in the DAG writes that deploys `hours`
+    sql="... path = 's3://lake/counts' ..."     Asset("s3://lake/counts")
+    sql="hours.sql"                             assets of the file, next to the DAG or on its `template_searchpath`
+    sql="{{ ... }}", a function, a mapped task  none: the script is known only when the task runs
+    WatermarkSensor(pipeline="hours/counts")    the outlets of an upstream task that deploys `hours`
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from airflow.sdk import DAG, Asset
 
 @dataclass(frozen=True, slots=True)
 class DeclaredAssets:
-    """What a task reads and what it writes."""
+    """Assets that a task reads and writes."""
 
     inlets: tuple[Asset, ...] = ()
     outlets: tuple[Asset, ...] = ()
     tables: Mapping[str, Asset] = field(default_factory=dict)
-    """The outlets by what the script calls their tables, in lower case."""
+    """Outlets by their table names in the script, in lower case."""
 
 
 def declared_assets(sql: Any, dag: DAG | None) -> DeclaredAssets:

@@ -1,4 +1,4 @@
-"""Bringing a pipeline to what a task asks for, on whichever try of the task this is."""
+"""Deploy the pipeline of a task, on any try of the task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_provider_arroyo.upgrades import UpgradePlan
 
 @dataclass(frozen=True, slots=True)
 class DesiredPipeline:
-    """What a task asks for. The digest and the key are the same for every try."""
+    """Pipeline that a task deploys. Digest and key are the same for every try."""
 
     name: str
     spec: PipelineSpec
@@ -27,23 +27,23 @@ class DesiredPipeline:
     force: bool = False
     upgrade: UpgradeWish | None = None
     asking_run: AskingRun | None = None
-    """The task, as OpenLineage names its run; another one for each try."""
+    """The task's run in OpenLineage; each try has another one."""
 
 
 _MOST_LOST_RESTARTS = 5
 
 
 class Step(Enum):
-    """What a try of the task has to do."""
+    """Next step of a task's try."""
 
     SUBMIT = auto()
-    """Deploy; the control plane sees to it that it happens once."""
+    """Deploy; the control plane does it only once."""
     ATTACH = auto()
     """An earlier try has deployed this: wait for it."""
     RESTART = auto()
-    """An earlier try has deployed this and it has failed since: go on from its checkpoint."""
+    """An earlier try has deployed this, and it has failed since: restart it from its checkpoint."""
     REFRAIN = auto()
-    """An earlier try has deployed this, and a person has stopped or deleted it since: leave it so."""
+    """An earlier try has deployed this, and a user has stopped or deleted it since: leave it unchanged."""
 
 
 def decide(earlier: AskedChange | None, desired: DesiredPipeline, pipeline: Pipeline | None) -> Step:
@@ -57,7 +57,8 @@ def decide(earlier: AskedChange | None, desired: DesiredPipeline, pipeline: Pipe
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A pipeline after a deployment, with the state and the run that it must leave first. Both None: it need not."""
+    """A deployed pipeline, and the state and run that it must leave before it counts as running; None if it need
+    not."""
 
     pipeline: Pipeline
     before: JobState | None = None

@@ -1,9 +1,10 @@
-"""Lengths of time as authors of DAGs write them.
+"""Parse durations in DAG arguments.
 
-timedelta(minutes=5)    300    300.0          300 seconds
-"300"    "{{ params.seconds }}"               the same, out of a template
-"5 minutes"                                   the same
-"soon"    True    float("nan")                refused, by the name of the parameter
+timedelta(minutes=5)
+300                              300 seconds; also 300.0
+"300"                            the same, from a template such as "{{ params.seconds }}"
+"5 minutes"                      the same
+"soon", True, float("nan")       refused, with the name of the parameter
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A control plane on this machine: the living one is adopted, a missing one is started, never two.
+"""Control plane on this machine: connect to the running one, or start one; never two.
 
-The two packages do not import each other. They meet in a directory (`server.json`, `token`) and over HTTP.
+The two packages do not import each other. They share a directory (`server.json`, `token`) and communicate over HTTP.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A control plane as it has written itself down."""
+    """A control plane, as recorded in its `server.json`."""
 
     url: str
     pid: int

@@ -1,8 +1,8 @@
-"""The events of an asset by partitions that tell of deliveries: what Airflow has stored is what was handed on.
+"""Find the last delivery that Airflow has stored as an asset event, since an event in Airflow is the proof of delivery.
 
-the newest event of the consumer is of delivery 12    13 is next; 12 is acknowledged if that was not done
-there is none                                         what comes first is next
-it was closed until 05:00, and 03:00 is closed        told before a restore, and void since: marked so
+newest event of the consumer is of delivery 12     13 is next; 12 is acknowledged if that is missing
+no event                                           the first delivery is next
+it was closed until 05:00, now 03:00 is closed     reported before a restore, and void since: marked so
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 _LOOKED_AT = 100
-"""How many of the newest events of an asset are looked at: others may have made some, too."""
+"""Number of an asset's newest events to read, since other producers may have emitted some."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """The delivery that the newest event of a consumer tells of, and up to where its buckets were told of."""
+    """Delivery in a consumer's newest event, and the end of its last reported bucket."""
 
     sequence: int
     closed_until: datetime

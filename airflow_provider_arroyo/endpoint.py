@@ -1,10 +1,10 @@
-"""Addresses of control planes, checked before anything is sent.
+"""Addresses of control planes, validated before a request.
 
-Host                      Port   Scheme   address
-http://plane:8080                         http://plane:8080
-plane                                     http://plane:5115
-plane                     443    https    https://plane:443
-plane:8080                                refused: it is neither a URL nor a name
+Host                   Port     Scheme     address
+http://plane:8080                          http://plane:8080
+plane                                      http://plane:5115
+plane                  443      https      https://plane:443
+plane:8080                                 refused: neither a URL nor a name
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT_PORT = 5115
 
 
 class Address(NamedTuple):
-    """The fields of an Airflow connection that say where a control plane listens."""
+    """Fields of an Airflow connection with the address of a control plane."""
 
     host: str
     port: int | None = None
@@ -35,13 +35,13 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of a control plane and the token that it expects; the token is never printed."""
+    """Address of a control plane and its token, which is never printed."""
 
     url: str
     token: str | None = field(default=None, repr=False)
     verify: bool | str = True
     conn_id: str | None = field(default=None, compare=False)
-    """The Airflow connection that leads there, for errors."""
+    """Its Airflow connection, for errors."""
     is_embedded: bool = field(default=False, compare=False)
 
     @property

@@ -1,7 +1,7 @@
-"""What can go wrong between a task and the control plane, each with a stable code.
+"""Errors between a task and the control plane, each with a stable code.
 
-Code that handles these looks at `code` and `retryable`, never at the text. What no retry can mend is also an
-`AirflowFailException`, so that Airflow does not spend a task's retries on it.
+Code that handles them uses `code` and `retryable`, never the text. Errors that no retry can fix are also
+`AirflowFailException`, so that Airflow does not retry the task.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from datetime import timedelta
 from airflow_provider_arroyo.airflow_versions import AirflowException, AirflowFailException
 
 UNKNOWN_PIPELINE = "pipeline.not_found"
-"""The control plane's own word: a 404 alone may come from whatever else listens at a wrong address."""
+"""Error code of the control plane. A 404 alone may come from another server at a wrong address."""
 BUSY = "pipeline.busy"
-"""What it says while something that is in the way ends by itself: a savepoint, a run that was given up, a stop."""
+"""Error codes for a temporary conflict: a savepoint, a run that is being replaced, a stop."""
 
 
 class ArroyoError(AirflowException):
-    """Something went wrong; `message` says what, `hint` what to do next. `patience` is how long to ask again for."""
+    """Base class. `message` is the problem, `hint` the remedy, and `patience` how long to retry."""
 
     patience = timedelta(0)
 
@@ -37,7 +37,7 @@ class ArroyoError(AirflowException):
 
 
 class UnreachableError(ArroyoError):
-    """No answer came; whether the request was taken is not known. It may come back by itself."""
+    """There is no response; whether the request was executed is unknown. Temporary."""
 
     patience = timedelta(minutes=10)
 
@@ -46,7 +46,7 @@ class UnreachableError(ArroyoError):
 
 
 class UnavailableError(ArroyoError):
-    """The control plane answered that it cannot answer now (429 or 5xx); nothing is wrong with the request."""
+    """The control plane is temporarily unable to respond (429 or 5xx); the request is valid."""
 
     patience = timedelta(minutes=10)
 
@@ -55,7 +55,7 @@ class UnavailableError(ArroyoError):
 
 
 class CrashedError(ArroyoError):
-    """The control plane failed at the request (500). It may have been about to end, or it does so each time."""
+    """The control plane failed at the request (500). It may have been shutting down, or it fails each time."""
 
     patience = timedelta(minutes=1)
 
@@ -72,43 +72,43 @@ class RefusedError(ArroyoError, AirflowFailException):
 
 
 class LoginError(RefusedError):
-    """The control plane does not accept the token of the connection, or its host name."""
+    """The control plane refuses the token of the connection, or its host name."""
 
 
 class OtherServerError(RefusedError):
-    """Something answers at the address of the connection, and it is no control plane."""
+    """The server at the address of the connection is not a control plane."""
 
 
 class BadAnswerError(ArroyoError):
-    """The answer is not what this version of the provider understands."""
+    """This version of the provider cannot parse the response."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="http.bad_answer", hint="Is there a control plane behind this address?")
 
 
 class BadEventError(ArroyoError):
-    """What came back from the trigger is missing or not an event of ours."""
+    """The event of the trigger is missing or invalid."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="event.invalid", hint="Clear the task: it picks up the pipeline where it is.")
 
 
 class NoDataIntervalError(ArroyoError, AirflowFailException):
-    """A gate was to wait for the end of a run's data interval, and the run has none."""
+    """A gate needs the end of a run's data interval, and the run has none."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, code="gate.no_data_interval", hint=hint)
 
 
 class EmptyIntervalError(ArroyoError, AirflowFailException):
-    """A range of history was to be read that holds no instant."""
+    """The range of history to read is empty."""
 
     def __init__(self, message: str, *, hint: str) -> None:
         super().__init__(message, code="backfill.empty_range", hint=hint)
 
 
 class RangeDoneError(ArroyoError, AirflowFailException):
-    """The range was read to its end by another script, whose rows are there."""
+    """Another script has already read the range to its end, and its rows exist."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
@@ -119,53 +119,53 @@ class RangeDoneError(ArroyoError, AirflowFailException):
 
 
 class BadConnectionError(ArroyoError, AirflowFailException):
-    """The Airflow connection cannot be used as it is; the hint names the field to change."""
+    """The Airflow connection is invalid; the hint names the field to change."""
 
     def __init__(self, message: str, *, code: str = "connection.invalid", hint: str | None = None) -> None:
         super().__init__(message, code=code, hint=hint)
 
 
 class TemplateError(ArroyoError, AirflowFailException):
-    """A templated field refers to what is not defined, or is no template."""
+    """A templated field is invalid, or refers to an undefined name."""
 
     def __init__(self, message: str, *, code: str, hint: str) -> None:
         super().__init__(message, code=code, hint=hint)
 
 
 class SecretError(ArroyoError, AirflowFailException):
-    """A secret of a pipeline cannot be found where the task says that it is."""
+    """A secret of a pipeline cannot be found at its reference."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, code="secret.missing", hint=hint)
 
 
 class ScriptFunctionError(ArroyoError, AirflowFailException):
-    """The function behind a task gave no script."""
+    """The function of a task returned no script."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="task.no_script", hint="Return the script as a text that is not empty.")
 
 
 class TrialError(ArroyoError, AirflowFailException):
-    """A script could not be run over the rows of a test, or what came of it was asked for by a wrong name."""
+    """A script could not be run over test rows, or a test asked for an unknown table of its result."""
 
 
 class EmbeddedError(ArroyoError):
-    """The embedded control plane did not come up."""
+    """The embedded control plane did not start."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, code="embedded.not_started", hint=hint)
 
 
 class JobEndedError(ArroyoError):
-    """The job is in a state from which what the task waits for cannot come; `code` is the job's own."""
+    """The job has reached a final state in which the condition cannot become true; `code` is the job's own."""
 
     def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
         super().__init__(message, code=code, hint=hint)
 
 
 class JobMistakeError(JobEndedError, AirflowFailException):
-    """The job has failed at something that a person has to mend; until then it would fail again."""
+    """The job has failed because of a mistake; it will fail again until somebody fixes it."""
 
 
 class UpgradeRefusedError(ArroyoError, AirflowFailException):
@@ -173,29 +173,29 @@ class UpgradeRefusedError(ArroyoError, AirflowFailException):
 
 
 class MoveError(ArroyoError):
-    """A pipeline cannot go to the other control plane as it is; `message` says why."""
+    """The pipeline cannot move to the other control plane as it is; `message` says why."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, code="pipeline.move", hint=hint)
 
 
 class RehearsalError(ArroyoError):
-    """A script could not be rehearsed, so nothing is known of its rows; another try may."""
+    """A rehearsal failed without a result; a retry may succeed."""
 
 
 class RehearsalRefusedError(RehearsalError, AirflowFailException):
-    """A script could not be rehearsed, and another try would end the same way."""
+    """A rehearsal failed, and a retry would fail the same way."""
 
 
 class RowsDifferError(ArroyoError, AirflowFailException):
-    """The script would write other rows than the one that runs; the hint names some of them."""
+    """The script would write other rows than the running one; the hint has examples."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, code="rehearsal.rows_differ", hint=hint)
 
 
 class StoppedMeanwhileError(ArroyoError, AirflowFailException):
-    """A person has stopped or deleted what this task has deployed; a retry does not undo that."""
+    """A user has stopped or deleted the pipeline that this task deployed; a retry does not undo that."""
 
     def __init__(self, message: str, *, code: str = "pipeline.stopped") -> None:
         super().__init__(
@@ -204,14 +204,14 @@ class StoppedMeanwhileError(ArroyoError, AirflowFailException):
 
 
 class DeadlineError(ArroyoError):
-    """What the task waited for did not come in time."""
+    """The condition did not become true in time."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="wait.deadline")
 
 
 class DetachedError(ArroyoError):
-    """The task was told to end while it waited. What it waited for goes on; a retry picks it up again."""
+    """The task was asked to end while it waited. The pipeline continues; a retry waits for it again."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="wait.detached")
@@ -225,7 +225,7 @@ class ConsumerBehindError(ArroyoError, AirflowFailException):
 
 
 class NoPartitionsError(ArroyoError, AirflowFailException):
-    """This version of Airflow has no partitions of assets."""
+    """This version of Airflow has no asset partitions."""
 
     def __init__(self, message: str) -> None:
         hint = "Use Airflow 3.3 or newer; or gate each run with a WatermarkSensor."
@@ -233,7 +233,7 @@ class NoPartitionsError(ArroyoError, AirflowFailException):
 
 
 class NotHandedOnError(ArroyoError):
-    """Airflow has not stored the event of a watcher; what it tells of was not acknowledged, and comes again."""
+    """Airflow has not stored the event of a watcher; its delivery was not acknowledged, and will be repeated."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="watcher.not_stored")

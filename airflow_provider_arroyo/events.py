@@ -1,4 +1,4 @@
-"""How a wait ends: the events that cross from a trigger to a worker, through the database, as plain JSON."""
+"""Results of waiting: the events from a trigger to a worker, stored in the database as plain JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from airflow_provider_arroyo.states import JobState
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What was waited for is there."""
+    """The condition is true."""
 
     pipeline: str
     state: JobState
@@ -32,13 +32,13 @@ class Reached:
     watermark: datetime | None = None
     certificate: dict[str, Any] | None = None
     parts: dict[str, dict[str, Any]] | None = None
-    """What several gates of one task have come to, each by its name."""
+    """Results of a task with several gates, by name."""
     kind: Literal["reached"] = "reached"
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """It cannot come any more: the job is in a state that it does not leave by itself. The code is the job's own."""
+    """The condition cannot become true: the job has reached a final state. The code is the job's own."""
 
     pipeline: str
     state: JobState
@@ -46,13 +46,13 @@ class Ended:
     message: str
     hint: str | None = None
     is_mistake: bool = False
-    """Whether somebody has to mend something before it is of any use to try again."""
+    """Whether somebody has to fix something before a retry can succeed."""
     kind: Literal["ended"] = "ended"
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """It did not come before the deadline."""
+    """The condition did not become true before the deadline."""
 
     pipeline: str
     deadline: datetime
@@ -62,7 +62,7 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The control plane could not be asked, or refused to answer."""
+    """The control plane was unreachable, or refused the request."""
 
     pipeline: str
     code: str

@@ -1,4 +1,4 @@
-"""The instant that a gate waits for: the one that a task names, or the end of its run's data interval."""
+"""Instant of a gate: the one that a task sets, or the end of its run's data interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Airflow has to know about this provider. Airflow calls this at start-up: it imports nothing of ours."""
+"""Metadata of this provider for Airflow, which calls it at start-up, so it imports nothing of ours."""
 
 from __future__ import annotations
 

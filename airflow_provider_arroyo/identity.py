@@ -1,4 +1,4 @@
-"""Who is asking: keys by which the control plane knows a task again, on whichever try and worker it is."""
+"""Idempotency keys: the control plane recognises a task on any try and worker."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def spec_digest(name: str, spec: PipelineSpec, token: str | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AskedChange:
-    """The change of a pipeline that an earlier try of this task has asked for, the run and state before it, and the key
-    that it was asked for under."""
+    """Change that an earlier try of this task has requested: the run and state before it, and its idempotency key."""
 
     pipeline: str
     digest: str
@@ -51,7 +50,7 @@ class AskedChange:
 
 @dataclass(frozen=True, slots=True)
 class CountBefore:
-    """A number that an earlier try of this task has noted: failures so far, or the epoch that it began at."""
+    """A number that an earlier try of this task has stored: failures so far, or the epoch at its start."""
 
     count: Annotated[int, Field(validation_alias=AliasChoices("count", "run"))]
 

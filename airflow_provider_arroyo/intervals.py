@@ -1,11 +1,11 @@
-"""The range of event time that a run stands for, by its data interval or by its schedule.
+"""Range of event time of a run, from its data interval or its schedule.
 
-schedule                                run of 06:00, by the clock     range
-CronDataIntervalTimetable("@hourly")    05:00 to 06:00                 05:00 to 06:00, as Airflow says
-"@hourly" in Airflow 3                  06:00 to 06:00, empty          05:00 to 06:00, from the run before to this one
-"@hourly", started by hand at 06:17     06:17 to 06:17, empty          05:00 to 06:00, the last that is over
-timedelta(hours=1)                      06:00 to 06:00, empty          05:00 to 06:00
-None, "@once", assets                   none, or empty                 none: give start and end
+schedule                                 data interval          range of the run of 06:00
+CronDataIntervalTimetable("@hourly")     05:00 to 06:00         05:00 to 06:00, the data interval
+"@hourly" in Airflow 3                   06:00 to 06:00, empty  05:00 to 06:00, from the previous run to this one
+"@hourly", started by hand at 06:17      06:17 to 06:17, empty  05:00 to 06:00, the last complete one
+timedelta(hours=1)                       06:00 to 06:00, empty  05:00 to 06:00
+None, "@once", assets                    none, or empty         none: set start and end
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ HINT = (
     "CronDataIntervalTimetable('@hourly', timezone='UTC') or DeltaDataIntervalTimetable, of airflow.sdk. "
     "Since Airflow 3 a plain schedule='@hourly' has none (scheduler.create_cron_data_intervals is False)."
 )
-"""The hint for a run without a range."""
+"""Hint for a run without a range."""
 
 
 class Interval(NamedTuple):
-    """A range of event time; its end does not belong to it."""
+    """A half-open range of event time."""
 
     start: datetime
     end: datetime

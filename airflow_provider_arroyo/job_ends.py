@@ -1,4 +1,4 @@
-"""How a job has ended, in its own words."""
+"""Describe how a job has ended."""
 
 from __future__ import annotations
 

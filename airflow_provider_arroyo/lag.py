@@ -1,14 +1,14 @@
-"""How far a stream was behind the clock over some time, worked out from the epochs that it has committed.
+"""Compute the lag of a stream over time from its committed epochs.
 
-Between two commits the lag grows with the clock; a commit brings it down to what its own watermark says:
+Between two commits the lag grows with the clock; a commit reduces it to the lag of its watermark:
 
     lag        /|     /|
-             /  |   /  |    /        most: the moment before a commit, and now
+             /  |   /  |    /        maxima: just before a commit, and now
            /    | /    |  /
-          /     |/     |/            least: the moment after a commit
+          /     |/     |/            minima: just after a commit
         --+-----+------+---> clock
 
-So nobody has to remember what earlier looks have seen: another worker or triggerer sees the same.
+So no earlier poll has to be remembered, and another worker or triggerer gets the same result.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from datetime import datetime, timedelta
 from airflow_provider_arroyo.answers import Checkpoint
 
 MOST_EPOCHS = 1000
-"""As many as the control plane tells at once; what is older is not asked for."""
+"""Largest page of epochs; older ones are not requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class LagBounds:
-    """The lag is `at_most`, or `at_least`, this much now, and was so for `steady`; within that time it may have been
-    out of the bound by `slack`."""
+    """Condition that the lag is `at_most` or `at_least` this much, and was so for `steady`, except by up to `slack`
+    within that time."""
 
     at_most: timedelta | None = None
     at_least: timedelta | None = None

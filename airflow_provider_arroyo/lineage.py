@@ -1,12 +1,11 @@
-"""What the OpenLineage provider is told of tasks: the datasets of their pipelines, and the epochs that a run relies on.
+"""OpenLineage of tasks: the datasets of their pipelines, and the epochs that a run relies on.
 
-    task                         inputs                        outputs           run facets
-    StreamingSqlOperator         what the pipeline reads       what it writes    arroyo_certificate, jobDependencies
-    WatermarkSensor orders/n     what orders writes as n                         arroyo_certificate, jobDependencies
+    task                         inputs                       outputs             run facets
+    StreamingSqlOperator         tables the pipeline reads    tables it writes    arroyo_certificate, jobDependencies
+    WatermarkSensor orders/n     the sink n of orders                             arroyo_certificate, jobDependencies
 
-The names, columns and column lineage are those that the control plane has read off the plan. A control plane that is
-away, or of an earlier version, leaves a task without them, and never fails it. That package is only imported when it
-asks.
+Names, columns and column lineage come from the control plane, which derives them from the plan. If it is unreachable or
+of an earlier version, tasks succeed without them. OpenLineage is imported only when it calls this module.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=4)
-"""How long a control plane may take. OpenLineage gives all of it ten seconds (its `execution_timeout`), and after them
-it tells nothing of the task at all."""
+"""Timeout of a request. OpenLineage has ten seconds in all (its `execution_timeout`), after which it emits nothing
+about the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLineage:
-    """What a task reads and writes, with the members that the OpenLineage provider looks for."""
+    """Inputs and outputs of a task, with the attributes that the OpenLineage provider expects."""
 
     inputs: list[Any] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)

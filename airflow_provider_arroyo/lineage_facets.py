@@ -1,4 +1,4 @@
-"""Datasets and facets as classes of OpenLineage's client. It is only imported where OpenLineage is."""
+"""Datasets and facets as classes of OpenLineage's client. Imported only if OpenLineage is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCHEMAS = f"{PRODUCER}/blob/main/docs/openlineage"
 
 @attr.define
 class ArroyoTableDatasetFacet(DatasetFacet):
-    """The table of a script that a dataset is."""
+    """Table of a script that corresponds to a dataset."""
 
     table: str
     connector: str
@@ -36,7 +36,7 @@ class ArroyoTableDatasetFacet(DatasetFacet):
 
 @attr.define
 class ArroyoCertificate:
-    """The epoch of a stream that a run relies on: all of its output up to `complete_until` was there."""
+    """Epoch of a stream that a run relies on: all output up to `complete_until` was readable."""
 
     id: str
     pipeline: str | None = None
@@ -50,7 +50,7 @@ class ArroyoCertificate:
 
 @attr.define
 class ArroyoCertificateRunFacet(RunFacet):
-    """The epochs of streams that a run relies on."""
+    """Epochs of streams that a run relies on."""
 
     certificates: list[ArroyoCertificate]
 

@@ -1,4 +1,4 @@
-"""How one sees that what a task waits for is there. The same for workers and triggers."""
+"""Poll a condition once, on a worker or in a trigger."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     MessageQueueTrigger(scheme="arroyo+https", pipeline="orders", every="1 hour", consumer="hours")
     MessageQueueTrigger(queue="arroyo+https://arroyo_default/orders?every=1 hour&consumer=hours")
 
-Both are a `WatermarkEventTrigger` with these arguments. In a URI the host is the id of the connection, in which the
-address of the control plane and its token stay; whether that is http or https is said there.
+Both create a `WatermarkEventTrigger` with these arguments. The host of the URI is the id of the connection, which has
+the address of the control plane (including http or https) and its token.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _OPTIONS = ("every", "consumer", "table", "by", "time_zone", "offset", "start", 
 
 
 class ArroyoMessageQueue:
-    """Finds the trigger of a scheme or a queue. It answers what a `BaseMessageQueueProvider` does and is none, so that
-    nobody needs the package of that who does not use it."""
+    """Finds the trigger of a scheme or a queue. It has the methods of `BaseMessageQueueProvider` without being a
+    subclass, so that the common-messaging package is optional."""
 
     scheme: str | None = None
 

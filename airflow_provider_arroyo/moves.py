@@ -1,14 +1,14 @@
-"""The requests of a move from one control plane to another, and their answers.
+"""Requests of a move from one control plane to another, and their responses.
 
-    here                    there                   after a retry behind it
+    source                  target                  if the task is retried after it
     dry run                 check                   nothing has happened
-    begin                                           it stands; the task goes on
+    begin                                           the pipeline is stopped; the task continues
     export                  arrive                  the same
-    release                                         it runs nowhere, and only there it can
-                            start                   it runs there
-    over                                            all is done
+    release                                         it runs nowhere, and can only start at the target
+                            start                   it runs at the target
+    over                                            done
 
-Both control planes write down how far a move is, so a task keeps nothing of it.
+Both control planes store the progress of a move, so a task stores nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from airflow_provider_arroyo.calls import ApiCall, Json, path_of
 
 @dataclass(frozen=True, slots=True)
 class MoveTask:
-    """What a control plane is doing for a move, until it ends."""
+    """Background work of a control plane for a move."""
 
     state: Literal["running", "done", "failed"]
     message: str | None = None
@@ -32,14 +32,14 @@ class MoveTask:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A move, as the control plane sees it that the pipeline leaves."""
+    """A move, as its source control plane sees it."""
 
     step: Literal["leaving", "exported", "released", "over"]
     to: str
     place: str
     passport: dict[str, Any]
     key: str | None = field(default=None, repr=False)
-    """What lets the other control plane start it; None before it is released."""
+    """Key with which the target control plane can start the pipeline; None before the release."""
     task: MoveTask | None = None
 
     @property
@@ -55,7 +55,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A move, as the target control plane sees it."""
+    """A move, as its target control plane sees it."""
 
     pipeline_id: str
     name: str
@@ -67,7 +67,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """That a pipeline would be let in."""
+    """Confirmation that a target accepts a pipeline."""
 
     targets: tuple[str, ...] = ()
 

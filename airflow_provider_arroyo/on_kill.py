@@ -1,4 +1,4 @@
-"""What becomes of a pipeline when the task that deployed it is ended."""
+"""Action on a pipeline when the task that deployed it is killed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from airflow_provider_arroyo import calls, savepoints
 from airflow_provider_arroyo.conversations import Conversation, ask
 
 OnKill = Literal["detach", "stop", "savepoint_and_stop"]
-"""`detach`: it runs on. `stop`: it takes a last checkpoint and stops. `savepoint_and_stop`: the same, with a
-savepoint of that checkpoint."""
+"""`detach`: the pipeline keeps running. `stop`: it takes a last checkpoint and stops. `savepoint_and_stop`: also takes
+a savepoint of that checkpoint."""
 
 CHOICES: tuple[OnKill, ...] = ("detach", "stop", "savepoint_and_stop")
 

@@ -1,5 +1,5 @@
-"""Which buckets of event time a consumer is told of, as the author of a DAG says it, and what it is told, as it is
-handed on: in the payload of a watcher's event, and in the extra of an asset's event."""
+"""Arguments of time buckets in DAGs, and the content of their events: the payload of a watcher's event, and the extra
+of an asset's event."""
 
 from __future__ import annotations
 

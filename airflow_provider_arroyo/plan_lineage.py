@@ -1,4 +1,4 @@
-"""What a pipeline reads and writes, as the control plane has read it off its plan: the request, and its answer."""
+"""Request for a pipeline's datasets, which the control plane derives from its plan, and its response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_provider_arroyo.calls import ApiCall, path_of
 
 @dataclass(frozen=True, slots=True)
 class LineageDataset:
-    """A place that a pipeline reads or writes, as OpenLineage names it; its facets are what is known of it."""
+    """A dataset that a pipeline reads or writes, with OpenLineage's name and facets."""
 
     namespace: str
     name: str
@@ -27,7 +27,7 @@ class LineageDataset:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What a pipeline reads and writes, and which columns come from which; `namespace` and `name` are its job's."""
+    """Datasets of a pipeline and their column lineage; `namespace` and `name` are its OpenLineage job."""
 
     namespace: str
     name: str

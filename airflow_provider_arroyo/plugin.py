@@ -1,5 +1,5 @@
-"""What Airflow shows of control planes among its own pages. Every process of Airflow loads this, so that what answers
-requests is imported with the first one."""
+"""Airflow plugin that adds the web UI of control planes to Airflow. Every process of Airflow loads this module, so the
+request handlers are imported with the first request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PageOnDemand:
-    """The application behind the view, which is made when it is asked for the first time."""
+    """ASGI application that is created at the first request."""
 
     def __init__(self) -> None:
         self._app: ASGIApp | None = None
@@ -29,7 +29,7 @@ class PageOnDemand:
 
 
 class ArroyoPlugin(AirflowPlugin):
-    """The page of each control plane that a connection of type `arroyo` leads to."""
+    """Adds the web UI of each control plane that a connection of type `arroyo` refers to."""
 
     name = "arroyo"
     fastapi_apps = [{"app": PageOnDemand(), "url_prefix": MOUNT, "name": "Arroyo"}]  # noqa: RUF012 - as Airflow has it

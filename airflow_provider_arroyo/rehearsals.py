@@ -1,4 +1,4 @@
-"""Rehearsals: the requests about them, and their answers."""
+"""Requests about rehearsals, and their responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_provider_arroyo.calls import ApiCall, Json, path_of, segment
 
 @dataclass(frozen=True, slots=True)
 class RehearsalFailure:
-    """Why nothing was compared."""
+    """Reason why a rehearsal has no result."""
 
     code: str
     message: str
@@ -22,7 +22,7 @@ class RehearsalFailure:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A script that is tried in the place of the one that runs; `report` says which rows differ, once it is done."""
+    """A rehearsal of a script; `report` has the differing rows once it is done."""
 
     id: str
     pipeline_id: str

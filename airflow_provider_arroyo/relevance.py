@@ -1,4 +1,4 @@
-"""Whether a change may be what a wait waits for. Where that is not sure, it may."""
+"""Decide whether an event may be relevant to a waiting task. If unsure, it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which values the triggerer can render for a task that starts there: without user macros, XComs or variables."""
+"""Decide whether the triggerer can render a value for a task that starts there: without user macros, XComs or
+variables."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _NAMES = {
     "ts_nodash",
     "ts_nodash_with_tz",
 }
-"""What Airflow knows of a run without asking anybody."""
+"""Template variables of a run that need no request."""
 
 
 def is_renderable(value: object) -> bool:

@@ -1,9 +1,9 @@
-"""What there is to tell of a pipeline when something is wrong: what Airflow sees of a task is not what the stream does.
+"""Report of a pipeline's state for notifications, since the state of a task does not show the state of the stream.
 
-orders is Failed     data.source_refused: the broker refuses the password     a mistake: needs a fix
-orders is Running    0:12:30 behind, complete until 05:00                     nothing lost: epoch 41 is kept
-orders is Running    a minute behind                                          state.given_up: version 1, up to epoch 40
-nobody answers       unknown, and so is everything else
+orders is Failed        data.source_refused: the broker refuses the password        a mistake: needs a fix
+orders is Running       0:12:30 behind, complete until 05:00                        nothing lost: epoch 41 is stored
+orders is Running       a minute behind                                             state.given_up: version 1, epoch 40
+no response             unknown, with default values
 """
 
 from __future__ import annotations
@@ -20,37 +20,38 @@ from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.watermarks import Watermark
 
 LOSSES = frozenset({"state.given_up", "state.taken_back", "state.loss_accepted", "gate.voided"})
-"""The codes of events that say that a state is not the one any more that it was, or that a run has relied on it."""
+"""Event codes about the loss of a state, or of a state that a run has relied on."""
 _ABOUT_STATE = ("state.", "delivery.ledger_")
-"""How codes of failures begin that are about the state itself."""
+"""Prefixes of failure codes about the state itself."""
 _CAUSES = {"outage": "retried until it ends", "mistake": "needs a fix"}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is known of one pipeline. `unknown` says why nothing is; then all else is as it is by default."""
+    """Report of one pipeline. `unknown` is the reason if there is no data; then all other fields have their
+    defaults."""
 
     pipeline: str
-    """Its name, or what it was asked for by."""
+    """Its name, or the requested name."""
     url: str | None = None
-    """Its part of the control plane's page."""
+    """Its page in the web UI."""
     state: JobState | None = None
     code: str | None = None
-    """That of the failure: of the last one that it was started again after, while it goes on."""
+    """Code of the failure; while the pipeline is running, of the last failure after which it was restarted."""
     message: str | None = None
     hint: str | None = None
     cause: str | None = None
-    """What is behind the failure: `outage`, `mistake` or `unknown`."""
+    """Cause of the failure: `outage`, `mistake` or `unknown`."""
     restarts: int = 0
-    """How often it was started again in a row."""
+    """Number of consecutive restarts."""
     epoch: int | None = None
     watermark: datetime | None = None
     complete_until: datetime | None = None
-    """How far all its sinks are complete; None where that is not known of one of them."""
+    """Completeness of all its sinks; None if that of one of them is unknown."""
     lag: timedelta | None = None
-    """How far its watermark is behind the clock."""
+    """Distance of its watermark from the clock."""
     losses: tuple[PipelineEvent, ...] = ()
-    """What has happened to its state since the instant that was asked about, newest first."""
+    """Losses of its state since the given instant, newest first."""
     unknown: str | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Which savepoints of a pipeline are kept: the requests, and their answers."""
+"""Requests about the retention of savepoints, and their responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_provider_arroyo.calls import ApiCall, Json, fresh_key, path_of
 
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
-    """What of a pipeline's savepoints is kept; where all is None, nothing is said."""
+    """Retention of a pipeline's savepoints; all fields None means no rules."""
 
     keep_last: int | None = None
     daily: int | None = None
@@ -32,7 +32,7 @@ class RetentionRules:
 
 @dataclass(frozen=True, slots=True)
 class SavepointFate:
-    """What becomes of a savepoint, and why."""
+    """Whether a savepoint is retained or deleted, and why."""
 
     id: str
     goes: bool
@@ -41,7 +41,7 @@ class SavepointFate:
 
 @dataclass(frozen=True, slots=True)
 class PruneAnswer:
-    """What becomes of the savepoints of a pipeline, oldest first, and the size of those that go."""
+    """Result for each savepoint of a pipeline, oldest first, and the size of the deleted ones."""
 
     dry_run: bool
     fates: tuple[SavepointFate, ...] = ()

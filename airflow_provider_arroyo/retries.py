@@ -1,11 +1,11 @@
-"""When another try of a task may mend what went wrong.
+"""Retry policy: which failures of a task a retry can fix.
 
 StreamingSqlOperator(..., retries=5, retry_policy=ArroyoRetryPolicy())
 
-the control plane is away, or busy        tried again, later each time
-the worker was asked to stop              tried again at once: the pipeline runs on
-the job has failed at what may pass       tried again as the task says
-a script, a token, an argument is wrong   fails at once, whatever `retries` says
+control plane unreachable, or busy                retried, with increasing delays
+worker was asked to stop                          retried at once: the pipeline keeps running
+job failed for a temporary reason                 retried as configured in the task
+invalid script, token or argument                 fails at once, whatever `retries` is
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 MISTAKES = frozenset({AirflowNotFoundException, BadAnswerError, ValueError, TypeError})
-"""What a person has to mend beside what never comes here, since it is an `AirflowFailException`: a connection that is
-not there, an address behind which there is something else, an argument that is none. What is derived from these, such
-as JSON that was cut off, may be whole the next time."""
+"""Exceptions that need a fix, besides our own (which are `AirflowFailException`): a missing connection, another server
+at the address, an invalid argument. Their subclasses, such as truncated JSON, may be temporary."""
 FIRST_DELAY = timedelta(seconds=15)
 MOST_DELAY = timedelta(minutes=10)
 
@@ -33,8 +32,8 @@ class ArroyoRetryPolicy(RetryPolicy):
 
     Tasks wait for an absent control plane for ten minutes; this policy applies to failures after that.
 
-    :param first_delay: how long to wait for a control plane that is away, after the first try; twice as long each time.
-    :param most_delay: the longest of these.
+    :param first_delay: delay after the first try while the control plane is unreachable; it doubles each time.
+    :param most_delay: the longest delay.
     """
 
     def __init__(

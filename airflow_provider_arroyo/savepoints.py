@@ -1,4 +1,4 @@
-"""Savepoints: the requests about them, and their answers."""
+"""Requests about savepoints, and their responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_provider_arroyo.calls import ApiCall, Json, path_of, segment
 
 @dataclass(frozen=True, slots=True)
 class SavepointTask:
-    """The newest thing that was to be done with a savepoint, since the control plane was started."""
+    """Newest operation on a savepoint since the control plane was started."""
 
     kind: str
     state: Literal["running", "done", "failed"]
@@ -21,7 +21,7 @@ class SavepointTask:
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """A copy of a checkpoint that is kept."""
+    """A stored copy of a checkpoint."""
 
     id: str
     state: Literal["pending", "completed", "failed"]

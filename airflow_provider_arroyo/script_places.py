@@ -1,13 +1,13 @@
-"""The places that a script reads and writes, as far as its text says them where a DAG is read. Nobody is asked.
+"""Find the locations that a script reads and writes when a DAG is parsed, from its text alone.
 
     CREATE TABLE counts WITH (connector = 'filesystem', path = '/lake/counts', ...)    file:///lake/counts
     ... (connector = 'delta', path = 's3://lake/counts', ...)                          s3://lake/counts
     ... (connector = 'kafka', bootstrap_servers = 'b:9092', topic = 'orders', ...)     kafka://b:9092/orders
-    ... (path = '{{ params.folder }}/counts', ...)                                     not known before it is rendered
-    ... (connection_profile = 'events', ...)                                           known to the control plane only
+    ... (path = '{{ params.folder }}/counts', ...)                                     unknown before rendering
+    ... (connection_profile = 'events', ...)                                           unknown here
 
-This is no parser of SQL: it looks at the options of tables, at what is inserted into, and at what is read from. What it
-is not sure of it leaves out; the control plane reads the whole plan, and says the rest once the task has run.
+This is not an SQL parser: it only looks at the options of tables, INSERT INTO, and FROM. It leaves out uncertain cases;
+the control plane reports the rest from the plan, once the task has run.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ _FILES = frozenset({"filesystem", "single_file", "delta"})
 _BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]+)(/.*)?")
 _TOPIC = re.compile(r"[\w.-]+", re.ASCII)
 _ALSO_WRITTEN = frozenset({"late_rows", "dead_letter.table"})
-"""Options of a table that name another one, which is written then."""
+"""Options of a table that name another table, which is also written."""
 _ENDS_TABLES = frozenset(
     {"SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT"}
 )
-"""What comes behind a list of tables, or begins a list of columns."""
+"""Keywords after a list of tables, or before a list of columns."""
 _CALLS_WITH_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "OVERLAY")
 _KAFKA_PORT = 9092
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What a script reads and what it writes, as URIs by which others know the places."""
+    """URIs of the locations that a script reads and writes."""
 
     reads: Sequence[str] = ()
     writes: Sequence[str] = ()
     written: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Those that it writes, by what it calls their tables, in lower case."""
+    """Written locations, by table name in lower case."""
 
 
 def places_of(script: str) -> Places:
@@ -62,7 +62,7 @@ def places_of(script: str) -> Places:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """`kind` is a group of the pattern."""
+    """A token; `kind` is a group of the pattern."""
 
     kind: str
     text: str
@@ -81,8 +81,8 @@ _NOTHING = _Token("sign", "")
 
 @dataclass(slots=True)
 class _Bracket:
-    """One that is open: whether a comma leads to another table there, and whether it is of a call that has a FROM of
-    its own."""
+    """An open bracket: whether a comma in it separates tables, and whether it belongs to a call with a FROM of its
+    own."""
 
     lists_tables: bool = False
     is_call: bool = False
@@ -90,13 +90,13 @@ class _Bracket:
 
 @dataclass(slots=True)
 class _Script:
-    """What was found of the tables so far, by their names."""
+    """Tables found so far, by name."""
 
     tables: dict[str, Mapping[str, str]] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     has_prefix: bool = False
-    """Whether it writes elsewhere than its tables say."""
+    """Whether the script writes under a prefix."""
 
     def add(self, tokens: Sequence[_Token]) -> None:
         """Read a statement."""

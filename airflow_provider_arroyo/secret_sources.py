@@ -1,11 +1,11 @@
-"""Where the secrets of a pipeline come from: Airflow's connections and variables, asked when the task runs.
+"""References from a pipeline's secrets to Airflow's connections and variables, resolved when the task runs.
 
     conn:kafka.password          the password of the connection kafka; also login and host
     conn:kafka.extra.sasl_key    a key of its extra
     var:registry_token           a variable
 
-Only such references stand in a DAG. Their values go to the control plane and nowhere else: they are no template field,
-they are masked in logs, and they are in no XCom.
+A DAG contains only such references. The values are sent to the control plane only: they are in no template field and no
+XCom, and are masked in logs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class OfConnection:
 
 @dataclass(frozen=True, slots=True)
 class OfVariable:
-    """A variable."""
+    """An Airflow variable."""
 
     name: str
 

@@ -1,5 +1,5 @@
-"""The button of a sensor as Airflow's API server opens it: from its first moment on where the pipeline is written out,
-since a gate that stores no result notes nothing while it waits."""
+"""Link of a sensor to its pipeline. If the name of the pipeline is a literal, Airflow's API server shows it from the
+beginning, since a gate without a result stores nothing while it waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SensorLink:
-    """A link as plugins have them. Every process of Airflow has one, so it imports what it needs when it is used."""
+    """Link in a plugin. Every process of Airflow has one, so its imports happen when it is used."""
 
     name = LINK
 

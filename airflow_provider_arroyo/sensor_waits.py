@@ -1,4 +1,4 @@
-"""What each sensor waits for, out of its arguments: the same on a worker and in the triggerer."""
+"""Build the condition of a sensor from its arguments, on a worker or in the triggerer."""
 
 from __future__ import annotations
 

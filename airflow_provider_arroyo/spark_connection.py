@@ -1,9 +1,9 @@
-"""From an Airflow connection of type `spark` to settings of a pipeline: which Spark runs it, and how.
+"""Convert an Airflow connection of type `spark` to settings of a pipeline.
 
     host spark://cluster:7077, extra {"memory": "4g"}    ->    {"master": "spark://cluster:7077", "memory": "4g"}
     extra {"epoch_interval": "10 seconds"}               ->    a checkpoint interval of 10 seconds
 
-The driver runs beside the control plane, so only masters that take a driver from outside are allowed, in client mode.
+The driver runs next to the control plane, so only masters that accept an external driver (client mode) are allowed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from airflow_provider_arroyo.errors import BadConnectionError
 
 MASTERS = re.compile(r"local(\[[^\]]+\])?|spark://.+")
 SETTINGS = ("memory", "shared_disk", "max_epoch_rows", "quick")
-"""The keys of the connection's extra that become settings of the pipeline."""
+"""Keys of the connection's extra that become settings of the pipeline."""
 INTERVAL = "epoch_interval"
 """The key that becomes its checkpoint interval; all others belong to other operators."""
 _LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*([a-z]*)")
@@ -32,12 +32,12 @@ _SECONDS = {
     "h": 3600,
     "hour": 3600,
 }
-"""The units of a length of time, in the singular; a number alone is in seconds."""
+"""Units of a duration, in the singular; a number alone is in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkPlace:
-    """Where a pipeline runs, and how, as a connection says."""
+    """Settings from a connection: where a pipeline runs, and how."""
 
     settings: Mapping[str, str]
     checkpoint_interval: timedelta | None = None

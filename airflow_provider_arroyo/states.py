@@ -1,4 +1,4 @@
-"""The states a job can be in, spelled as the control plane spells them."""
+"""States of a job, spelled as in the control plane."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """Where a job stands in its life."""
+    """State of a job."""
 
     CREATED = "Created"
     SCHEDULING = "Scheduling"

@@ -1,8 +1,8 @@
-"""A folder of `.sql` files as one DAG: a pipeline for each file, all plans before the first deployment.
+"""A folder of `.sql` files as one DAG: a pipeline per file, and all plans before the first deployment.
 
-    shop/_tables.sql    no pipeline; the others bring it in: {% from '_tables.sql' import orders %}
+    shop/_tables.sql    no pipeline; other files include it: {% from '_tables.sql' import orders %}
     shop/orders.sql     -- Every order, cleaned.
-    shop/hours.sql      -- What is sold in an hour.
+    shop/hours.sql      -- Sales per hour.
                         -- after: orders
 
     orders.plan ─┬─ planned ── orders.deploy ── hours.deploy
@@ -32,12 +32,12 @@ _OF_PLANS = frozenset(
     {"arroyo_conn_id", "deferrable", "wait_timeout", "poll_interval", "udfs", "keep_state", "reset", "hold_back"}
     | {"approval_timeout", "retries", "retry_delay", "retry_policy", "pool", "queue", "owner"}
 )
-"""What a plan is told of what a deployment is told."""
+"""Arguments of a deployment that a plan takes, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A file of the folder: its name, what its first comment says, and the files that come before it."""
+    """A file of the folder: its name, its first comment, and the files before it."""
 
     name: str
     file: str

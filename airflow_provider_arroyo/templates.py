@@ -1,12 +1,12 @@
-"""Rendering that refuses what is not defined, and says where.
+"""Render templates, and refuse undefined names with their location.
 
     SELECT '{{ ds }}'                '2026-01-31'
     SELECT '{{ KAFKA_PASSWORD }}'    template.undefined: 'KAFKA_PASSWORD' is undefined in line 1 of the template
     SELECT '{{ secret:KAFKA }}'      template.syntax: ...
-    SELECT '${secret:KAFKA}'         left alone: the control plane knows it
+    SELECT '${secret:KAFKA}'         unchanged: the control plane resolves it
 
-A DAG may let undefined variables be empty (`template_undefined`). In a script that would be a password, a topic or a
-path that is silently another one.
+A DAG may render undefined variables as empty text (`template_undefined`). In a script that would silently change a
+password, a topic or a path.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A pipeline for as long as some tasks need it: deployed by a setup, stopped and deleted by a teardown.
+"""A pipeline for the duration of some tasks: deployed by a setup task, stopped and deleted by a teardown task.
 
     with temporary_pipeline("orders", sql="orders.sql", wait_for="finished") as orders:
         check(orders.output)
 
-    begin ── orders.deploy ── check ── orders.delete      delete runs also when check, or deploy itself, has failed
+    begin ── orders.deploy ── check ── orders.delete      delete also runs if check, or deploy itself, has failed
 
 All sinks of the script write under a prefix of the run, so a script can be tested next to the pipeline that runs it.
 """
@@ -22,8 +22,8 @@ from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 
 _MARK = "macros.uuid.uuid5(macros.uuid.NAMESPACE_OID, dag_run.dag_id ~ ' ' ~ dag_run.run_id).hex[:8]"
 OF_RUN = f"{{{{ dag_run.run_after.strftime('%Y%m%dT%H%M%S%f') }}}}-{{{{ {_MARK} }}}}"
-"""Another text in each run of each DAG, and the same for all tries of its tasks. Runs of several DAGs are due at the
-same instant, so that alone is not enough."""
+"""Template of a text that is unique per DAG run, and the same for all tries of its tasks. The logical date is not
+enough, because runs of several DAGs can have the same."""
 _OF_CONNECTION = ("arroyo_conn_id", "deferrable", "poll_interval")
 
 

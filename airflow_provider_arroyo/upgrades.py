@@ -1,4 +1,4 @@
-"""Scripts in the place of others, and the way back: the requests, and their answers."""
+"""Requests for upgrade plans and rollbacks, and their responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_provider_arroyo.calls import ApiCall, Json, UpgradeWish, path_of
 
 @dataclass(frozen=True, slots=True)
 class UpgradePlan:
-    """What becomes of a pipeline's state when another script takes its place; nothing was done."""
+    """Effect of a new script on a pipeline's state; nothing was changed."""
 
     is_refused: bool
     loses_nothing: bool
@@ -25,7 +25,7 @@ class UpgradePlan:
 
 @dataclass(frozen=True, slots=True)
 class RolledBackPipeline(Pipeline):
-    """A pipeline of which a rollback was asked for: to which version, from which savepoint, which sinks stay ahead."""
+    """A requested rollback of a pipeline: the version, the savepoint, and the sinks that stay ahead."""
 
     rollback: dict[str, Any] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Where the pages of control planes are inside Airflow."""
+"""URLs of the control planes' web UI inside Airflow."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from urllib.parse import quote, urlsplit
 from airflow.configuration import conf
 
 MOUNT = "/arroyo"
-"""Where Airflow's API server serves them."""
+"""Path under which Airflow's API server serves it."""
 VIEW = "arroyo"
-"""What Airflow calls its view of them."""
+"""Name of the view in Airflow."""
 LINK = "Arroyo pipeline"
-"""What the button of a task says that opens its pipeline there."""
+"""Label of the link from a task to its pipeline."""
 LINK_KEY = "_link_PipelineLink"
-"""The XCom by which a task notes where that leads."""
+"""XCom with the target of that link."""
 
 
 def view_of(conn_id: str, pipeline: object) -> str:

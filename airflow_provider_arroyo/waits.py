@@ -1,4 +1,4 @@
-"""What a task can wait for, as values. `looks.py` sees whether it is there. The same for workers and triggers."""
+"""Conditions that a task can wait for, as values. `looks.py` polls them, on workers and in triggers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Need = Literal["all", "any"]
 
 @dataclass(frozen=True, slots=True)
 class UntilState:
-    """The job runs, is finished, or is at rest.
+    """The job is running, finished, or stopped.
 
-    What was asked for is not done at once, so a job may be seen for a moment as it was: with `after_run` only a later
-    run counts, and the state `before` is not taken for an end while there is none.
+    A change takes some time to become visible. So with `after_run` only a later run counts, and the state `before` does
+    not count as an end until there is a later run.
     """
 
     pipeline: str
@@ -29,15 +29,15 @@ class UntilState:
     after_run: int | None = None
     before: JobState | None = None
     title: str | None = None
-    """The name of the pipeline, for messages, where `pipeline` is its id."""
+    """Name of the pipeline for messages, if `pipeline` is its id."""
     kind: Literal["state"] = "state"
 
 
 @dataclass(frozen=True, slots=True)
 class UntilWatermark:
-    """The committed output is complete up to `past`, in the sink `table` or in all: by input time all rows before it
-    that were read are in it, by output time all that it will ever hold before it. A finished job has passed every
-    instant. The DAG run that asks gets a certificate."""
+    """The committed output is complete up to `past`, in the sink `table` or in all: by input time it contains all rows
+    before `past` that were read, by output time all its rows before `past` are final. A finished job has passed every
+    instant. The requesting DAG run gets a certificate."""
 
     pipeline: str
     past: datetime
@@ -55,7 +55,7 @@ class UntilWatermark:
 
 @dataclass(frozen=True, slots=True)
 class UntilWatermarks:
-    """Several gates at once: all of them are passed at one look, or any is. Only gates that open are certified."""
+    """Several gates: all of them have passed at the same poll, or any has. Only gates that open are certified."""
 
     gates: tuple[UntilWatermark, ...]
     need: Need = "all"
@@ -69,7 +69,7 @@ class UntilWatermarks:
 
 @dataclass(frozen=True, slots=True)
 class UntilCheckpoint:
-    """A checkpoint is committed that satisfies every condition that is given."""
+    """A checkpoint is committed that satisfies all given conditions."""
 
     pipeline: str
     epoch: int | None = None
@@ -79,7 +79,7 @@ class UntilCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class UntilFresh:
-    """The committed output is complete up to so long before now; nothing gets a certificate of it."""
+    """The committed output is complete up to some duration before now; there is no certificate."""
 
     pipeline: str
     at_most: timedelta
@@ -90,7 +90,7 @@ class UntilFresh:
 
 @dataclass(frozen=True, slots=True)
 class UntilLag:
-    """The watermark of committed output is, and has been for `steady`, behind the clock within these bounds."""
+    """The lag of the committed output is within these bounds, and has been for `steady`."""
 
     pipeline: str
     bounds: LagBounds
@@ -108,7 +108,7 @@ class UntilSavepoint:
 
 @dataclass(frozen=True, slots=True)
 class UntilProven:
-    """The savepoint is proven to be restorable by a drill, which is asked for whenever nobody plays it."""
+    """A restore test has proven the savepoint. The test is requested whenever none is running."""
 
     pipeline: str
     savepoint: str
@@ -125,8 +125,8 @@ class UntilHandedOver:
 
 @dataclass(frozen=True, slots=True)
 class UntilPartition:
-    """There is something that a consumer of partitions of the pipeline was not told, or has not acknowledged. A job
-    that rests tells nothing more until it goes on, and is waited for."""
+    """A consumer of time buckets has a delivery that is not acknowledged. A stopped job makes none until it runs again,
+    and is waited for."""
 
     pipeline: str
     consumer: str
@@ -135,7 +135,7 @@ class UntilPartition:
 
 @dataclass(frozen=True, slots=True)
 class UntilRehearsed:
-    """The rehearsal is over, whatever came of it."""
+    """The rehearsal has ended, with any result."""
 
     pipeline: str
     rehearsal: str

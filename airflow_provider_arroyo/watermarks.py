@@ -1,4 +1,4 @@
-"""How far the output of a pipeline is complete: the request, and its answer."""
+"""Request for the completeness of a pipeline's output, and its response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_provider_arroyo.states import JobState
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Output that is complete up to `past`, in one sink or in all, and the DAG run that relies on it."""
+    """Condition that output is complete up to `past`, in one sink or in all, and the DAG run that relies on it."""
 
     past: datetime
     table: str | None = None
@@ -25,7 +25,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class SinkProgress:
-    """How far the output of a sink is complete; `unknown` says why that cannot be known."""
+    """Completeness of a sink; `unknown` is the reason if it is unknown."""
 
     complete_until: Instant | None = None
     output_until: Instant | None = None
@@ -34,7 +34,7 @@ class SinkProgress:
 
 @dataclass(frozen=True, slots=True)
 class HeldBy:
-    """What keeps output from being complete any further, and what would change that."""
+    """The cause that keeps output from being complete any further, and the remedy."""
 
     reason: str
     remedy: str
@@ -55,7 +55,8 @@ class HeldBy:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a DAG run relies on that has passed a gate. The control plane keeps it, and names it when it is voided."""
+    """Epoch that a DAG run relies on after it has passed a gate. The control plane stores it, and names the run if the
+    epoch is voided."""
 
     id: str
     pipeline_id: str
@@ -65,7 +66,7 @@ class Certificate:
     complete_until: Instant | None = None
     offsets: dict[str, Any] | None = None
     openlineage: dict[str, Any] | None = None
-    """The run of the pipeline, as Airflow's OpenLineage provider reads it in the extra of an event."""
+    """OpenLineage run of the pipeline, as Airflow's OpenLineage provider reads it in the extra of an event."""
 
     def summary(self) -> dict[str, Any]:
         """As it crosses from a trigger to a worker, and into XCom."""
@@ -82,7 +83,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
+    """Completeness of a pipeline's committed output; `passed` is the answer for the requested instant."""
 
     state: JobState
     watermark: Instant | None = None

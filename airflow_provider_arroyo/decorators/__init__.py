@@ -1,1 +1,1 @@
-"""Decorators that make tasks of functions."""
+"""Task decorators."""

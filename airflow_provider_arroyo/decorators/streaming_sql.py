@@ -1,4 +1,4 @@
-r"""`@task.streaming_sql`: a function that returns a script, and a pipeline that runs it.
+r"""`@task.streaming_sql`: deploys the script that a function returns.
 
 @task.streaming_sql(pipeline="orders")
 def orders(shops):
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _StreamingSqlDecoratedOperator(DecoratedOperator, StreamingSqlOperator):
-    """Runs the script that a function returns.
+    """Deploys the script that a function returns.
 
     :param python_callable: the function.
     :param op_args: its arguments (templated).

@@ -1,1 +1,2 @@
-"""What is wrong with a user's DAG files that no task says until it is too late. They are read, and never run."""
+"""DAG linter: finds mistakes in a user's DAG files that no task reports in time. It parses files, and never runs
+them."""

@@ -1,14 +1,14 @@
-"""The assets of DAG files: who makes their events, with partition keys or without, and which DAGs they are to start.
+"""Find the assets in DAG files: what emits their events, with or without partition keys, and which DAGs they start.
 
     hours = Asset("hours")
-    NextPartitionOperator(partitions=hours, ...)               events with keys: of "hours"
-    Asset("pulled", watchers=[...])                            events without: of "pulled"
-    BashOperator(outlets=[hours], ...)                         events with keys where its run has one, else without
-    DAG("batch", schedule=PartitionedAssetTimetable(...))      is started by those with keys alone
-    DAG("report", schedule=[hours])                            is started by those without alone
-    @asset(schedule=[hours]) def days(): ...                   the same, and writes "days"
+    NextPartitionOperator(partitions=hours, ...)               emits events with keys for "hours"
+    Asset("pulled", watchers=[...])                            emits events without keys for "pulled"
+    BashOperator(outlets=[hours], ...)                         emits events with a key if its run has one
+    DAG("batch", schedule=PartitionedAssetTimetable(...))      is started only by events with keys
+    DAG("report", schedule=[hours])                            is started only by events without keys
+    @asset(schedule=[hours]) def days(): ...                   likewise, and emits events for "days"
 
-An asset is known by its name or URI, as it is written out, there or in a module beside it.
+An asset is identified by its name or URI literal, in the file or in a module next to it.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from airflow_provider_arroyo.doctor.files import Call, DagFile, Task, calls_of, 
 from airflow_provider_arroyo.doctor.modules import Folder, Said
 
 HANDS_ON = frozenset({"NextPartitionOperator", "PushPartitionsOperator"})
-"""The operators that make events of an asset by partitions."""
+"""Operators that emit an asset's events for time buckets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A DAG that events of an asset are to start."""
+    """A DAG that events of an asset start."""
 
     file: DagFile
     asset: str
     place: ast.expr
-    """Where its schedule is said."""
+    """Location of its schedule."""
     schedule: Said
-    """What the schedule is, if that stands elsewhere."""
+    """Value of the schedule, if it is defined elsewhere."""
     is_by_partitions: bool
 
 
 @dataclass(slots=True)
 class Producers:
-    """The assets that have events, as far as files say who makes them."""
+    """Assets with known producers of events."""
 
     keyed: set[str] = field(default_factory=set)
     plain: set[str] = field(default_factory=set)
     either: set[str] = field(default_factory=set)
-    """Those that ordinary tasks write: their events have the key of the run, if that has one."""
+    """Outlets of ordinary tasks: their events have the key of the run, if it has one."""
 
 
 def producers_of(folder: Folder) -> Producers:

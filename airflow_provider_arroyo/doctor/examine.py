@@ -1,4 +1,4 @@
-"""All rules over all files of a folder."""
+"""Run all rules over all files of a folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_provider_arroyo.doctor.run_rules import RUN_RULES
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The files that have to do with this provider, and what was found in them."""
+    """Files that use this provider, and the findings in them."""
 
     files: Sequence[Path]
     findings: Sequence[Finding]

@@ -1,10 +1,10 @@
-"""A DAG file as its text has it: the tasks of this provider that it makes, and the DAGs that they belong to.
+"""Parse a DAG file: the tasks of this provider in it, and their DAGs.
 
-    SQL = "SELECT ..."                                      constants of the file are looked up,
+    SQL = "SELECT ..."                                      constants of the file are resolved
     with DAG("hourly", schedule="@hourly"):                 Task(kind=WatermarkSensor, dag=the call of DAG)
-        WatermarkSensor(task_id="gate", past=AT)            what is worked out while the file runs is not known
+        WatermarkSensor(task_id="gate", past=AT)            values that are computed at run time are unknown
 
-Nothing of the file is run or imported.
+The file is never executed or imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PACKAGE = "airflow_provider_arroyo"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call with keywords, those of its defaults included."""
+    """A call with its keywords, including default arguments (`default_args`)."""
 
     node: ast.Call
     keywords: Mapping[str, ast.expr]
@@ -33,7 +33,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task of this provider. `is_mapped` says that there are as many of it as a list is long."""
+    """A task of this provider. `is_mapped` if it is expanded over a list."""
 
     kind: str
     call: Call
@@ -54,7 +54,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A module that a file imports, or a `member` of it; `level` counts the dots before a name beside it."""
+    """A module that a file imports, or a `member` of it; `level` is the number of leading dots of a relative import."""
 
     module: str
     member: str | None = None
@@ -63,16 +63,16 @@ class Imported:
 
 @dataclass(slots=True)
 class DagFile:
-    """A file that was read."""
+    """A parsed file."""
 
     path: Path
     tree: ast.Module
     constants: dict[str, ast.expr] = field(default_factory=dict)
     functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
     imports: dict[str, Imported] = field(default_factory=dict)
-    """By what the file calls them; `shop.assets` where it is called so."""
+    """Imports by their names in the file; `shop.assets` if the file uses that."""
     kinds: dict[str, str] = field(default_factory=dict)
-    """The provider's classes, by what the file calls them."""
+    """The provider's classes, by their names in the file."""
     tasks: list[Task] = field(default_factory=list)
 
     def value(self, node: ast.expr | None) -> ast.expr | None:

@@ -1,4 +1,4 @@
-"""A trap that was found, and how findings are shown."""
+"""Findings of the linter, and their output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_provider_arroyo.doctor.files import DagFile
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """What is wrong, where, and what to do about it."""
+    """A mistake, its location, and its remedy."""
 
     file: str
     line: int

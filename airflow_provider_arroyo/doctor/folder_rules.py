@@ -1,4 +1,4 @@
-"""The traps that lie between the files of a folder, one to a function: what starts a DAG, and what never will."""
+"""Rules about several files of a folder: which DAGs an asset starts, and which never start. One function per rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_provider_arroyo.doctor.findings import Finding, finding_at
 from airflow_provider_arroyo.doctor.modules import Folder
 
 KEYS = "%Y-%m-%dT%H:%M:%S"
-"""How the keys of buckets are written."""
+"""Format of the keys of time buckets."""
 
 
 def dags_without_partitions(folder: Folder) -> Iterator[Finding]:

@@ -1,6 +1,9 @@
-"""Lengths of time as a file writes them out; None where they are worked out elsewhere, or are none.
+"""Evaluate literal durations; None if a duration is computed elsewhere, or the value is not a duration.
 
-timedelta(hours=1, minutes=30)    2 * timedelta(days=1)    60 * 60 * 8, in seconds    8 * HOUR, with HOUR = 3600
+timedelta(hours=1, minutes=30)
+2 * timedelta(days=1)
+60 * 60 * 8, in seconds
+8 * HOUR, with HOUR = 3600
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 from airflow_provider_arroyo.doctor.files import DagFile
 
 _DEEPEST = 20
-"""How many steps an expression may have; a name may stand for itself."""
+"""Deepest nesting of an expression; a name could refer to itself."""
 _STEPS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

@@ -1,9 +1,9 @@
-"""What names in DAG files stand for, also where another module beside them says it. Modules are read, and never run.
+"""Resolve names in DAG files, also through modules next to them. Modules are parsed, and never run.
 
 dags/shop/assets.py    hours = Asset("hours")
-dags/feed.py           from shop.assets import hours         hours             the call in shop/assets.py
-dags/batch.py          from shop import assets               assets.hours      the same
-dags/other.py          from elsewhere import hours           hours             nothing: there is no such module here
+dags/feed.py           from shop.assets import hours     hours: the call in shop/assets.py
+dags/batch.py          from shop import assets           assets.hours: the same
+dags/other.py          from elsewhere import hours       hours: unknown, there is no such module here
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from airflow_provider_arroyo.doctor.files import DagFile, Imported, read_dag_fil
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An expression, or a function, and the file that has it."""
+    """An expression or a function, and its file."""
 
     file: DagFile
     node: ast.expr | ast.FunctionDef | ast.AsyncFunctionDef
@@ -26,7 +26,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Files that are examined together, and the modules below the same folders."""
+    """Files that are checked together, and the modules below the same folders."""
 
     files: Sequence[DagFile]
     roots: Sequence[Path]

@@ -1,5 +1,5 @@
-"""The traps that are looked for, one to a function. Each gives what it finds in a file; what the text of the file does
-not say is not guessed."""
+"""Rules about a single file, one function per rule. Each yields its findings, and assumes nothing that is not in the
+file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_provider_arroyo.doctor.run_rules import waits_for_interval
 from airflow_provider_arroyo.doctor.schedules import read_schedule, window_lengths
 
 LONG = timedelta(hours=1)
-"""For how long a worker's slot may be held by a wait."""
+"""Duration from which on a sensor should not occupy a worker slot."""
 INSTANTS = ("past", "start", "end", "until")
 SCRIPTS = ("sql", "query")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

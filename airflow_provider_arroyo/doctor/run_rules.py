@@ -1,10 +1,10 @@
-"""Traps of runs: what their schedule gives them no data interval for, and what runs at the same time do to each other.
+"""Rules about DAG runs: data intervals that a schedule does not provide, and conflicts of concurrent runs.
 
-schedule                               data interval of a run      what needs one
-"@hourly", cron, timedelta             an instant: start = end     a range between its two ends
-CronDataIntervalTimetable("@hourly")   an hour                     fine
-assets                                 none                        a gate on its end, a range
-None, "@once"                          none, or an instant         the same
+schedule                               data interval           result
+"@hourly", cron, timedelta             empty: start = end      a gate works, a range is empty
+CronDataIntervalTimetable("@hourly")   an hour                 works
+assets                                 none                    a gate on its end and a range fail
+None, "@once"                          none or empty           likewise
 """
 
 from __future__ import annotations

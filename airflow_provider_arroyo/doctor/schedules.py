@@ -1,8 +1,9 @@
-"""When a schedule's data intervals end, and how long the windows of a script are; None where the text does not say.
+"""Compute when a schedule's data intervals end, and the length of a script's windows; None if the file does not show
+it.
 
-"@hourly", "0 * * * *"       every hour, at its first minute
-"30 2 * * *"                 every day, two and a half hours into it
-timedelta(minutes=90)        every 90 minutes
+    "@hourly", "0 * * * *"         every hour, at minute 0
+    "30 2 * * *"                   every day, at 2:30
+    timedelta(minutes=90)          every 90 minutes
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from airflow_provider_arroyo.doctor.lengths import read_length
 PRESETS = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *"}
 UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 Runs = Literal["none", "once", "assets", "instants", "intervals"]
-"""The data intervals of runs: none, an empty one (once, assets, instants), or one with a length."""
+"""Data intervals of the runs: none, empty (once, assets, instants), or with a length."""
 _ASSETS = frozenset({"Asset", "AssetAll", "AssetAny", "AssetAlias", "AssetRef", "PartitionedAssetTimetable"})
 _DIGITS = 8
-"""Of the number of a window: longer ones are refused when the script is deployed."""
+"""Largest number of digits in a window's length; a deployment refuses longer ones."""
 _MINUTE, _HOUR = re.compile(r"[0-5]?[0-9]"), re.compile(r"[01]?[0-9]|2[0-3]")
 _WINDOW = re.compile(r"\b(?:tumble|hop)\s*\(\s*INTERVAL\s+'(\d+)\s*([a-z]+?)s?'", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Data intervals that end every `period`, `offset` into a day."""
+    """Data intervals that end every `period`, `offset` after midnight."""
 
     period: timedelta
     offset: timedelta = timedelta(0)

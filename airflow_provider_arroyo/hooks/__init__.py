@@ -1,1 +1,1 @@
-"""How tasks reach the control plane."""
+"""Hooks."""

@@ -1,4 +1,4 @@
-"""The hook: from an Airflow connection to a control plane."""
+"""Hook: from an Airflow connection to a control plane."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HOLD = timedelta(seconds=30)
-"""How long one request may be held. Proxies tend to close a connection that is silent for a minute."""
+"""How long one request may be held. Proxies often close a connection that is silent for a minute."""
 
 
 _EXPLAINED = {
@@ -52,14 +52,15 @@ async def _asleep(length: timedelta) -> None:
 
 
 class ArroyoHook(BaseHook):
-    """Talks to the control plane that a connection names.
+    """Connects to the control plane of a connection.
 
-    The connection's host is a full URL, or host, port and scheme (`schema`) apart; its password is the token.
-    With `embedded` in its extra the control plane of `data_dir` on this machine is used; it is started if need be.
+    The connection's host is a full URL, or host, port and scheme (`schema`) are separate; its password is the token.
+    With `embedded` in its extra, the hook uses the control plane of `data_dir` on this machine, and starts it if
+    necessary.
 
     :param arroyo_conn_id: the connection, of type `arroyo`.
-    :param requested_by: who asks for changes, as the control plane's events call them; by default the task in which
-        the hook is used.
+    :param requested_by: the name of the requester in the control plane's events; by default the task that uses the
+        hook.
     """
 
     conn_name_attr = "arroyo_conn_id"

@@ -1,1 +1,1 @@
-"""Telling people what Airflow does not know of a pipeline."""
+"""Notifiers."""

@@ -1,4 +1,4 @@
-"""A notifier that tells what the stream does."""
+"""Notifier about the state of a pipeline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Condition = Literal["failed", "lag", "state_lost"]
 Delivery: TypeAlias = "BaseNotifier | Callable[[str], object]"
 
 LOOK_BACK = timedelta(days=1)
-"""For losses, where Airflow knows of no run before this one."""
+"""How far back to look for lost state if Airflow knows no earlier run."""
 
 
 class ArroyoNotifier(BaseNotifier):

@@ -1,4 +1,4 @@
-"""The messages there are, by name: each a template over `arroyo`, the report, and what Airflow gives to a callback."""
+"""Message templates by name, over `arroyo` (the report) and the context of a callback."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tasks that change a pipeline."""
+"""Operators, which change a pipeline."""

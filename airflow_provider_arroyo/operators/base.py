@@ -1,4 +1,4 @@
-"""What all operators of this provider share: a pipeline, a way to wait for it, and how they are ended."""
+"""Base class of the operators: a pipeline, how to wait for it, and what to do when the task is killed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHORT_HOLD = timedelta(seconds=5)
-"""How long a request may be held while a worker waits: a worker that is told to end must notice it soon."""
+"""How long a request may be held while a worker waits: a worker that is asked to end must notice it soon."""
 
 
 def now() -> datetime:
@@ -40,15 +40,14 @@ def now() -> datetime:
 
 
 class PipelineOperator(BaseOperator):
-    """Does something to one pipeline, and waits for it on a worker or in the triggerer.
+    """Changes one pipeline, and waits for it on a worker or in the triggerer.
 
     :param pipeline: name or id of the pipeline (templated).
     :param arroyo_conn_id: the connection, of type `arroyo` (templated).
-    :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says.
-    :param wait_timeout: how long to wait at most, as a timedelta or in seconds, 30 minutes by default; None waits for
-        ever. A wait is never longer than the task's `execution_timeout`, which Airflow does not apply while a task
-        is deferred.
-    :param poll_interval: how long to wait between two looks, in seconds or as a timedelta.
+    :param deferrable: wait in the triggerer; by default `[operators] default_deferrable`.
+    :param wait_timeout: the longest wait, as a timedelta or in seconds, 30 minutes by default; None waits forever. A
+        wait is never longer than the task's `execution_timeout`, which Airflow does not apply while a task is deferred.
+    :param poll_interval: interval of polling, in seconds or as a timedelta.
     """
 
     template_fields: Sequence[str] = ("pipeline", "arroyo_conn_id")

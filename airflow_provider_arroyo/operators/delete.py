@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class DeletePipelineOperator(PipelineOperator):
-    """Stop a pipeline, if it runs, and delete it with its state and logs. What it has written stays.
+    """Stop a pipeline, if it runs, and delete it with its state and logs. Its output stays.
 
     The task succeeds if the pipeline does not exist, or fails while it stops, so it serves as a teardown. While a
     savepoint is being taken, the task waits.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param with_savepoints: whether its savepoints may go, too; otherwise one that has savepoints is refused.
+    :param with_savepoints: also delete its savepoints; otherwise a pipeline with savepoints is refused.
     """
 
     def __init__(self, *, pipeline: str, with_savepoints: bool = False, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Make a new pipeline out of a savepoint of another one."""
+"""Create a new pipeline from a savepoint of another one."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ if TYPE_CHECKING:
 
 
 class ForkOperator(PipelineOperator):
-    """Make a new pipeline that goes on from a savepoint of another one, and wait until it runs.
+    """Create a new pipeline from a savepoint of another one, and wait until it runs.
 
-    The other one runs on untouched. However often the task is tried, there is one fork. It is refused when it would
-    write where the original writes.
+    The original keeps running. Retries create no second fork. The fork is refused if it would write to the targets of
+    the original.
 
     :param pipeline: name of the new pipeline (templated).
     :param savepoint: id of the savepoint, such as `SavepointOperator` pushes (templated).
-    :param sql: the script, or the name of a `.sql` file beside the DAG; what it writes must be elsewhere (templated).
+    :param sql: the script, or the name of a `.sql` file next to the DAG; it must write to other targets (templated).
     :param settings: settings of the pipeline, all of them; None takes those of the original (templated).
-    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
-        takes those of the original.
-    :param secrets: where the secrets are that the script names, as in `StreamingSqlOperator`; None takes those of the
-        original.
+    :param udfs: Python sources with functions for the script, or names of `.py` files next to the DAG, all of them;
+        None takes those of the original.
+    :param secrets: references to the script's secrets, as in `StreamingSqlOperator`; None takes those of the original.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
-    :param reset: ids of operators and sources that may lose their state or place (templated).
+    :param reset: ids of operators and sources that may lose their state or position (templated).
     :param hold_back: ids of operators with an added aggregate whose open windows are suppressed, instead of emitted
         with NULL (templated).
-    :param accept_loss: the id of a plan: all that it says is lost may be lost (templated).
+    :param accept_loss: the id of a plan whose losses are accepted (templated).
     """
 
     template_fields: Sequence[str] = (

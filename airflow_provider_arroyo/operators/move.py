@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WAY_BACK = timedelta(minutes=1)
-"""How long a control plane that still fetches the state is asked to let it go."""
+"""How long to ask the target control plane to release a pipeline whose state it is still copying."""
 
 
 class MoveOperator(PipelineOperator):

@@ -1,9 +1,9 @@
-"""Hand on the next bucket of event time that is complete, as an event of an asset by partitions.
+"""Emit the next complete time bucket as a partitioned asset event.
 
 every = 1 hour
-complete until     05:00            06:00            08:00
-runs               04:00 closed     05:00 closed     06:00 closed, and in the run after it 07:00 closed
-batches            key 04:00        key 05:00        key 06:00     key 07:00
+complete until    05:00           06:00           08:00
+run               04:00 closed    05:00 closed    06:00 closed, and 07:00 closed in the next run
+batches           key 04:00       key 05:00       key 06:00, key 07:00
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AT_ONCE = 50
 
 
 class NextPartitionOperator(PipelineOperator):
-    """Wait for the next bucket of event time that is complete, and end with one event of an asset for its partition.
+    """Wait for the next complete time bucket, and end with one event of an asset for its partition.
 
     Use it in its own DAG with `schedule="@continuous"`: each run turns one bucket into one event, in order, without
     gaps, even if the task is retried, killed or cleared. The event starts DAGs on
@@ -44,15 +44,15 @@ class NextPartitionOperator(PipelineOperator):
 
     :param pipeline: name or id of the pipeline (templated).
     :param partitions: the asset; it becomes an outlet of the task.
-    :param every: how long a bucket is: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
-    :param consumer: the name of this position in the control plane; one for each asset (templated).
+    :param every: length of a bucket: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
+    :param consumer: the name of this position in the control plane; one per asset (templated).
     :param table: the sink that has to be complete; without it, all of them.
-    :param by: `input` or `output` time, as at a `WatermarkSensor`.
+    :param by: `input` or `output` time, as in a `WatermarkSensor`.
     :param time_zone: whole days begin at midnight there.
     :param offset: how much later each bucket begins.
-    :param start: an instant of the first bucket; without it, the oldest one that is not complete when this runs first
+    :param start: an instant of the first bucket; without it, the oldest one that is not complete at the first run
         (templated).
-    :param until: buckets that end later are left out (templated).
+    :param until: buckets that end later are skipped (templated).
     :param late: `reopen` reports a bucket again, as `reopened`, when rows for it arrive in the table of late rows.
         Without it, an existing consumer is unchanged, and a new one ignores late rows.
     """

@@ -1,4 +1,4 @@
-"""Have the control plane make an event of an asset of each bucket of event time that is complete, by itself."""
+"""Let the control plane emit an asset event for each complete time bucket."""
 
 from __future__ import annotations
 
@@ -21,34 +21,36 @@ if TYPE_CHECKING:
 
 
 class PushPartitionsOperator(PipelineOperator):
-    """Have the control plane push each bucket of event time that is complete to Airflow, as an event of an asset.
+    """Have the control plane push each complete time bucket to Airflow, as an event of an asset.
 
-    The task asks for it and ends; from then on no task waits, no DAG runs for it, and there is no watcher. Each bucket
-    is one event, in order and once, over kills of the control plane and outages of Airflow. By default an event has the
-    start of the bucket as its partition key, and starts the DAGs on `PartitionedAssetTimetable(assets=partitions)`.
+    The task registers this and ends. From then on no task waits, no DAG runs for it, and there is no watcher. Each
+    bucket is one event, in order and once, even if the control plane is killed or Airflow is down. By default an event
+    has the start of the bucket as its partition key, and starts the DAGs on
+    `PartitionedAssetTimetable(assets=partitions)`.
 
-    Asked again it goes on as it did, and what could not be pushed is tried at once. The asset is no outlet of the task:
-    that would make an event when the task ends, of no bucket.
+    If the task runs again, pushing continues where it was, and failed pushes are retried at once. The asset is no
+    outlet of the task: that would emit an event without a bucket when the task ends.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param partitions: the asset that gets the events, which some DAG has to name.
-    :param every: how long a bucket is: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
-    :param consumer: the name under which the control plane keeps how far this is (templated).
-    :param url: Airflow's API server as the control plane reaches it; by default `[api] base_url` (templated).
-    :param username: who logs in there, with `password_secret`; without one of them Airflow has to let everybody in
+    :param partitions: the asset that gets the events. A DAG must refer to it.
+    :param every: length of a bucket: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
+    :param consumer: the name of this position in the control plane (templated).
+    :param url: URL of Airflow's API server, as the control plane reaches it; by default `[api] base_url` (templated).
+    :param username: user of the login, with `password_secret`; without a login Airflow must admit everybody
         (templated).
-    :param password_secret: the name of the secret that is the password: one that the pipeline was deployed with, or
-        `ARROYO_SECRET_NAME` where the control plane is started.
-    :param token_secret: the name of the secret that is a token, instead of a user and a password.
+    :param password_secret: the name of the secret with the password: one that the pipeline was deployed with, or
+        `ARROYO_SECRET_NAME` in the environment of the control plane.
+    :param token_secret: the name of the secret with a token, instead of a user and a password.
     :param with_keys: whether events have partition keys; those without start the DAGs that are scheduled on the asset.
-    :param push: False ends it: deliveries are pulled from then on. What is in doubt is remembered.
+    :param push: False ends pushing: deliveries are pulled from then on. Deliveries with an unknown result are
+        remembered.
     :param table: the sink that has to be complete; without it, all of them.
-    :param by: `input` or `output` time, as at a `WatermarkSensor`.
+    :param by: `input` or `output` time, as in a `WatermarkSensor`.
     :param time_zone: whole days begin at midnight there.
     :param offset: how much later each bucket begins.
-    :param start: an instant of the first bucket; without it, the oldest one that is not complete when this runs first
+    :param start: an instant of the first bucket; without it, the oldest one that is not complete at the first run
         (templated).
-    :param until: buckets that end later are left out (templated).
+    :param until: buckets that end later are skipped (templated).
     :param late: `reopen` reports a bucket again, as `reopened`, when rows for it arrive in the table of late rows.
         Without it, an existing consumer is unchanged, and a new one ignores late rows.
     """

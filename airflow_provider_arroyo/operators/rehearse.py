@@ -1,4 +1,4 @@
-"""Find out what a script would write otherwise in the place of the one that runs."""
+"""Compare the output of a new script with that of the running one."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 MEMORY = "arroyo_rehearsal_failures"
 RESULT = "rehearsal"
 _LATER = ("rehearsal.busy", "rehearsal.no_room", "rehearsal.no_memory")
-"""Refusals that go by themselves."""
+"""Error codes of temporary refusals."""
 _FINAL = ("rehearsal.stopped", "rehearsal.too_long")
-"""Ends after which another try is of no use."""
+"""Results after which a retry is useless."""
 
 
 class RehearseOperator(PipelineOperator):
@@ -36,17 +36,17 @@ class RehearseOperator(PipelineOperator):
     of an earlier try; a failed one is repeated. Without a pipeline, `differs` is None, and the task succeeds.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
-    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
-        takes those of the pipeline.
+    :param sql: the script, or the name of a `.sql` file next to the DAG (templated).
+    :param udfs: Python sources with functions for the script, or names of `.py` files next to the DAG, all of them;
+        None takes those of the pipeline.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
-    :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
+    :param reset: ids of operators, and sources and sinks, that may lose their state or position (templated).
     :param hold_back: ids of operators with an added aggregate whose open windows are suppressed, instead of emitted
         with NULL (templated).
-    :param savepoint: id of the savepoint that both go on from; None is the newest epoch (templated).
-    :param examples: how many rows are shown of each sink that differs.
-    :param limit: how long it may be played; None is the control plane's own limit.
-    :param on_difference: `fail`, or `report`: the task succeeds, and what follows it decides.
+    :param savepoint: id of the savepoint from which both start; None is the newest epoch (templated).
+    :param examples: number of rows to show of each sink that differs.
+    :param limit: longest duration of the rehearsal; None is the control plane's own limit.
+    :param on_difference: `fail`, or `report`: the task succeeds, and downstream tasks decide.
     """
 
     template_fields: Sequence[str] = (

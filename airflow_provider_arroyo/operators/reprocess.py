@@ -1,7 +1,7 @@
-"""Read the input of a pipeline again beside it, and let it take over what comes of that.
+"""Read the input of a pipeline again with a second pipeline, and optionally hand over to the result.
 
-orders           runs ─────────────────────────── stops ─┐ ┌─ goes on with the other state
-orders-again     reads since 1 January ─── caught up ────┴─┘  and stays stopped
+orders          runs ─────────────────────────── stops ─┐ ┌─ continues with the other state
+orders-again           reads since 1 January ─── caught up ────┴─┘ and stays stopped
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 class ReprocessOperator(PipelineOperator):
-    """Make a pipeline beside a running one that reads the same input again and writes under a prefix, and wait until it
-    runs; with `hand_over` until the first one goes on with its query and its state.
+    """Create a second pipeline that reads the same input again and writes under a prefix, and wait until it runs; with
+    `hand_over` until the first one continues with its query and its state.
 
-    However often the task is tried, there is one such pipeline. What cannot be read again fails the task, and nothing
-    is made. A hand-over that is given up fails it, too, and says why: both pipelines then go on as they were.
+    Retries create no further pipeline. If the input cannot be read again, the task fails, and no pipeline is created.
+    If a hand-over is abandoned, the task fails with the reason, and both pipelines continue unchanged.
 
     :param pipeline: name or id of the pipeline whose input is read again (templated).
     :param into: the prefix under which the new one writes (templated).
-    :param since: the instant from which on rows are read, by event time (templated).
-    :param start_from: where tables begin, such as `clicks=earliest` (templated).
+    :param since: read rows from this event time on (templated).
+    :param start_from: start positions of tables, such as `clicks=earliest` (templated).
     :param name: name of the new pipeline; by default that of the first one, a dash, and the prefix (templated).
-    :param partial_windows: whether windows that `since` cuts through may have a part of their rows.
-    :param secrets: where the secrets are that the script names, as in `StreamingSqlOperator`; None takes those of the
-        first pipeline.
-    :param hand_over: whether the first pipeline is to go on with the query and the state of the new one once that has
-        caught up, at exactly the next row.
+    :param partial_windows: accept windows that `since` cuts through, with a part of their rows.
+    :param secrets: references to the script's secrets, as in `StreamingSqlOperator`; None takes those of the first
+        pipeline.
+    :param hand_over: let the first pipeline continue with the query and the state of the new one once that has caught
+        up, at exactly the next row.
     :param accept_other_values: with `hand_over`, accept that changelog rows are retracted with recomputed values, even
         if the first pipeline has written others; otherwise such a query is refused.
     """

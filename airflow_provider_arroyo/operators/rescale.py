@@ -1,4 +1,4 @@
-"""Change how many tasks work on a pipeline.
+"""Change the parallelism of a pipeline.
 
 run 1, parallelism 2 ─── epoch 57 ─── stops
                                         run 2, parallelism 4 ─── epoch 58
@@ -27,13 +27,13 @@ MEMORY = "arroyo_rescale"
 
 
 class RescaleOperator(PipelineOperator):
-    """Let a running pipeline go on with another parallelism: it stops at a checkpoint and starts from it again.
+    """Change the parallelism of a running pipeline: it stops at a checkpoint and restarts from it.
 
-    Ends when the pipeline runs with the new parallelism; does nothing when it does so already, or when it is finished.
-    One that is stopped or has failed is left as it is and fails the task at once.
+    The task ends when the pipeline runs with the new parallelism. It does nothing if that is so already, or the
+    pipeline is finished. A pipeline that is stopped or has failed is unchanged, and fails the task at once.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param parallelism: how many tasks shall work on it (templated).
+    :param parallelism: number of parallel tasks (templated).
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "parallelism")

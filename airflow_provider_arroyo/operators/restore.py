@@ -1,4 +1,4 @@
-"""Take a pipeline back to a savepoint."""
+"""Restore a pipeline to a savepoint."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MEMORY = "arroyo_restore"
 
 
 class RestoreOperator(PipelineOperator):
-    """Take a pipeline back to a savepoint; it goes on from there. One that is stopped stays so.
+    """Restore a pipeline to a savepoint and let it continue from there. A stopped pipeline stays stopped.
 
-    However often the task is tried, the pipeline goes back once.
+    Retries do not restore it again.
 
     :param pipeline: name or id of the pipeline (templated).
     :param savepoint: id of the savepoint, such as `SavepointOperator` pushes (templated).
-    :param allow_replay: whether output may be written again that sinks cannot take back.
-    :param with_version: whether the query that the savepoint belongs to comes back with it.
+    :param allow_replay: accept that append-only sinks get output again.
+    :param with_version: also restore the query that the savepoint belongs to.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "savepoint")

@@ -1,7 +1,7 @@
-"""Take a pipeline back to an earlier version.
+"""Roll a pipeline back to an earlier version.
 
-versions     1 ─────────── 2 ─────────── 3, the query of 1
-state        epoch 40      epoch 57      epoch 40, as 1 was left; that of 57 is saved
+versions    1 ─────────── 2 ─────────── 3, the query of 1
+state       epoch 40      epoch 57      epoch 40, the last one of 1; a savepoint keeps 57
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ WAY = "rollback"
 
 
 class RollbackOperator(PipelineOperator):
-    """Take a pipeline back to an earlier version, with the state that this version was left in; it runs on from there.
+    """Roll a pipeline back to an earlier version and the last state of that version; it runs on from there.
 
-    However often the task is tried, the pipeline goes back once. The result has the new version's number, the version
-    and savepoint that it has gone back to, and which sinks are ahead of it since they cannot take anything back.
+    Retries do not roll it back again. The result has the number of the new version, the version and savepoint that it
+    was rolled back to, and the sinks that are ahead of it because they are append-only.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param to: the version to go back to; None takes the one that ran before (templated).
+    :param to: the version to roll back to; None takes the previous one (templated).
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "to")

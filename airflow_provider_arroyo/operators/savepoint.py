@@ -20,15 +20,15 @@ MEMORY = "arroyo_savepoint_failures"
 
 
 class SavepointOperator(PipelineOperator):
-    """Keep a copy of a pipeline's state, without stopping it; a retry finds the copy that an earlier try began.
+    """Copy a pipeline's state without stopping it; a retry finds the savepoint that an earlier try began.
 
     Pushes `savepoint_id` and `savepoint_path`, and returns them with the epoch, the watermark and the size; after a
-    drill also when it was proven.
+    restore test also its time.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param savepoint_label: a name for people (templated).
-    :param drill: have it restored into a scratch directory and every row of its state read, too; the task fails when
-        that does, and a retry takes another savepoint.
+    :param savepoint_label: a label for people (templated).
+    :param drill: also run a restore test, which restores it into a scratch directory and reads every row of its state;
+        the task fails if the test does, and a retry takes another savepoint.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "savepoint_label")

@@ -1,4 +1,4 @@
-"""Set the retention of a pipeline's savepoints, and delete the others, except pinned ones and those in use."""
+"""Set the retention of a pipeline's savepoints, and delete the others."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 class SavepointRetentionOperator(PipelineOperator):
     """Set the retention of a pipeline's savepoints, and delete the others, except pinned ones and those in use.
 
-    The rules stay in force until others are set. Retries keep the same savepoints. The result and the log list every
+    The rules stay in force until others are set. Retries retain the same savepoints. The result and the log list every
     savepoint, whether it is deleted, and why; after a retry, only the remaining ones.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param keep_last: how many of the newest are kept (templated).
-    :param daily: of how many days, that have one, the last one is kept (templated).
-    :param weekly: of how many weeks, that have one, the last one is kept (templated).
-    :param max_age: how old one may be at most.
-    :param upgrades_for: how long those are kept that were taken before an upgrade; None for ever.
-    :param time_zone: whose days and weeks are meant (templated).
-    :param once: delete what goes by these rules now, and leave those of the pipeline as they are. Without any rule,
-        that is what goes by the pipeline's own.
-    :param dry_run: only say what would be deleted, and change nothing.
+    :param keep_last: retain this number of the newest savepoints (templated).
+    :param daily: retain the last savepoint of each of this number of days, not counting days without one (templated).
+    :param weekly: retain the last savepoint of each of this number of weeks, not counting weeks without one
+        (templated).
+    :param max_age: delete savepoints that are older.
+    :param upgrades_for: how long to retain savepoints that were taken before an upgrade; None forever.
+    :param time_zone: time zone of days and weeks (templated).
+    :param once: apply these rules once, and keep the pipeline's own rules; without any rule, apply the pipeline's own.
+    :param dry_run: only list what would be deleted, and change nothing.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "keep_last", "daily", "weekly", "time_zone")

@@ -1,8 +1,8 @@
 """Start a pipeline that was stopped, or has failed.
 
-run 3 ─── epoch 57 ─── stops                start ─── run 4 ─── epoch 58
-a retry after that                          run 4 is the one: nothing is asked
-a retry after a person has stopped run 4    pipeline.stopped: their will counts
+run 3 ─── epoch 57 ─── stops      start ─── run 4 ─── epoch 58
+a retry after that                run 4 is the one: nothing is requested
+a retry after a user stopped it   pipeline.stopped: the user's decision counts
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class StopStreamingJobOperator(PipelineOperator):
     be missing; a retry succeeds.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param mode: `checkpoint` finishes the epoch in hand; `immediate` gives it up, to be repeated at the next start.
-    :param missing_ok: whether a pipeline that does not exist counts as stopped.
+    :param mode: `checkpoint` finishes the current epoch; `immediate` aborts it, and the next start runs it again.
+    :param missing_ok: succeed if the pipeline does not exist.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "mode")

@@ -1,9 +1,9 @@
-"""Read a range of history, once for each data interval.
+"""Run a script over a range of history, once per data interval.
 
-event time                    01-01 00:00 ───────── 01-02 00:00 ───────── 01-03 00:00
-run of 01-01                  orders_20260101T000000Z_20260102T000000Z
-run of 01-02                                        orders_20260102T000000Z_20260103T000000Z
-start, then_continue=True     orders ─── history ──────────────────────────── what comes ───
+event time        01-01 00:00 ───────── 01-02 00:00 ───────── 01-03 00:00
+run of 01-01      orders_20260101T000000Z_20260102T000000Z
+run of 01-02                            orders_20260102T000000Z_20260103T000000Z
+start, then_continue=True               orders ─── history ──────────────── new rows ───
 """
 
 from __future__ import annotations
@@ -26,38 +26,37 @@ if TYPE_CHECKING:
 
 
 class StreamBackfillOperator(StreamingSqlOperator):
-    """Run a script over the rows of a range of event time, and end; or go on behind it with what comes.
+    """Run a script over the rows of a range of event time, and end; or continue with new rows.
 
-    A range that ends is a pipeline of its own, called after it: `orders_20260101T000000Z_20260102T000000Z`. However
-    often the task is tried or cleared, its rows are written once; what an attempt has begun, the next one goes on with.
-    Let the script write each range to a place of its own, such as `.../{{ ds_nodash }}`, or under a prefix of its own
-    (`into`): another pipeline may not write there. A range that goes on is the pipeline itself, which then runs like
-    any other.
+    A range that ends is a pipeline of its own, named after it: `orders_20260101T000000Z_20260102T000000Z`. Its rows are
+    written once, even if the task is retried or cleared; a retry continues the work of an earlier try. Let the script
+    write each range to a location of its own, such as `.../{{ ds_nodash }}`, or under a prefix of its own (`into`):
+    another pipeline may not write there. A range that continues is the pipeline itself, which then runs like any other.
 
-    A range that was read to its end is not read again by that name, by which its rows would be doubled: the same script
-    has nothing to do, another one is refused (`backfill.range_done`). To read it once more, say since its input was
-    mended, give a `revision`: then it is another pipeline, whose rows are under a prefix of their own.
+    A range that was read to its end is not read again under the same name, since its rows would be duplicated: the same
+    script has nothing to do, another one is refused (`backfill.range_done`). To read it again, for example after its
+    input was corrected, set a `revision`: that makes another pipeline, with its rows under a prefix of their own.
 
-    :param pipeline: what the pipelines are called, or the one that goes on (templated).
-    :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
+    :param pipeline: prefix of the pipelines' names, or the name of the pipeline that continues (templated).
+    :param sql: the script, or the name of a `.sql` file next to the DAG (templated).
     :param start: the first instant of the range, as a datetime or in ISO form; by default the start of the run's data
-        interval; where that is empty, as with a plain `schedule="@hourly"`, the instant of the run before by the
+        interval. If that is empty, as with a plain `schedule="@hourly"`, it is the instant of the previous run by the
         schedule (templated).
-    :param end: the first instant behind it; by default the end of the data interval. A range that goes on has none
-        (templated).
-    :param length: how long the range is, where it has one end only: a timedelta, seconds, or a text such as `1 hour`.
-        It then ends `length` after `start`; without `start` it begins `length` before `end`, or before the end of the
-        data interval, which a plain `schedule="@hourly"` has, too (templated).
-    :param then_continue: go on with what comes behind the history, at the very next offset.
-    :param start_from: where tables begin, by their names, such as `{"orders": "timestamp:2026-01-01"}`; by default at
+    :param end: the first instant after the range; by default the end of the data interval. A range that continues has
+        none (templated).
+    :param length: length of a range with only one end: a timedelta, seconds, or a text such as `1 hour`. It then ends
+        `length` after `start`; without `start` it begins `length` before `end`, or before the end of the data interval,
+        which a plain `schedule="@hourly"` has, too (templated).
+    :param then_continue: continue with new rows after the history, at the very next offset.
+    :param start_from: start positions of tables, by name, such as `{"orders": "timestamp:2026-01-01"}`; by default
         their first record (templated).
     :param partial_windows: accept windows that the range cuts through, with a part of their rows.
-    :param into: the prefix under which the script writes, such as `{{ ds }}`: files into a folder of that name beside
-        their own, records to topics and keys that begin with it; by default where the script says (templated).
-    :param revision: reads a range that was read before once more, such as `2` or `{{ params.revision }}`: the pipeline
-        is `..._2`, and writes under this prefix, or under `into` with it behind; empty for the first (templated).
-    :param wait_for: `finished` or `none`, and for a range that goes on what `StreamingSqlOperator` knows; by default
-        `finished`, or `running`.
+    :param into: the prefix under which the script writes, such as `{{ ds }}`: files go to a sibling folder of that
+        name, records to topics and keys with that prefix; by default the targets of the script (templated).
+    :param revision: reads a range again, such as `2` or `{{ params.revision }}`: the pipeline is `..._2`, and writes
+        under this prefix, or under `into` followed by it; empty for the first (templated).
+    :param wait_for: `finished` or `none`, and for a range that continues the values of `StreamingSqlOperator`; by
+        default `finished`, or `running`.
     """
 
     template_fields: Sequence[str] = (

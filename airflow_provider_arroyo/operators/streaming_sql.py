@@ -42,7 +42,7 @@ MEMORY = "arroyo_deployment"
 class StreamingSqlOperator(PipelineOperator):
     """Deploy a pipeline and wait until it runs; do nothing if it already runs this script.
 
-    There is one pipeline of this name, however often the task is tried. A try that finds it failed restarts it from its
+    There is one pipeline of this name, even if the task is retried. A try that finds it failed restarts it from its
     last checkpoint. A try fails if a user has stopped the pipeline since an earlier try, and names the user. A cleared
     task deploys again. The task ends when the pipeline runs; the pipeline outlives it.
 
@@ -53,39 +53,38 @@ class StreamingSqlOperator(PipelineOperator):
     written table: `arroyo://HOST/PIPELINE/TABLE`, and the location of the sink. A deployment alone makes no event.
 
     :param pipeline: name of the pipeline (templated).
-    :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
-    :param parallelism: how many tasks work on it at once; None leaves a pipeline as it was rescaled (templated).
+    :param sql: the script, or the name of a `.sql` file next to the DAG (templated).
+    :param parallelism: number of parallel tasks; None leaves it as it is, also after a rescale (templated).
     :param settings: settings of the pipeline, all of them; None leaves them as they are (templated).
-    :param spark_conn_id: a connection of type `spark` that says where the pipeline runs: its master, and what its extra
-        says of `memory`, `max_epoch_rows`, `quick` (settings) and `epoch_interval` (the checkpoint interval), unless
-        the operator says otherwise (templated). Needs the extra `[spark]`.
+    :param spark_conn_id: a connection of type `spark` with the location of the pipeline: its master, and from its extra
+        `memory`, `max_epoch_rows`, `quick` (settings) and `epoch_interval` (the checkpoint interval). The operator's
+        own parameters take precedence (templated). Needs the extra `[spark]`.
     :param secrets: the values of the script's secrets `${secret:NAME}`, by name: `conn:ID.password` (or `login`,
-        `host`, `extra.KEY`) and `var:NAME`. They are sent apart from the script, stored encrypted, and never shown.
-        None keeps the pipeline's secrets.
-    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
-        leaves them as they are.
-    :param checkpoint_interval: how far apart checkpoints are: a timedelta, seconds, or a text such as `10 seconds`;
-        None leaves that as it is (templated).
-    :param wait_for: `running`, `complete` (all output is complete up to `past`), `finished` (the input ends by
-        itself), or `none`.
+        `host`, `extra.KEY`) and `var:NAME`. They are sent separately from the script, stored encrypted, and never
+        shown. None keeps the pipeline's secrets.
+    :param udfs: Python sources with functions for the script, or names of `.py` files next to the DAG, all of them;
+        None leaves them as they are.
+    :param checkpoint_interval: time between checkpoints: a timedelta, seconds, or a text such as `10 seconds`; None
+        leaves it as it is (templated).
+    :param wait_for: `running`, `complete` (all output is complete up to `past`), `finished` (the input has ended), or
+        `none`.
     :param past: with `wait_for="complete"`: the instant, as a datetime or in ISO form (templated); by default the end
         of the run's data interval.
     :param upgrade: `auto` takes over the state of the previous script, and fails if something would be lost;
         `plan_only` only shows the plan, in the log and as the result; `never` fails.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
-    :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
+    :param reset: ids of operators, and sources and sinks, that may lose their state or position (templated).
     :param hold_back: ids of operators with an added aggregate whose open windows are suppressed, instead of emitted
         with NULL (templated).
-    :param accept_loss: the id of a plan, such as `UpgradePlanOperator` returns: all that it says is lost may be lost
-        (templated).
-    :param on_loss: with `upgrade="auto"`: `fail`, or `approve`: where something would be lost the task waits for a
-        person, in Airflow's list of required actions, and deploys that very plan once it is approved. It fails when
-        they reject it, or when it is another plan by then.
-    :param approval_timeout: how long to wait for that person at most; None waits for ever.
+    :param accept_loss: the id of a plan, such as `UpgradePlanOperator` returns, whose losses are accepted (templated).
+    :param on_loss: with `upgrade="auto"`: `fail`, or `approve`: if something would be lost, the task waits for a
+        person, in Airflow's list of required actions, and deploys exactly that plan once it is approved. It fails if
+        the plan is rejected, or has changed by then.
+    :param approval_timeout: longest wait for the approval; None waits forever.
     :param into: a prefix under which all sinks write (templated).
     :param force: discard the state that another script has left under this name.
-    :param declare_assets: declare what the script reads and writes as inlets and outlets, unless the task is given
-        either. Each is called as its URI: Airflow knows a URI by one name, and fails tasks that call it otherwise.
+    :param declare_assets: declare the script's inputs and outputs as inlets and outlets, unless the task has its own.
+        The name of each asset is its URI: Airflow knows a URI by one name, and fails tasks that use another.
     :param on_kill: the action when a user ends the waiting task: `detach` (the pipeline keeps running), `stop`, or
         `savepoint_and_stop`. A lost worker never stops a pipeline of a deferrable task.
     """

@@ -1,4 +1,4 @@
-"""Say what would become of a pipeline's state."""
+"""Preview the effect of a new script on a pipeline's state."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class UpgradePlanOperator(PipelineOperator):
     can then check the plan and deploy with its id as `accept_loss`.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
-    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
-        takes those of the pipeline.
+    :param sql: the script, or the name of a `.sql` file next to the DAG (templated).
+    :param udfs: Python sources with functions for the script, or names of `.py` files next to the DAG, all of them;
+        None takes those of the pipeline.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
-    :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
+    :param reset: ids of operators, and sources and sinks, that may lose their state or position (templated).
     :param hold_back: ids of operators with an added aggregate whose open windows are suppressed, instead of emitted
         with NULL (templated).
-    :param on_loss: `fail`; `report`: the task succeeds, and what follows it decides; or `approve`: it waits for a
-        person, in Airflow's list of required actions, and fails when they reject the plan or it is another one by then.
-    :param approval_timeout: how long to wait for that person at most; None waits for ever.
+    :param on_loss: `fail`; `report`: the task succeeds, and downstream tasks decide; or `approve`: the task waits for a
+        person, in Airflow's list of required actions, and fails if the plan is rejected or has changed by then.
+    :param approval_timeout: longest wait for the approval; None waits forever.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "sql", "keep_state", "reset", "hold_back")

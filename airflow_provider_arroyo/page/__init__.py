@@ -1,1 +1,1 @@
-"""The page of a control plane inside Airflow, passed through Airflow's own server and login."""
+"""The web UI of a control plane inside Airflow, behind Airflow's own server and login."""

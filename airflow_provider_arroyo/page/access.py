@@ -1,5 +1,5 @@
-"""Who may look through Airflow, and who may change something: Airflow's own login says who asks, and its auth manager
-what he may do with the connection. Nothing of it is decided here."""
+"""Access control of the proxy: Airflow's login identifies the user, and its auth manager decides what the user may do
+with the connection. There is no policy of our own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_provider_arroyo.page.allowed import Right
 from airflow_provider_arroyo.page.refusals import NotPassedOnError
 
 PAGE_HEADER = "X-Arroyo-Page"
-"""What the page sends with whatever changes something. A page from elsewhere would have to ask first."""
+"""Header that the web UI sends with every change. A page of another origin would need a CORS preflight for it."""
 
 
 def team_of(conn_id: str) -> str | None:

@@ -1,5 +1,5 @@
-"""What of a control plane may be asked through Airflow. Tokens, sessions and what drivers ask are not in it, nor is
-anything that leaves for or comes from another control plane."""
+"""Requests to a control plane that are allowed through Airflow. Tokens, sessions, requests of drivers, and moves
+between control planes are not."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import Enum
 from urllib.parse import quote
 
 REST = "**"
-"""At the end of a pattern: whatever follows, or nothing."""
+"""Last part of a pattern: matches any rest, also an empty one."""
 
 
 class Right(Enum):
-    """What somebody has to be allowed to do with the Airflow connection, by the method that Airflow calls it."""
+    """Permission on the Airflow connection that a request needs, by the HTTP method that Airflow checks."""
 
     LOOK = "GET"
     CHANGE = "PUT"

@@ -1,5 +1,5 @@
-"""The application that Airflow's API server mounts: the page of each control plane below the name of its connection,
-and what the page asks."""
+"""ASGI application for Airflow's API server: the web UI of each control plane below the name of its connection, and its
+API requests."""
 
 from __future__ import annotations
 

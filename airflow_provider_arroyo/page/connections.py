@@ -1,5 +1,5 @@
-"""From the name of an Airflow connection to a control plane. Only connections of type `arroyo` lead to one, and none
-is started here."""
+"""Resolve the name of an Airflow connection to a control plane. Only connections of type `arroyo` are allowed, and no
+control plane is started."""
 
 from __future__ import annotations
 

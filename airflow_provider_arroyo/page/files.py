@@ -1,5 +1,5 @@
-"""The files of the page. They are those that were installed with this provider, and never what a control plane sends:
-a script that it wrote would be run as part of Airflow, with the rights of whoever looks at it."""
+"""Files of the web UI. They are installed with this provider and never come from a control plane: a script from there
+would run as part of Airflow, with the rights of the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ li { margin: .4rem 0; }
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file, and what it is."""
+    """A file and its content type."""
 
     content: bytes
     kind: str

@@ -1,5 +1,5 @@
-"""The headers of answers. The page may stand in a frame of Airflow itself, and in no other; no script is in a page, and
-what the control plane answers is never taken for one."""
+"""Response headers. Only Airflow itself may frame the page, inline scripts are forbidden, and a response of the control
+plane is never executed as a script."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ _FRESH = {"Cache-Control": "no-cache"}
 PAGE = {**_SAFE, **_FRESH, "Content-Security-Policy": _POLICY}
 PLAIN_PAGE = {**_SAFE, "Cache-Control": "no-store", "Content-Security-Policy": _PLAIN_POLICY}
 ASSET = {**_SAFE, "Cache-Control": "private, max-age=31536000, immutable"}
-"""The name of an asset says what is in it."""
+"""Pattern of asset names, which contain a digest of their content."""
 PASSED = {**_SAFE, "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
 PROBLEM = {**PASSED, "Cache-Control": "no-store"}

@@ -1,5 +1,5 @@
-"""A request that is passed on to a control plane, and its answer: with the token of the connection, which the browser
-never sees, and with none of the headers that are between the browser and Airflow."""
+"""Forward a request to a control plane, and its response back: with the token of the connection, which the browser
+never sees, and without the headers between browser and Airflow."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SENT = ("accept", "content-type", "idempotency-key", "if-match", "last-event-id
 _AS_IT_IS = {"accept-encoding": "identity"}
 _RETURNED = ("cache-control", "etag", "retry-after", "x-accel-buffering")
 _KINDS = frozenset({"application/json", "application/problem+json", "text/event-stream"})
-"""What a control plane answers. Nothing else is passed on, so that no answer of its becomes a page of Airflow."""
+"""Content types of the control plane. No other response is forwarded, so that none becomes a page of Airflow."""
 _STREAM = "text/event-stream"
 
 MOST_SENT = 16 * 2**20
 MOST_RETURNED = 64 * 2**20
 ANSWER_TIME = timedelta(seconds=60)
 STREAM_TIME = timedelta(minutes=5)
-"""How long a stream lasts at most: then the browser comes back, and is asked again who it is."""
+"""Longest duration of a stream; then the browser reconnects, and is authorised again."""
 
 
 async def pass_on(request: Request, endpoint: Endpoint, path: str) -> Response:
@@ -160,7 +160,8 @@ async def _read(received: httpx.Response) -> bytes:
 
 
 class _Stream(Response):
-    """Events, each passed on as it comes; the control plane is let go as soon as the browser has left."""
+    """Forwards events as they arrive; closes the connection to the control plane as soon as the browser has
+    disconnected."""
 
     def __init__(self, client: httpx.AsyncClient, received: httpx.Response, headers: Mapping[str, str]) -> None:
         super().__init__(status_code=received.status_code, headers=headers, media_type=_STREAM)

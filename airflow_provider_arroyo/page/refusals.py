@@ -1,4 +1,4 @@
-"""What is answered instead of what was asked for: a problem as the control plane words it, or a page that says it."""
+"""Refusals of the proxy: a problem in the control plane's format, or a page with its text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ API = "/api/v1/"
 
 
 class NotPassedOnError(Exception):
-    """The request is not passed on."""
+    """The request is not forwarded."""
 
     def __init__(self, status: int, code: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)

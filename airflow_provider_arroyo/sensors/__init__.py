@@ -1,1 +1,1 @@
-"""Tasks that wait for a pipeline."""
+"""Sensors, which wait for a pipeline."""

@@ -1,4 +1,4 @@
-"""What the sensors of this provider share. They only read."""
+"""Base class of the sensors. They only read."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 class PipelineSensor(BaseSensorOperator):
-    """Waits for something about one pipeline.
+    """Waits for a condition of one pipeline.
 
-    A control plane that is away for a while does not fail it; a job that has failed does, with the job's own reason.
+    A temporary outage of the control plane does not fail the sensor; a failed job does, with the job's own reason.
 
     :param pipeline: name or id of the pipeline (templated).
     :param arroyo_conn_id: the connection, of type `arroyo` (templated).
-    :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says. The task then starts
-        there and ends there, without any worker, as far as Airflow can: else a worker begins it, or ends it.
-    :param poke_interval: how long to wait between two looks, in seconds or as a timedelta.
-    :param declare_assets: declare what is waited for as inlets, unless the task is given `inlets`: the places that a
-        `StreamingSqlOperator` before it in the DAG declares which deploys the pipeline. Off by default.
+    :param deferrable: wait in the triggerer; by default `[operators] default_deferrable`. If Airflow allows it, the
+        task then starts and ends in the triggerer without any worker.
+    :param poke_interval: interval of polling, in seconds or as a timedelta.
+    :param declare_assets: declare the sensor's inputs as inlets, unless the task has its own `inlets`: the locations
+        that an upstream `StreamingSqlOperator` declares which deploys the pipeline. Off by default.
     """
 
     template_fields: Sequence[str] = ("pipeline", "arroyo_conn_id")

@@ -18,14 +18,14 @@ MEMORY = "arroyo_checkpoint_base"
 
 
 class CheckpointSensor(PipelineSensor):
-    """Wait until a pipeline has committed a checkpoint that satisfies every condition that is given.
+    """Wait until a pipeline has committed a checkpoint that satisfies all given conditions.
 
-    Without a condition, it waits for the first checkpoint there is.
+    Without a condition, it waits for the first checkpoint.
 
     :param pipeline: name or id of the pipeline (templated).
     :param epoch: of this epoch or a later one (templated).
     :param newer_than: committed after this instant (templated).
-    :param new: this many checkpoints after the start of the sensor (templated).
+    :param new: this number of checkpoints after the start of the sensor (templated).
     """
 
     template_fields: Sequence[str] = (*PipelineSensor.template_fields, "epoch", "newer_than", "new")

@@ -3,7 +3,7 @@
 at_most = 10 minutes
 clock             12:00     12:05     12:10
 complete until    11:30     11:50     12:03
-gate              shut      shut      open     later than the clock less 10 minutes
+gate              closed    closed    open: later than the clock minus 10 minutes
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 class FreshnessSensor(PipelineSensor):
     """Wait until the committed output of a pipeline is complete up to a moment ago.
 
-    Unlike the instant of a `WatermarkSensor`, that moment goes along with the clock, so a stream that is far behind has
-    to catch up first. Nothing is certified: what is fresh now is not so for long. The output of a finished job is
-    always fresh.
+    Unlike the instant of a `WatermarkSensor`, that moment moves with the clock, so a stream that is far behind has to
+    catch up first. There is no certificate, since freshness does not last. The output of a finished job is always
+    fresh.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param at_most: how old the output may be.
-    :param table: the sink that is looked at (templated); by default all of them.
-    :param by: `input` or `output` time, as for a `WatermarkSensor`.
+    :param at_most: the largest age of the output.
+    :param table: the sink to check (templated); by default all of them.
+    :param by: `input` or `output` time, as in a `WatermarkSensor`.
     """
 
     template_fields: Sequence[str] = (*PipelineSensor.template_fields, "table")

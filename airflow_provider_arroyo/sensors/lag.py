@@ -1,9 +1,9 @@
 """Wait until a stream has caught up, or falls behind.
 
 at_least = 5 minutes, steady = 10 minutes, slack = 1 minute
-clock     12:00     12:04     12:05     12:06     12:14
-lag       6 min     7 min     4 min     6 min     8 min
-gate      shut                  │                 open     it was below for a minute only
+clock    12:00     12:04     12:05     12:06     12:14
+lag      6 min     7 min     4 min     6 min     8 min
+gate     closed                                  open: the lag was too small for a minute only
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ NOTHING = timedelta(0)
 
 
 class LagSensor(PipelineSensor):
-    """Wait until the watermark of a pipeline's committed output is, and stays for a while, so far behind the clock.
+    """Wait until the lag of a pipeline's committed output is within a bound, and stays so for some time.
 
     Use `at_most` for a stream that catches up, and `at_least` for one that falls behind, for example before a
     `RescaleOperator`. The lag is computed from the newest thousand committed epochs. The lag of a silent source grows.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param at_most: the most that it may be behind; this or `at_least`.
-    :param at_least: the least that it must be behind.
-    :param steady: for how long that must have been so; by default now is enough.
+    :param at_most: the largest lag; this or `at_least`.
+    :param at_least: the smallest lag.
+    :param steady: how long the lag must have been within the bound; by default only now.
     :param slack: by how much the lag may exceed the bound within that time without a restart of the wait.
     """
 

@@ -1,9 +1,9 @@
 """Wait until a stream has passed an instant.
 
-past = 05:00                              rows of before 05:00 may still come
-watermark     04:40    04:55    05:02     no more rows come
-epochs     ───┴────────┴────────┴──────
-gate        shut     shut     open        with the certificate of that epoch
+past = 05:00              rows before 05:00 may still arrive      no more of these rows arrive
+watermark                 04:40     04:55                         05:02
+epochs                ───┴─────────┴─────────────────────────────┴──────
+gate                      closed    closed                        open, with the certificate of that epoch
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 END_OF_INTERVAL = "{{ data_interval_end if data_interval_end is defined else '' }}"
-"""Where a run has none, the triggerer leaves it to a worker to say so."""
+"""Default of `past`. For a run without a data interval, the triggerer lets a worker raise the error."""
 
 
 class WatermarkSensor(PipelineSensor):
@@ -40,11 +40,11 @@ class WatermarkSensor(PipelineSensor):
     :param pipeline: name or id of the pipeline, `pipeline/table` for one of its sinks, or a list of such (templated).
     :param past: the instant, aware or in UTC, as a datetime or in ISO form (templated); by default the end of the run's
         data interval.
-    :param table: the sink that is waited for (templated); by default all of them. Of a list, it is that of all
-        entries that name none.
-    :param by: "input": all rows before the instant that were read are in the output. "output": the output holds all
-        that it will ever hold with a time of its own before the instant: the windows and sessions that end by then.
-    :param need: of a list: `all`, or `any`.
+    :param table: the sink to wait for (templated); by default all of them. In a list, it applies to all entries without
+        a sink.
+    :param by: `input`: the output contains all rows before the instant that were read. `output`: all output with a time
+        before the instant is final: the windows and sessions that end by then.
+    :param need: for a list: `all`, or `any`.
     """
 
     template_fields: Sequence[str] = (*PipelineSensor.template_fields, "past", "table")

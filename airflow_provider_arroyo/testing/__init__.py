@@ -1,4 +1,4 @@
-"""For tests of DAGs and of pipelines: a control plane in memory, and runs of a script over rows of a test."""
+"""Test kit for DAGs and pipelines: a control plane in memory, and runs of a script over test rows."""
 
 from airflow_provider_arroyo.testing.clock import TurnableClock
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, FakePipeline

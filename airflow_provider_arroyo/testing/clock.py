@@ -1,8 +1,8 @@
-"""A clock that a test turns.
+"""A clock that a test controls.
 
 clock = TurnableClock(datetime(2026, 1, 1, tzinfo=UTC))
 clock.after(timedelta(minutes=10), lambda: pipeline.become("Failed"))
-clock.turn(timedelta(hours=1))        the pipeline has failed at 00:10, and it is 01:00
+clock.turn(timedelta(hours=1))      the pipeline has failed at 00:10, and it is 01:00
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 @dataclass
 class TurnableClock:
-    """It stands still until it is turned; what is to happen meanwhile happens then, in its order and at its time."""
+    """Stands still until it is turned. Scheduled actions then happen in order, each at its time."""
 
     now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     _agenda: list[tuple[datetime, int, Callable[[], object]]] = field(default_factory=list)

@@ -1,9 +1,9 @@
-"""A control plane in memory, at the HTTP seam: it does what a test has written down for it, and remembers what it was
-asked. No engine is at work, and nothing is written anywhere.
+"""A control plane in memory, on the HTTP level. It behaves as a test has configured it, and records the requests. There
+is no engine, and nothing is written.
 
     with FakeControlPlane() as plane, plane.as_connection():
         plane.add("clicks", behind=timedelta(minutes=5))      complete up to five minutes before the plane's clock
-        dag.test()                                            a gate that is held turns the clock
+        dag.test()                                            a held request turns the clock
         assert plane.matching_requests("PUT")                 what was deployed
 """
 
@@ -35,7 +35,7 @@ Fault = Literal["unavailable", "crashed", "lost answer"]
 
 @dataclass
 class FakePipeline:
-    """A pipeline whose states and watermarks are a script: each look takes the next one, the last one stays."""
+    """A pipeline with scripted states and watermarks: each poll takes the next one, the last one stays."""
 
     id: str
     name: str
@@ -43,7 +43,7 @@ class FakePipeline:
     states: deque[str] = field(default_factory=lambda: deque(["Running"]))
     watermarks: deque[datetime | None] = field(default_factory=lambda: deque([None]))
     behind: timedelta | None = None
-    """How far its complete output is behind the clock of its control plane, which then takes the place of a script."""
+    """Distance of its complete output from the clock of its control plane; replaces scripted watermarks."""
     parallelism: int = 1
     run_id: int = 1
     epoch: int | None = None
@@ -54,36 +54,36 @@ class FakePipeline:
     has_sessions: bool = False
     certifies: bool = False
     stream_run: dict[str, str] | None = None
-    """The run that its certificates are of, as OpenLineage knows it."""
+    """OpenLineage run id of its certificates."""
     is_about_to_start: bool = False
-    """Whether somebody has asked for another start of it where it is at rest."""
+    """Whether a start was requested while it is stopped."""
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
     tables: list[dict[str, Any]] | None = None
-    """What it reads and writes, as the control plane says it."""
+    """Tables that it reads and writes."""
     lineage: dict[str, Any] | None = None
-    """The datasets of it and their columns; None is a control plane of an earlier version, which says nothing."""
+    """Its datasets and their columns; None is a control plane of an earlier version, which does not report them."""
     savepoint_keys: dict[str, str] = field(default_factory=dict)
     retention: dict[str, Any] = field(default_factory=dict)
     fates: list[dict[str, Any]] = field(default_factory=list)
     drill: list[dict[str, Any]] = field(default_factory=list)
-    """How a savepoint looks at each look, once its drill is asked for."""
+    """Scripted savepoint of each poll, once its restore test is requested."""
     drills_asked: int = 0
     rehearsals: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
-    """How each rehearsal looks at each look, by the key that it was asked for under."""
+    """Scripted rehearsals of each poll, by idempotency key."""
     next_rehearsals: deque[list[dict[str, Any]]] = field(default_factory=deque)
-    """How those look that are still to be asked for; without any, no row differs."""
+    """Results of rehearsals that are still to be requested; without any, no row differs."""
     origin: str | None = None
-    """The pipeline whose input it reads again."""
+    """Pipeline whose input it reads again."""
     hand_over: deque[tuple[str, str | None]] = field(
         default_factory=lambda: deque([("apart", None), ("waiting", None), ("over", None)])
     )
-    """The steps of its hand-over, one at each look, with what it waits for or why it was given up."""
+    """Steps of its hand-over, one per poll, with what it waits for or why it was abandoned."""
     events: list[dict[str, Any]] = field(default_factory=list)
-    """What has happened to it, oldest first; `happen` adds to it."""
+    """Its events, oldest first; `happen` adds one."""
     taken_back: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The answers to rollbacks and restores, by their keys."""
+    """Responses to rollbacks and restores, by idempotency key."""
 
     def become(self, *states: str) -> None:
         """The states it will be seen in from now on."""
@@ -141,7 +141,7 @@ class FakePipeline:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked."""
+    """A request that was received."""
 
     method: str
     path: str
@@ -149,12 +149,12 @@ class Request:
     body: Any
     key: str | None
     requested_by: str | None = None
-    """The task that asks, as its request names it."""
+    """The requesting task, according to the request."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is answered."""
+    """A response."""
 
     status: int
     body: Any
@@ -166,10 +166,10 @@ def problem(status: int, code: str, detail: str, hint: str | None = None) -> Ans
 
 
 class FakeControlPlane:
-    """Serves on a free port of this machine for as long as it is entered.
+    """Serves on a free port of this machine while it is entered.
 
-    :param clock: the clock by which pipelines with `behind` go on. A request that is held turns it until
-        its gate is passed, or until something else is to happen.
+    :param clock: the clock of pipelines with `behind`. A held request turns it until its gate opens, or the next
+        scheduled action happens.
     """
 
     def __init__(self, clock: TurnableClock | None = None) -> None:
@@ -442,7 +442,7 @@ class FakeControlPlane:
         return Answer(202, pipeline.taken_back[key])
 
     upserts_take_effect = True
-    """False: what is asked for is noted, and the old run is still seen running."""
+    """False: deployments are recorded, and the old run still appears to be running."""
     _next_states: tuple[str, ...] = ()
 
     def new_pipelines_become(self, *states: str) -> None:
@@ -612,7 +612,7 @@ def _list(items: list[Any]) -> Answer:
 
 
 class _Server(ThreadingHTTPServer):
-    """Serves until it is told to end. A client that goes away in the middle is nobody's fault, and nothing is said."""
+    """Serves until it is asked to end. Ignores clients that disconnect."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""Moves of the control plane in memory, at both ends. What takes time is over at the second look."""
+"""Moves in the control plane in memory, at both ends. Background work is done at the second poll."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _NEXT = {"release": "released", "over": "over"}
 
 @dataclass
 class FakeMoves:
-    """The pipelines that leave a control plane, and those that come to it, by their ids."""
+    """Pipelines that leave a control plane, and those that arrive, by id."""
 
     departures: dict[str, dict[str, Any]] = field(default_factory=dict)
     arrivals: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
-    """Why an `export` or `import` comes to nothing, where it does."""
+    """Reasons why an `export` or `import` fails."""
 
     def depart(
         self, method: str, action: list[str], pipeline: Any, body: Any, *, is_dry: bool

@@ -1,9 +1,9 @@
-"""The consumers of partitions of a control plane in memory.
+"""Consumers of time buckets in the control plane in memory.
 
 plane.add("orders", behind=timedelta(minutes=5))
-hours = plane.consume("hours", "orders", every="1 hour")      or a DAG under test makes it
-hours.void(datetime(2026, 1, 1, 3, tzinfo=UTC))                as a restore does with what was closed from there on
-hours.reopen(datetime(2026, 1, 1, 3, tzinfo=UTC))              as a row does that comes late for this hour
+hours = plane.consume("hours", "orders", every="1 hour")   or a DAG under test creates it
+hours.void(datetime(2026, 1, 1, 3, tzinfo=UTC))            like a restore: buckets from there on are void
+hours.reopen(datetime(2026, 1, 1, 3, tzinfo=UTC))          like a late row of this hour
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DEFAULTS = {
 
 @dataclass
 class FakeDelivery:
-    """What a consumer was told of the bucket that begins at `start`."""
+    """A delivery about the bucket that begins at `start`."""
 
     sequence: int
     kind: str
@@ -48,7 +48,7 @@ class FakeDelivery:
 
 @dataclass
 class FakeConsumer:
-    """Follows a pipeline in buckets of UTC. It is told of each when it asks, as by a real control plane."""
+    """Consumer of a pipeline's buckets in UTC. It gets deliveries when it polls, as from a real control plane."""
 
     id: str
     name: str

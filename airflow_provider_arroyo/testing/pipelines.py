@@ -1,11 +1,10 @@
-"""A script over rows of a test, by the real engine.
+"""Run a script over test rows with the real engine.
 
     tables = run_pipeline(Path("hourly_orders.sql"), {"orders": [{"at": noon, "amount": 3}]})
     assert tables["per_hour"] == [{"hour": noon, "amount": 3}]
 
-The script stays as it is deployed: `arroyo run --stand-ins` puts files in the place of its tables, whatever their
-connectors are, and the run ends when their rows are read. It is a process of its own; nothing of the engine is imported
-here.
+The script is the deployed one: `arroyo run --stand-ins` replaces its tables by files, whatever their connectors are,
+and the run ends when their rows are read. It runs in a process of its own; the engine is not imported here.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from airflow_provider_arroyo.errors import TrialError
 from airflow_provider_arroyo.testing.rows import Row, Tables, from_lines, to_lines
 
 REFUSED = 2
-"""The exit code of a script that was not run."""
+"""Exit code of a script that was not run."""
 END_TIME = timedelta(seconds=10)
-"""How long a run that takes too long has for its end."""
+"""How long a run that exceeds its timeout has to end."""
 _NAME = "script"
 
 

@@ -1,10 +1,10 @@
-"""Rows of a test, as Python has them and as files of JSON objects have them.
+"""Convert test rows between Python values and files of JSON objects.
 
     {"at": datetime(2026, 1, 1, 0, 10, tzinfo=UTC), "amount": Decimal("1.50")}     in Python
     {"at": "2026-01-01T00:10:00+00:00", "amount": "1.50"}                          in the file
 
-What comes back is of the types of the columns: an aware datetime for TIMESTAMP, a date, a Decimal, bytes. What is
-within structs and arrays stays as JSON has it.
+Results have the types of the columns: an aware datetime for TIMESTAMP, a date, a Decimal, bytes. Values in structs and
+arrays stay as in JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 
 class Tables(Mapping[str, list[dict[str, Any]]]):
-    """The rows of each table that a script has written, by the table's name; a bare SELECT is `select_1`, and so on."""
+    """Rows of each written table, by name; bare SELECTs are `select_1`, and so on."""
 
     def __init__(self, rows: Mapping[str, list[dict[str, Any]]]) -> None:
         self._rows = dict(rows)
@@ -73,7 +73,7 @@ def from_lines(text: str, types: Mapping[str, str], *, are_changes: bool) -> lis
 
 
 class _Number(str):
-    """A number as it was written, of which only the column says whether it is exact."""
+    """A number literal; only the column type says whether it is a Decimal."""
 
     __slots__ = ()
 

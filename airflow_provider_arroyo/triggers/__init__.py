@@ -1,1 +1,1 @@
-"""Waits that hold no worker."""
+"""Triggers, which wait without a worker."""

@@ -1,7 +1,7 @@
-"""The trigger of watchers: each bucket of event time that is complete becomes an event of the watched asset.
+"""Trigger of watchers: each complete time bucket becomes an event of the watched asset.
 
-complete until     05:00            06:00            restored, 05:00     06:00
-events             04:00 closed     05:00 closed     05:00 voided        05:00 closed
+complete until    05:00           06:00           restored, 05:00     06:00
+events            04:00 closed    05:00 closed    05:00 voided        05:00 closed
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LOG = logging.getLogger(__name__)
 
 BACKOFF = Backoff(timedelta(seconds=1), timedelta(minutes=1))
 AT_ONCE = 50
-"""How many deliveries are handed on before they are acknowledged."""
+"""Number of deliveries that are emitted before they are acknowledged."""
 
 
 @dataclass(slots=True, eq=False)
 class Handed:
-    """A delivery on its way to Airflow, and whether Airflow has taken its event. A trigger that is ended while it
-    hands one on counts as done with it in Airflow's books, though nobody has the event."""
+    """A delivery on its way to Airflow, and whether Airflow has stored its event. If a trigger is cancelled during
+    that, Airflow counts it as done although the event is lost."""
 
     consumer: PartitionConsumer
     delivery: PartitionDelivery
@@ -45,26 +45,26 @@ class Handed:
 
 
 class WatermarkEventTrigger(BaseEventTrigger):
-    """For an `AssetWatcher`: one event of the asset for each bucket of event time that becomes complete, in order.
+    """For an `AssetWatcher`: one event of the asset for each complete time bucket, in order.
 
     The control plane stores the position as a consumer of partitions, and creates it if necessary. A delivery is
     acknowledged once Airflow has stored its event. If the triggerer dies before that, it comes again with the same
     `delivery` in its payload. After a restore there is an event of `kind` `voided` for each bucket that was reported
     too early, and another `closed` when it is complete again.
 
-    Events of watchers carry no partition key: for DAGs by partitions there is `NextPartitionOperator`.
+    Events of watchers have no partition key: use `NextPartitionOperator` for partitioned DAGs.
 
     :param pipeline: name or id of the pipeline.
-    :param every: how long a bucket is: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
+    :param every: length of a bucket: `1 hour`, `15 minutes`, a timedelta, or a number, of whole seconds.
     :param consumer: the name of the consumer. Watchers with the same name share its deliveries.
     :param arroyo_conn_id: the connection; secrets stay in it.
     :param table: the sink that has to be complete; without it, all of them.
-    :param by: `input` or `output` time, as at a `WatermarkSensor`.
+    :param by: `input` or `output` time, as in a `WatermarkSensor`.
     :param time_zone: whole days begin at midnight there.
     :param offset: how much later each bucket begins.
     :param start: an instant of the first bucket; without it, the oldest one that is not complete when the consumer is
-        made.
-    :param until: buckets that end later are left out.
+        created.
+    :param until: buckets that end later are skipped.
     :param late: `reopen` reports a bucket again, as `reopened`, when rows for it arrive in the table of late rows.
         Without it, an existing consumer is unchanged, and a new one ignores late rows.
     """
@@ -137,8 +137,8 @@ def _event(handed: Handed) -> TriggerEvent:
 
 
 class DeliveryProducer(SharedStreamProducer):
-    """Takes the deliveries of one consumer, page by page: the next page is asked for once the one before it is done
-    with, so that what is given again is never handed on twice by the same process."""
+    """Fetches the deliveries of one consumer, page by page. The next page is requested once the previous one is done,
+    so that a process never emits a repeated delivery twice."""
 
     def __init__(self, trigger: WatermarkEventTrigger) -> None:
         self._hook = ArroyoHook(trigger.arroyo_conn_id)

@@ -1,4 +1,4 @@
-"""The trigger behind every deferred task of this provider."""
+"""Trigger of every deferred task of this provider."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from airflow_provider_arroyo.waits import Wait
 
 
 class PipelineTrigger(BaseTrigger):
-    """Waits for a pipeline, however often the control plane or the triggerer goes away meanwhile.
+    """Waits for a condition of a pipeline; outages of the control plane and restarts of the triggerer do not matter.
 
     :param arroyo_conn_id: the connection; secrets stay in it.
-    :param wait: what is waited for, as `waits.to_json` writes it.
+    :param wait: the condition, as serialised by `waits.to_json`.
     :param deadline: when to give up, as an ISO instant. It is absolute, so a restarted triggerer keeps it.
-    :param poll_seconds: how long to wait between two looks.
+    :param poll_seconds: interval of polling.
     :param on_kill: the action when a user ends the task: `detach`, `stop` or `savepoint_and_stop`.
     """
 

@@ -1,4 +1,4 @@
-"""The trigger of sensors that no worker ever runs: they start in the triggerer, and end there."""
+"""Trigger of sensors that start and end in the triggerer, without a worker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 ON_WORKER = {"kind": "on_worker"}
-"""Says that the sensor is to begin on a worker: it knows what is wrong with its arguments."""
+"""Marks that the sensor has to begin on a worker, which reports the error in its arguments."""
 
 
 class SensorTrigger(BaseTrigger):
@@ -34,11 +34,11 @@ class SensorTrigger(BaseTrigger):
     ends on a worker, too. Airflow stores the timeout with the task.
 
     :param sensor: which sensor: `watermark`, `checkpoint`, `state`, `lag` or `fresh`.
-    :param poll_seconds: how long to wait between two looks.
-    :param pushes: whether the result is an XCom. If not, nothing is stored before the task ends: what stores results,
-        Airflow's own API, takes a triggerer some 70 MiB.
+    :param poll_seconds: interval of polling.
+    :param pushes: whether the result is an XCom. If not, nothing is stored before the task ends: Airflow's API, which
+        stores results, needs some 70 MiB of a triggerer's memory.
     :param ends_here: whether the task may end in the triggerer.
-    :param arguments: those of the sensor; Airflow renders the templated ones here.
+    :param arguments: arguments of the sensor; Airflow renders the templated ones here.
     """
 
     def __init__(

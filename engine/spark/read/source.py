@@ -3,8 +3,9 @@
 If windows must close, every row has three more columns: its event time, `_wm` (the watermark of its epoch), and
 `_heartbeat`. `_heartbeat` is true on the one extra row per epoch that carries the watermark even if there is no data.
 
-If windows must close, every row has three more columns: its event time, `_wm` (the watermark of its epoch), and
-`_heartbeat`. `_heartbeat` is true on the one extra row per epoch that carries the watermark even if there is no data.
+    epoch 8 of two tasks, p0 from 9 to 12 in slices a and b, p1 from 4 to 8 in slice c
+    task 0   the heartbeat, then slice a        rows to Spark, and a note about a
+    task 1   slices b and c                     rows to Spark, and a note about each
 
 `planner` plans the epochs, and `reading` processes the rows of a slice.
 """
