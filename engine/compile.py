@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
-from engine.connectors import connector_of
+from engine.connectors import sink_kind_of, source_kind_of
 from engine.connectors.base import Table, narrowed
 from engine.connectors.redirected import redirected
 from engine.connectors.shown import only_shown
@@ -82,10 +82,13 @@ class Program:
     def whole(self) -> WholeBranch | None:
         """Return the branch that runs wholly in the source's tasks, if the whole program does."""
         branch = whole_branch(self.running_parts) if self.is_fused and not self.parts.reads_time else None
-        if branch is None or connector_of(self.tables[branch.table]).spark_read(self.tables[branch.table]) is not None:
+        if branch is None:
+            return None
+        table = self.tables[branch.table]
+        if source_kind_of(table).spark_read(table) is not None:
             return None
         sinks = [self.tables[write.table] for write in self.writes]
-        return None if any(connector_of(sink).needs_event_time(sink.options) for sink in sinks) else branch
+        return None if any(sink_kind_of(sink).needs_event_time(sink.options) for sink in sinks) else branch
 
     @property
     def is_for_one_task(self) -> bool:
@@ -133,7 +136,7 @@ class Program:
         """The places that the script must have to itself, of each table that it writes."""
         written = sorted({*(write.table for write in self.writes), *self.dead_letter_tables})
         tables = [self.tables[name] for name in written]
-        return {table.name: tuple(connector_of(table).target_names(table.options)) for table in tables}
+        return {table.name: tuple(sink_kind_of(table).target_names(table.options)) for table in tables}
 
 
 def warnings_about(text: str) -> list[LiteralSecretError]:
@@ -217,7 +220,7 @@ def _check_pins(program: Program, pins: Mapping[str, TextPosition]) -> None:
 def _check_readers(program: Program) -> None:
     """Refuse what a table cannot have whose rows come into an epoch from a source of Spark's own."""
     sources = [table for table in map(program.tables.get, program.scans) if table is not None]
-    reads = {table.name: read for table in sources if (read := connector_of(table).spark_read(table)) is not None}
+    reads = {table.name: read for table in sources if (read := source_kind_of(table).spark_read(table)) is not None}
     if not reads:
         return
     name, read = next(iter(reads.items()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.connectors.base import Connector
+from engine.connectors.kinds import Connector
 from engine.formats.base import RecordKind
 
 
@@ -13,7 +13,6 @@ def json_connector(**fields: Any) -> Connector:
     return Connector(
         carries=frozenset({RecordKind.JSON}),
         default_format="json",
-        guarantee="exactly-once",
         hidden=True,
         **fields,
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 from pydantic import Field as Option
 
 from engine.connectors.base import Chunk, Options, Position, Slice, Source, Table
+from engine.connectors.kinds import SourceKind
 from engine.formats import make_decoder
 from tests.json_connector import json_connector
 from tests.witness import WITNESS
@@ -102,8 +103,7 @@ def _open(table: Table) -> Source:
 SCRIPTED = json_connector(
     name="scripted",
     summary="Plays a script of rows and times.",
-    options={"source": ScriptedOptions},
-    open_source=_open,
+    source=SourceKind(options=ScriptedOptions, open=_open),
 )
 
 CONNECTORS = (SCRIPTED, WITNESS)

@@ -85,7 +85,7 @@ def test_every_connector_that_promises_exactly_once_is_killed_at_fault_points(
     address = {"s3": "http://127.0.0.1:9"}
     killed = {kind.table(Place(tmp_path, address.get(name, "127.0.0.1:9"))).connector for name, kind in TARGETS.items()}
 
-    assert killed == {sink.name for sink in CONNECTORS if sink.open_sink and sink.guarantee == "exactly-once"}
+    assert killed == {each.name for each in CONNECTORS if each.sink and each.sink.guarantee == "exactly-once"}
 
 
 def test_a_run_plays_the_slice_that_is_chosen_and_a_file_that_is_named_as_a_whole() -> None:

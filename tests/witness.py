@@ -13,6 +13,7 @@ import pyarrow as pa
 from pydantic import Field as Option
 
 from engine.connectors.base import Epoch, Options, SinkContext, Table
+from engine.connectors.kinds import SinkKind
 from tests.json_connector import json_connector
 
 
@@ -60,6 +61,5 @@ def visible_files(folder: Path) -> dict[str, int]:
 WITNESS = json_connector(
     name="witness",
     summary="Notes what the other sinks show.",
-    options={"sink": WitnessOptions},
-    open_sink=Witness,
+    sink=SinkKind(options=WitnessOptions, open=Witness, guarantee="exactly-once"),
 )

@@ -15,7 +15,7 @@ from dataclasses import replace
 from engine.changes.compare import compare
 from engine.changes.verdict import Change, UpgradePlan, Verdict
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import sink_kind_of
 from engine.connectors.base import Table
 from engine.delivery.target_names import first_collision
 
@@ -63,9 +63,9 @@ def _written(program: Program) -> list[Table]:
 
 
 def _shared_place(old: Table, new: Table) -> str | None:
-    if old.connector != new.connector or connector_of(new).only_shows or connector_of(new).drops_all:
+    if old.connector != new.connector or sink_kind_of(new).only_shows or sink_kind_of(new).drops_all:
         return None
-    names = [tuple(connector_of(table).target_names(table.options)) for table in (new, old)]
+    names = [tuple(sink_kind_of(table).target_names(table.options)) for table in (new, old)]
     if (collision := first_collision(*names)) is not None:
         return collision[0]
     places = [[getattr(table.options, option, None) for option in _PLACE] for table in (new, old)]

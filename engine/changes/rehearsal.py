@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import sink_kind_of, source_kind_of
 from engine.connectors.base import HasEnd, Table
 from engine.connectors.rehearsal import REHEARSAL, RehearsalOptions
 from engine.errors import RehearsalError
@@ -34,7 +34,7 @@ def with_kept_rows(program: Program) -> Program:
 
 
 def _kept(table: Table) -> Table:
-    options = RehearsalOptions(wants_event_time=connector_of(table).needs_event_time(table.options))
+    options = RehearsalOptions(wants_event_time=sink_kind_of(table).needs_event_time(table.options))
     return replace(_quiet(table), connector=REHEARSAL.name, options=options, format=None)
 
 
@@ -48,14 +48,13 @@ def refuse_unrepeatable(program: Program) -> None:
     """Raise RehearsalError for a source whose rows since a savepoint cannot be read again, twice, as they were."""
     for name, scan in program.scans.items():
         table = program.tables[name]
-        connector = connector_of(table)
-        if connector.is_by_clock(table.options):
+        kind = source_kind_of(table)
+        if kind.is_by_clock(table.options):
             raise RehearsalError(
                 f"{name} cannot be read again: its connector {table.connector} makes its rows by the clock",
                 hint="rehearse with a script that reads it from files or from a topic",
             )
-        assert connector.open_source is not None, table.connector
-        source = connector.open_source(table)
+        source = kind.open(table)
         if not source.bounded and not isinstance(source, HasEnd):
             raise RehearsalError(
                 f"{name} cannot be read again up to now: its connector {table.connector} cannot say where it ends",

@@ -8,7 +8,7 @@ from engine.changes.sources import changed_options, differing
 from engine.changes.stale_rows import ChangedConditions, changed_conditions
 from engine.changes.verdict import Change, Verdict
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import sink_kind_of
 from engine.connectors.base import Table
 from engine.connectors.files.sink_options import FileSinkOptions
 from engine.errors import EngineError
@@ -107,7 +107,7 @@ def _of_both(
             return Verdict("sink", name, Change.REFUSED, f"{reason}: {refused.hint}" if refused.hint else reason)
         if evolved is None:
             reason = f"{' and '.join(shapes)}, and what is written before and after has to have the same columns"
-            more = "" if connector_of(new).new_columns(new) is None else ", or only more of them, which may be NULL"
+            more = "" if sink_kind_of(new).new_columns(new) is None else ", or only more of them, which may be NULL"
             return Verdict("sink", name, Change.REFUSED, f"{reason}{more}: write into another table")
     reasons = [*shapes, *([] if has_same_rows else ["its rows are computed otherwise"])]
     reasons += [] if conditions is None else [conditions.reason]
@@ -171,9 +171,9 @@ def _has_only_more_columns(old: Table, new: Table) -> bool:
 def _evolved(old: Table, new: Table) -> str | None:
     """Describe in words how a sink whose records have a schema takes the changed columns, or return None if it refuses
     them. Raise an EngineError if another system must be asked and refuses or does not answer."""
-    if _differ_in_schema_alone(old, new) and (answer := connector_of(new).ask_for_columns(new)) is not None:
+    if _differ_in_schema_alone(old, new) and (answer := sink_kind_of(new).ask_for_columns(new)) is not None:
         return answer
-    return connector_of(new).new_columns(new) if _has_only_more_columns(old, new) else None
+    return sink_kind_of(new).new_columns(new) if _has_only_more_columns(old, new) else None
 
 
 def _differ_in_schema_alone(old: Table, new: Table) -> bool:
@@ -187,4 +187,4 @@ def _stands_alone(table: Table) -> bool:
     """Whether each record can be read without any other, and without a schema that somebody else keeps."""
     has_registry = getattr(table.format, "confluent_schema_registry", False)
     is_text = table.format is None or table.format.format in _OF_TEXT
-    return connector_of(table).records_stand_alone and is_text and not has_registry
+    return sink_kind_of(table).records_stand_alone and is_text and not has_registry

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-from engine.connectors.base import Connector, Table
+from engine.connectors.base import Table
 from engine.connectors.blackhole import BLACKHOLE
 from engine.connectors.delta.connector import DELTA
 from engine.connectors.filesystem.connector import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
 from engine.connectors.kafka.connector import KAFKA
+from engine.connectors.kinds import Connector, LookupKind, SinkKind, SourceKind
 from engine.connectors.nexmark.connector import NEXMARK
 from engine.connectors.preview import PREVIEW
 from engine.connectors.redis.connector import REDIS
@@ -53,6 +54,28 @@ def connector_of(table: Table) -> Connector:
     connector = find_connector(table.connector) or _named(table.connector, UNNAMED)
     assert connector is not None, table.connector
     return connector
+
+
+def kind_of(table: Table) -> SourceKind | SinkKind | LookupKind:
+    """The declaration of a table's kind, by its direction."""
+    connector = connector_of(table)
+    kind = {"source": connector.source, "sink": connector.sink, "lookup": connector.lookup}[table.direction]
+    assert kind is not None, table.connector
+    return kind
+
+
+def source_kind_of(table: Table) -> SourceKind:
+    """The declaration of a table that is read."""
+    kind = connector_of(table).source
+    assert kind is not None, table.connector
+    return kind
+
+
+def sink_kind_of(table: Table) -> SinkKind:
+    """The declaration of a table that is written."""
+    kind = connector_of(table).sink
+    assert kind is not None, table.connector
+    return kind
 
 
 def _named(name: str, connectors: tuple[Connector, ...]) -> Connector | None:

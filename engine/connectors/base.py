@@ -1,14 +1,13 @@
-"""Interfaces of connectors: their options, and how tables are read and written.
+"""Interfaces of a source, a sink and a lookup table. `kinds.py` has the declarations that open them.
 
-A connector is a value in `engine.connectors.CONNECTORS`. It creates a `Source`, `Sink` or `Lookup` from a `Table`.
-Sources and sinks are created wherever they are needed (on the driver, in every task), so everything that they must
-remember is in positions, messages and the sink's own directory, never in the object.
+They are created wherever they are needed (on the driver, in every task), so everything that they must remember is in
+positions, messages and the sink's own directory, never in the object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
@@ -17,16 +16,13 @@ from pydantic import BaseModel, ConfigDict
 
 from engine.delivery.epoch import Epoch as Epoch  # noqa: PLC0414 - sinks speak of it, so it is part of this contract
 from engine.delivery.ownership import Owner
-from engine.formats import FORMATS
 from engine.schema import Field, Schema
-from engine.values.start_positions import EARLIEST_ONLY, StartPosition, StartWord
+from engine.values.start_positions import StartPosition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
-    from engine.formats.base import FormatOptions, RecordKind
+    from engine.formats.base import FormatOptions
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 Position: TypeAlias = Json
@@ -320,89 +316,6 @@ class SinkContext:
     job: str = ""
     owner: Owner | None = None
     """Owner that the targets are claimed for; with None ownership is not checked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Connector:
-    """Declaration of a connector: its options, what it can do, and how to open it."""
-
-    name: str
-    summary: str
-    """One sentence for the reference page."""
-    options: Mapping[Direction, type[Options]]
-    """Supported directions, and the options of each. With a single direction, `type` is optional."""
-    connection: type[Options] | None = None
-    """Options that identify another system and the login, in all directions. The form for a connection has them, the
-    form for its tables does not. CREATE CONNECTION accepts every option that all directions share."""
-    carries: frozenset[RecordKind] = frozenset()
-    """Kinds of records that it reads and writes; empty if the connector has its own schema or needs none."""
-    carries_changes: bool = True
-    """Whether its records can be changelog rows."""
-    default_format: str | None = None
-    schema: Schema | None = None
-    """Columns of a table that declares none, for connectors with their own schema."""
-    metadata: Mapping[str, Field] = field(default_factory=dict)
-    """Keys of `METADATA FROM 'key'`, and the field of each."""
-    event_time: str | None = None
-    """Metadata key of the event time, for a table that declares none; None means the time of reading."""
-    probe: Callable[[Options], str] | None = None
-    """Checks that the other system accepts a login with these options, or those of a table, and returns a description.
-    Raises an EngineError otherwise."""
-    check: Callable[[Table], str | None] = lambda table: None
-    """Returns an error in the table as a whole, or None. Called once the columns are known."""
-    needs_event_time: Callable[[Options], bool] = lambda options: False
-    """Whether a sink with these options needs the event time, as an additional last column `_timestamp`."""
-    wakes_after: Callable[[Options], timedelta | None] = lambda options: None
-    """Longest silence of the input before a sink with these options needs an epoch without rows."""
-    target_names: Callable[[Options], Sequence[str]] = lambda options: ()
-    """Targets that a sink with these options must have for itself, by `delivery.target_names`; empty if several
-    pipelines may write them."""
-    place: Callable[[Options], str | None] = lambda options: None
-    """URI by which other systems know the data that a table with these options reads or writes; None if there is
-    none."""
-    redirect: Callable[[Options, str], Options] | None = None
-    """Returns options that write to another target under a prefix, or for a source, commit positions to another group.
-    Raises ValueError with a reason if that is impossible. Without it, sinks are refused."""
-    open_source: Callable[[Table], Source] | None = None
-    starts: Callable[[Options], frozenset[StartWord]] = lambda options: EARLIEST_ONLY
-    """Start positions that a source with these options supports."""
-    declared_start: Callable[[Options], StartWord] = lambda options: "earliest"
-    """Start position of a source with these options, unless the run sets another."""
-    is_all_there: Callable[[Options], bool] = lambda options: False
-    """Whether all rows of a source with these options exist when it begins, so that its epochs may be large."""
-    is_by_clock: Callable[[Options], bool] = lambda options: False
-    """Whether a source with these options generates rows by the clock, so that they cannot be read again later."""
-    spark_read: Callable[[Table], SparkRead | None] = lambda table: None
-    """How to read the table with a data source of Spark, if requested; our source plans the epochs all the same."""
-    open_sink: Callable[[Table, SinkContext], Sink] | None = None
-    open_lookup: Callable[[Table], Lookup] | None = None
-    guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
-    """Delivery guarantee of its sink."""
-    takes_back: bool = True
-    """Whether an exactly-once sink can remove an epoch again, after a restore or a change of the query."""
-    limits: tuple[str, ...] = ()
-    """Conditions and exceptions of the guarantee: sentences for the reference page."""
-    hidden: bool = False
-    only_shows: bool = False
-    """Whether its rows are only displayed, so that changelog rows are shown as such in every format."""
-    may_refuse_rows: bool = False
-    """Whether its target can refuse a single row, so that `bad_data` applies to the sink."""
-    records_stand_alone: bool = False
-    """Whether readers decode each written record by itself, so that later records may have another schema."""
-    new_columns: Callable[[Table], str | None] = lambda table: None
-    """Describes the effect of adding columns to a sink; None if all its rows must have the same columns."""
-    ask_for_columns: Callable[[Table], str | None] = lambda table: None
-    """Asks the schema registry of a sink whether its records may have the table's columns from now on, and changes
-    nothing. Returns the answer as text, or None if there is no registry. Raises an EngineError if they may not, or
-    there is no answer."""
-    drops_all: bool = False
-    """Whether it drops all rows, so that they need not leave Spark."""
-
-    @property
-    def formats(self) -> frozenset[str]:
-        """The formats whose records it carries."""
-        fitting = (form for form in FORMATS if form.records in self.carries)
-        return frozenset(form.name for form in fitting if self.carries_changes or not form.carries_changes)
 
 
 def row_schema(table: Table, metadata: Mapping[str, Field]) -> Schema:

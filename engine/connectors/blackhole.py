@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Epoch, Options, SinkContext, Table
+from engine.connectors.base import Epoch, Options, SinkContext, Table
+from engine.connectors.kinds import Connector, SinkKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +41,10 @@ def _open_sink(table: Table, context: SinkContext) -> Blackhole:
 BLACKHOLE = Connector(
     name="blackhole",
     summary="Drops every row; useful for measurements and for trying things out.",
-    options={"sink": BlackholeOptions},
-    records_stand_alone=True,
-    open_sink=_open_sink,
-    drops_all=True,
+    sink=SinkKind(
+        options=BlackholeOptions,
+        open=_open_sink,
+        records_stand_alone=True,
+        drops_all=True,
+    ),
 )

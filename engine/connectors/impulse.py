@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Option
 
 from engine import types
-from engine.connectors.base import Connector, Options, Table
+from engine.connectors.base import Options, Table
+from engine.connectors.kinds import Connector, SourceKind
 from engine.schema import Field, Schema
 from engine.values.option_values import MicrosOrInterval
 
@@ -55,11 +56,12 @@ def _rows(names: tuple[str, ...], numbers: Numbers) -> pa.RecordBatch:
 IMPULSE = Connector(
     name="impulse",
     summary="Generates a counter that starts at zero, at a given rate.",
-    options={"source": ImpulseOptions},
+    source=SourceKind(
+        options=ImpulseOptions,
+        open=_open_source,
+        is_by_clock=lambda options: True,
+    ),
     schema=Schema((Field("counter", _COUNTER, nullable=False), Field("subtask_index", _COUNTER, nullable=False))),
     metadata={"timestamp": Field("timestamp", types.TIMESTAMP, nullable=False)},
     event_time="timestamp",
-    open_source=_open_source,
-    is_by_clock=lambda options: True,
-    guarantee="exactly-once",
 )

@@ -61,10 +61,10 @@ def narrow_table(table: Table, columns: Schema) -> Table:
 
 
 def _open(table: Table) -> Lookup:
-    opener = connector_of(table).open_lookup
-    assert opener is not None, table.connector
+    kind = connector_of(table).lookup
+    assert kind is not None, table.connector
     assert table.cache is not None, table.name
-    lookup = opener(table)
+    lookup = kind.open(table)
     if lookup.is_local or not table.cache.max_bytes:
         return lookup
     schema = row_schema(table, connector_of(table).metadata)

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from engine.connectors.base import Connector, Direction
+from engine.connectors.base import Direction
+from engine.connectors.kinds import Connector
 from engine.connectors.options import known_names, name_of
 from engine.connectors.secret_values import is_secret
 from engine.values.durations import spell_duration

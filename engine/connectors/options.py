@@ -13,7 +13,8 @@ from typing import Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from engine.connectors.base import BadData, BadDataCheck, Connector, Direction, Options
+from engine.connectors.base import BadData, BadDataCheck, Direction, Options
+from engine.connectors.kinds import Connector
 from engine.connectors.secret_values import complaint_about, is_secret
 from engine.errors import (
     EngineError,

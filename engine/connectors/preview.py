@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Option
 
-from engine.connectors.base import Connector, Epoch, Options, SinkContext, Table
+from engine.connectors.base import Epoch, Options, SinkContext, Table
+from engine.connectors.kinds import Connector, SinkKind
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
@@ -130,11 +131,13 @@ def _preview_file(directory: Path) -> Path:
 PREVIEW = Connector(
     name="preview",
     summary="Keeps the newest rows for the control plane to show.",
-    options={"sink": PreviewOptions},
+    sink=SinkKind(
+        options=PreviewOptions,
+        open=Preview,
+        records_stand_alone=True,
+        only_shows=True,
+    ),
     carries=frozenset({RecordKind.JSON}),
     default_format="json",
-    records_stand_alone=True,
-    open_sink=Preview,
     hidden=True,
-    only_shows=True,
 )

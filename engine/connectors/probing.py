@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.connectors import connector_of
-from engine.connectors.base import Connector, HasProbe, SinkContext, Table
+from engine.connectors.base import HasProbe, SinkContext, Table
+from engine.connectors.kinds import Connector
 from engine.connectors.options import WithOption, known_names, parse_options
 from engine.connectors.secret_values import fill_in
 
@@ -30,11 +31,11 @@ def probe_table(table: Table, scratch: Path) -> str:
     table = replace(table, options=fill_in(table.options, os.environ), format=form)
     if connector.probe is not None:
         return connector.probe(table.options)
-    if table.direction == "source" and connector.open_source is not None:
-        found = len(connector.open_source(table).partitions())
+    if table.direction == "source" and connector.source is not None:
+        found = len(connector.source.open(table).partitions())
         return f"it can be read, and has {found} partition{'s' * (found != 1)}"
-    if table.direction == "sink" and connector.open_sink is not None:
-        sink = connector.open_sink(table, SinkContext(scratch))
+    if table.direction == "sink" and connector.sink is not None:
+        sink = connector.sink.open(table, SinkContext(scratch))
         if isinstance(sink, HasProbe):
             sink.probe()
             return "it can be written"

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from engine.connectors import connector_of
+from engine.connectors import kind_of, sink_kind_of
 from engine.connectors.base import Table
 from engine.connectors.files.beside import beside
+from engine.connectors.kinds import LookupKind, SinkKind
 from engine.delivery.target_names import first_collision
 from engine.errors import SinkPrefixError, message_of
 
@@ -61,7 +62,7 @@ def _shared(moved: Table, other: Table) -> str | None:
     """The place where both write, or one within the other's."""
     if moved.direction != "sink" or other.direction != "sink":
         return None
-    names = [connector_of(table).target_names(table.options) for table in (moved, other)]
+    names = [sink_kind_of(table).target_names(table.options) for table in (moved, other)]
     if (collision := first_collision(*names)) is not None:
         return collision[0]
     is_same = moved.connector == other.connector and _place(moved) == _place(other)
@@ -69,19 +70,19 @@ def _shared(moved: Table, other: Table) -> str | None:
 
 
 def _redirect(table: Table, prefix: str) -> Table:
-    connector = connector_of(table)
-    if table.direction == "lookup" or connector.only_shows or connector.drops_all:
+    kind = kind_of(table)
+    if isinstance(kind, LookupKind) or (isinstance(kind, SinkKind) and (kind.only_shows or kind.drops_all)):
         return table
     try:
         letters = table.dead_letter_directory
         moved = table if letters is None else replace(table, dead_letter_directory=beside(letters, prefix))
-        if connector.redirect is not None:
-            return replace(moved, options=connector.redirect(table.options, prefix))
+        if kind.redirect is not None:
+            return replace(moved, options=kind.redirect(table.options, prefix))
     except ValueError as error:
         raise SinkPrefixError(f"table {table.name} cannot write under {prefix!r}: {message_of(error)}") from error
     if table.direction == "source":
         return moved
     raise SinkPrefixError(
-        f"table {table.name} writes to a {connector.name}, which has no place for the prefix {prefix!r}",
+        f"table {table.name} writes to a {table.connector}, which has no place for the prefix {prefix!r}",
         hint="leave the table out, or write it into another connector",
     )

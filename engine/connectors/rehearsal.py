@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Option
 
-from engine.connectors.base import Connector, Epoch, Options, SinkContext, Table
+from engine.connectors.base import Epoch, Options, SinkContext, Table
+from engine.connectors.kinds import Connector, SinkKind
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 
 if TYPE_CHECKING:
@@ -125,8 +126,10 @@ def _needs_event_time(options: Options) -> bool:
 REHEARSAL = Connector(
     name="rehearsal",
     summary="Keeps the rows of a rehearsal until they are compared.",
-    options={"sink": RehearsalOptions},
-    needs_event_time=_needs_event_time,
-    open_sink=_open_sink,
+    sink=SinkKind(
+        options=RehearsalOptions,
+        open=_open_sink,
+        needs_event_time=_needs_event_time,
+    ),
     hidden=True,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.connectors import connector_of
+from engine.connectors import source_kind_of
 from engine.connectors.base import HasMovingStart, Table
 from engine.connectors.secret_values import fill_in
 from engine.values.start_positions import EARLIEST
@@ -23,9 +23,7 @@ def sample(table: Table, rows: int) -> Iterator[Chunk]:
     """The first rows of a source, about so many, as far as they are not too large. Raises what a run would."""
     form = table.format and fill_in(table.format, os.environ)
     table = replace(table, options=fill_in(table.options, os.environ), format=form, start=EARLIEST)
-    open_source = connector_of(table).open_source
-    assert open_source is not None, table.connector
-    source = open_source(table)
+    source = source_kind_of(table).open(table)
     partitions = source.partitions()
     first = {partition: source.start(partition) for partition in partitions}
     if isinstance(source, HasMovingStart):

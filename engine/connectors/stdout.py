@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Epoch, Options, SinkContext, Table
+from engine.connectors.base import Epoch, Options, SinkContext, Table
+from engine.connectors.kinds import Connector, SinkKind
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
@@ -51,10 +52,12 @@ class Stdout:
 STDOUT = Connector(
     name="stdout",
     summary="Prints each row as a line on standard output.",
-    options={"sink": StdoutOptions},
+    sink=SinkKind(
+        options=StdoutOptions,
+        open=Stdout,
+        redirect=lambda options, prefix: options,  # every driver has its own
+        records_stand_alone=True,
+    ),
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     default_format="json",
-    records_stand_alone=True,
-    redirect=lambda options, prefix: options,  # every driver has its own
-    open_sink=Stdout,
 )

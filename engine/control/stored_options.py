@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from engine.connectors.base import Connector
+from engine.connectors.kinds import Connector
 from engine.connectors.option_schemas import flat_values, nested_values, secret_options
 from engine.connectors.options import name_of
 from engine.connectors.secret_values import is_secret, refers_to_secret

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from engine.connectors import CONNECTORS
-from engine.connectors.base import Connector
+from engine.connectors.kinds import Connector
 from engine.connectors.options import TableOptions
 from engine.docs.markdown import code, page, section, table
 from engine.docs.models import options_table
@@ -42,7 +42,7 @@ def connectors_page() -> str:
                 "yes" if "source" in connector.options else "",
                 "yes" if "sink" in connector.options else "",
                 "yes" if "lookup" in connector.options else "",
-                connector.guarantee if "sink" in connector.options else "",
+                "" if connector.sink is None else connector.sink.guarantee,
                 connector.summary,
             ]
             for connector in VISIBLE
@@ -63,9 +63,9 @@ def connector_page(connector: Connector) -> str:
     paragraphs = _columns_and_formats(connector)
     for direction, options in connector.options.items():
         paragraphs.append(f"## As {direction}")
-        if direction == "sink":
-            paragraphs.append(f"Guarantee: **{connector.guarantee}**.")
-            paragraphs.append("\n".join(f"- {limit}" for limit in connector.limits))
+        if direction == "sink" and (sink := connector.sink) is not None:
+            paragraphs.append(f"Guarantee: **{sink.guarantee}**.")
+            paragraphs.append("\n".join(f"- {limit}" for limit in sink.limits))
         paragraphs.append(options_table(options) or "No options.")
     paragraphs.append("Options that every table has are on [another page](../connectors.md).")
     return page(connector.name, connector.summary, [text for text in paragraphs if text])

@@ -42,7 +42,7 @@ def infer(order: ProbeOrder, known: Connections) -> ProbeResult:
             "columns are inferred for tables that are read", hint="a sink without columns takes those of its rows"
         )
     connector = find_connector(order.connector)
-    if connector is None or connector.open_source is None or not connector.carries:
+    if connector is None or connector.source is None or not connector.carries:
         raise SchemaUnknownError(
             f"a table of {order.connector} brings its own columns, or reads nothing", hint="leave the columns out"
         )

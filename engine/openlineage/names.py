@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from engine.connectors import connector_of
+from engine.connectors import kind_of
 from engine.connectors.base import Table
 
 JOB_NAMESPACE = "arroyo"
@@ -52,5 +52,5 @@ def dataset_name(table: Table, job: JobName) -> DatasetName:
 def known_place(table: Table) -> str | None:
     """The URI by which others know the place of a table; None where it has none, or has a variable of the driver's
     environment or a secret in it."""
-    place = connector_of(table).place(table.options)
+    place = kind_of(table).place(table.options)
     return None if place is None or "${" in unquote(place) or "{{" in unquote(place) else place

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.connectors import CONNECTORS
-from engine.connectors.base import Connector
+from engine.connectors.kinds import Connector
 from engine.connectors.options import TableOptions
 from engine.formats import FORMATS
 from engine.functions import AGGREGATES, FUNCTIONS
@@ -25,8 +25,7 @@ def test_every_option_of_a_connector_is_described(connector: Connector) -> None:
 @pytest.mark.parametrize("connector", CONNECTORS, ids=lambda connector: connector.name)
 def test_a_connector_can_do_what_it_says(connector: Connector) -> None:
     assert connector.summary.endswith(".")
-    assert ("source" in connector.options) == (connector.open_source is not None)
-    assert ("sink" in connector.options) <= (connector.open_sink is not None or connector.hidden)
+    assert connector.kinds
     assert connector.formats <= {form.name for form in FORMATS}
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.connectors import find_connector
-from engine.connectors.base import Connector, Position, Sink, SinkContext, Source, Table
+from engine.connectors import find_connector, sink_kind_of, source_kind_of
+from engine.connectors.base import Position, Sink, SinkContext, Source, Table
+from engine.connectors.kinds import Connector
 from engine.connectors.options import WithOption, read_table_options
 from engine.delivery.epoch import Epoch
 from engine.errors import TextPosition
@@ -62,16 +63,12 @@ def table(
 
 
 def source(of: Table) -> Source:
-    open_source = connector(of.connector).open_source
-    assert open_source is not None
-    return open_source(of)
+    return source_kind_of(of).open(of)
 
 
 def sink(of: Table, directory: Path) -> Sink:
-    open_sink = connector(of.connector).open_sink
-    assert open_sink is not None
     directory.mkdir(parents=True, exist_ok=True)
-    return open_sink(of, SinkContext(directory))
+    return sink_kind_of(of).open(of, SinkContext(directory))
 
 
 def start(of: Source) -> dict[str, Position]:

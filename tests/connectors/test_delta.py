@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from engine.connectors import sink_kind_of
 from engine.connectors.base import Table
 from engine.connectors.delta.log import DataFile, DeltaLog
 from engine.delivery.epoch import Epoch
 from engine.errors import EngineError, LedgerLostError, TargetUnavailableError, UnwritableTargetError
 from engine.schema import Field, Schema, arrow_schema
 from engine.types import BIGINT, BOOLEAN, INT, TEXT, TIMESTAMP, Array, Date, Interval
-from tests.connectors.tables import NUMBERS, batch, connector, epoch, sink, table, take
+from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 
 KEYED = Schema((Field("n", BIGINT), Field("day", Date()), Field("shop", TEXT), Field("paid", BOOLEAN)))
 
@@ -235,7 +236,8 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_tables_that_cannot_be_are_refused(
     schema: Schema, fields: tuple[str, ...], message: str | None, tmp_path: Path
 ) -> None:
-    complaint = connector("delta").check(delta(tmp_path, schema, partitioning__fields=fields))
+    table = delta(tmp_path, schema, partitioning__fields=fields)
+    complaint = sink_kind_of(table).check(table)
 
     assert (complaint is None) == (message is None)
     assert message is None or message in str(complaint)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine import types
-from engine.connectors import CONNECTORS, connector_of
+from engine.connectors import connector_of
 from engine.connectors.base import Cache, Lookup, LookupResult, Table
 from engine.connectors.lookup_cache import CachedLookup
 from engine.connectors.lookups import LookupSpec, look_up, narrow_table, open_lookup
@@ -49,9 +49,9 @@ def narrowed_key(plain_table: Table) -> Table:
 
 
 def opened(of: Table) -> Lookup:
-    opener = connector_of(of).open_lookup
-    assert opener is not None
-    lookup = opener(of)
+    kind = connector_of(of).lookup
+    assert kind is not None
+    lookup = kind.open(of)
     lookup.refresh()
     return lookup
 
@@ -66,14 +66,6 @@ def write(path: Path, text: str, *, at: int) -> Path:
     path.write_text(text)
     os.utime(path, ns=(at, at))
     return path
-
-
-def test_every_connector_with_lookups_opens_them() -> None:
-    assert [
-        connector.name
-        for connector in CONNECTORS
-        if ("lookup" in connector.options) != (connector.open_lookup is not None)
-    ] == []
 
 
 def test_each_key_has_its_row_and_null_has_none(tmp_path: Path) -> None:

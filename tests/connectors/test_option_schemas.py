@@ -6,7 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from engine.connectors import CONNECTORS, find_connector
-from engine.connectors.base import Connector, Direction
+from engine.connectors.base import Direction
+from engine.connectors.kinds import Connector
 from engine.connectors.option_schemas import JsonSchema, connection_schema, direction_schema, table_schema
 from engine.connectors.options import known_names
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from engine.connectors import sink_kind_of
 from engine.connectors.base import Sink, SinkContext
 from engine.delivery.ownership import MARK, Finding, MarkFile, Owner, check, take_possession
 from engine.errors import ForeignTargetError
-from tests.connectors.tables import NUMBERS, batch, connector, epoch, table, take
+from tests.connectors.tables import NUMBERS, batch, epoch, table, take
 
 A, B = Owner("pl_a", "a"), Owner("pl_b", "b")
 FREE = Finding("x", has_ledger=False, would_lose=False)
@@ -56,9 +57,8 @@ def opened(root: Path, kind: str, owner: Owner, **options: Any) -> Sink:
     given = {"path": root / "out", "type": "sink"} | ({} if kind == "delta" else {"format": "json"}) | options
     directory = root / owner.id / "sinks" / "t"
     directory.mkdir(parents=True, exist_ok=True)
-    open_sink = connector(kind).open_sink
-    assert open_sink is not None
-    return open_sink(table(kind, NUMBERS, **given), SinkContext(directory, owner.name, owner))
+    written = table(kind, NUMBERS, **given)
+    return sink_kind_of(written).open(written, SinkContext(directory, owner.name, owner))
 
 
 def write(sink: Sink, number: int, *values: int, lineage: str = "one", generation: int = 1) -> None:

@@ -60,8 +60,8 @@ def lookup_table(schema: Schema = NAMES, **options: Any) -> Table:
 
 
 def ask(of: Table, *keys: str | None, columns: Schema = SHOWN) -> list[Any]:
-    assert REDIS.open_lookup is not None
-    with closing(REDIS.open_lookup(of)) as lookup:
+    assert REDIS.lookup is not None
+    with closing(REDIS.lookup.open(of)) as lookup:
         return look_up(lookup, columns, pa.array(keys, pa.string())).to_pylist()
 
 

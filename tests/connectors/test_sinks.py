@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from engine.connectors import kind_of, sink_kind_of
 from engine.connectors.base import Table
 from engine.connectors.options import read_table_options
 from engine.connectors.preview import PreviewRows, read_preview
@@ -48,7 +49,7 @@ def test_rows_are_spread_over_directories_by_time_and_value(tmp_path: Path) -> N
 
 
 def test_a_sink_asks_for_the_event_time_only_for_a_time_pattern(tmp_path: Path) -> None:
-    asks = connector("filesystem").needs_event_time
+    asks = sink_kind_of(directory(tmp_path)).needs_event_time
 
     assert asks(directory(tmp_path, partitioning__time_pattern="%Y").options)
     assert not asks(directory(tmp_path).options)
@@ -83,8 +84,8 @@ def test_an_epoch_without_rows_makes_no_file(tmp_path: Path) -> None:
 def test_columns_that_are_not_there_cannot_make_directories(tmp_path: Path) -> None:
     of = directory(tmp_path, partitioning__fields=("name", "town"))
 
-    assert connector("filesystem").check(of) == ("'partitioning.fields' names 'town'; the table's columns are n, name")
-    assert connector("filesystem").check(directory(tmp_path)) is None
+    assert kind_of(of).check(of) == ("'partitioning.fields' names 'town'; the table's columns are n, name")
+    assert kind_of(directory(tmp_path)).check(directory(tmp_path)) is None
 
 
 @pytest.mark.parametrize("options", [{"partitioning__time_pattern": "../%Y"}, {"filename__prefix": "a/b"}])

@@ -14,7 +14,8 @@ from engine.connectors.base import HasMovingStart, Position
 from engine.connectors.filesystem.source import FilesystemSource
 from engine.connectors.filesystem.source_from import FilesystemSourceFrom
 from engine.values.start_positions import read_start
-from tests.connectors.tables import NUMBERS, between, connector, rows, table
+from tests.connectors.tables import NUMBERS, between, rows, table
+from tests.connectors.tables import source as open_source
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -38,9 +39,7 @@ def test_files_that_changed_before_are_passed_over(start: str, numbers: list[int
         changed_at(tmp_path / f"{9 - number}.json", moment, number)
     watched = table("filesystem", NUMBERS, path=tmp_path, type="source", format="json", source__watch=True)
     told = replace(watched, start=read_start(start))
-    opener = connector("filesystem").open_source
-    assert opener is not None
-    source = cast("FilesystemSource", opener(told))
+    source = cast("FilesystemSource", open_source(told))
     names = source.partitions()
     moves = isinstance(source, HasMovingStart)
     first: dict[str, Position] = dict(
@@ -60,9 +59,7 @@ def test_history_of_a_directory_ends_behind_the_last_file_there_is(tmp_path: Pat
     changed_at(tmp_path / "b.json", NOON, 1)
     changed_at(tmp_path / "a.json", NOON + timedelta(hours=1), 2)
     watched = table("filesystem", NUMBERS, path=tmp_path, type="source", format="json", source__watch=True)
-    opener = connector("filesystem").open_source
-    assert opener is not None
-    source = cast("FilesystemSource", opener(watched))
+    source = cast("FilesystemSource", open_source(watched))
     begin = {"files": source.start("files")}
     half = source.advance(begin, 1)["files"]
 
@@ -79,9 +76,7 @@ def test_history_of_a_directory_ends_behind_the_last_file_there_is(tmp_path: Pat
 def test_what_is_appended_to_a_file_that_was_passed_over_is_read(tmp_path: Path) -> None:
     changed_at(tmp_path / "a.json", NOON, 1)
     watched = table("filesystem", NUMBERS, path=tmp_path, type="source", format="json", source__watch=True)
-    opener = connector("filesystem").open_source
-    assert opener is not None
-    source = cast("FilesystemSourceFrom", opener(replace(watched, start=read_start("latest"))))
+    source = cast("FilesystemSourceFrom", open_source(replace(watched, start=read_start("latest"))))
     first = dict(source.begin(source.partitions(), is_first=True))
     (tmp_path / "a.json").write_text('{"n": 1, "name": "x"}\n{"n": 2, "name": "x"}\n')
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
+from engine.connectors import kind_of, sink_kind_of
 from engine.connectors.base import HasProbe, Table
 from engine.connectors.kafka.write.records import parts_of
 from engine.delivery.file_ledger import WritePermit, read_ledger
@@ -17,7 +18,7 @@ from engine.errors import EngineError, MissingTopicError, ScriptRefused
 from engine.plan.hidden import RETRACT, ROW_ID
 from engine.schema import Field, Schema
 from engine.types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Bytes, Member, Struct
-from tests.connectors.tables import batch, connector, epoch, sink, table, take
+from tests.connectors.tables import batch, epoch, sink, table, take
 from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.sink_pipeline import (
     EPOCHS,
@@ -93,7 +94,7 @@ def test_the_time_of_a_record_is_the_event_time(mode: str, broker: Broker, tmp_p
     [message] = written(of, broker, tmp_path, TIMED, (1, "a", AT))
 
     assert (message.key(), message.value(), message.timestamp()[1]) == (b"a", b'{"n":1,"name":"a"}', MILLIS)
-    assert connector("kafka").needs_event_time(of.options)
+    assert sink_kind_of(of).needs_event_time(of.options)
 
 
 def test_raw_text_is_the_value_and_null_is_none(broker: Broker, tmp_path: Path) -> None:
@@ -251,7 +252,7 @@ def test_options_that_would_break_a_promise_are_refused(options: dict[str, Any],
 def test_columns_that_do_not_fit_are_refused(option: str, column: str) -> None:
     of = target("here:9092", "t", **{option.replace(".", "__"): column})
 
-    complaint = connector("kafka").check(of)
+    complaint = kind_of(of).check(of)
 
     assert complaint is not None
     assert option in complaint

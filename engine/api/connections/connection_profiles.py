@@ -14,7 +14,7 @@ from engine.api.http.bodies import Body
 from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
 from engine.connectors import find_connector
-from engine.connectors.base import Connector
+from engine.connectors.kinds import Connector
 from engine.connectors.option_schemas import secret_options
 from engine.control.context import Context
 from engine.control.stored_options import read_config, shown_config, split_secrets

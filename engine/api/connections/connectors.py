@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
-from engine.connectors import CONNECTORS, base
+from engine.connectors import CONNECTORS, kinds
 from engine.connectors.base import Direction
 from engine.connectors.option_schemas import connection_schema, direction_schema, table_schema
 
@@ -58,7 +58,7 @@ def _connectors() -> tuple[Connector, ...]:
     return tuple(map(_connector, sorted(CONNECTORS, key=lambda connector: connector.name)))
 
 
-def _connector(connector: base.Connector) -> Connector:
+def _connector(connector: kinds.Connector) -> Connector:
     connection = connection_schema(connector)
     return Connector(
         id=connector.name,
@@ -74,5 +74,5 @@ def _connector(connector: base.Connector) -> Connector:
         options={direction: direction_schema(connector, direction) for direction in connector.options},
         formats=sorted(connector.formats),
         default_format=connector.default_format,
-        guarantee=connector.guarantee if "sink" in connector.options else None,
+        guarantee=None if connector.sink is None else connector.sink.guarantee,
     )

@@ -7,10 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, Options, SinkContext, Table
+from engine.connectors.base import Options, SinkContext, Table
 from engine.connectors.delta.options import DeltaOptions
 from engine.connectors.files.beside import text_beside
 from engine.connectors.files.storage import location_name, place_of
+from engine.connectors.kinds import Connector, SinkKind
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
@@ -67,22 +68,24 @@ DELTA = Connector(
     name="delta",
     summary="Adds rows to a Delta table, each exactly once, in a directory or a bucket. The table is "
     "created if it does not exist.",
-    options={"sink": DeltaOptions},
+    sink=SinkKind(
+        options=DeltaOptions,
+        open=_open_sink,
+        check=_check,
+        place=_place,
+        redirect=_redirect,
+        wakes_after=_wakes_after,
+        target_names=_target_names,
+        new_columns=_new_columns,
+        guarantee="exactly-once",
+        limits=(
+            "Restoring an older savepoint removes the rows added after it from the table. "
+            "Older versions of the table, and their readers, still have these rows.",
+            "The guarantee ends if the table's log is deleted, or the pipeline's own segments and "
+            "manifests. The pipeline then fails instead of guessing.",
+            "Many small epochs make many versions and small files; set a `rolling_policy` to avoid that.",
+        ),
+    ),
     carries=frozenset({RecordKind.PARQUET_FILE}),
     default_format="parquet",
-    check=_check,
-    wakes_after=_wakes_after,
-    target_names=_target_names,
-    place=_place,
-    redirect=_redirect,
-    open_sink=_open_sink,
-    new_columns=_new_columns,
-    guarantee="exactly-once",
-    limits=(
-        "Restoring an older savepoint removes the rows added after it from the table. "
-        "Older versions of the table, and their readers, still have these rows.",
-        "The guarantee ends if the table's log is deleted, or the pipeline's own segments and "
-        "manifests. The pipeline then fails instead of guessing.",
-        "Many small epochs make many versions and small files; set a `rolling_policy` to avoid that.",
-    ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Options, SinkContext, Table
+from engine.connectors.base import Options, SinkContext, Table
 from engine.connectors.files.beside import text_beside
 from engine.connectors.files.storage import location_name, place_of
 from engine.connectors.filesystem.options import (
@@ -15,6 +15,7 @@ from engine.connectors.filesystem.options import (
     FilesystemSinkOptions,
     FilesystemSourceOptions,
 )
+from engine.connectors.kinds import Connector, LookupKind, SinkKind, SourceKind
 from engine.formats.base import RecordKind
 from engine.formats.json.options import JsonOptions
 from engine.formats.parquet import ParquetOptions
@@ -112,34 +113,45 @@ def _redirect(options: Options, prefix: str) -> Options:
 FILESYSTEM = Connector(
     name="filesystem",
     summary="Reads files from a directory, looks up rows in files, and writes files exactly once.",
-    options={"source": FilesystemSourceOptions, "sink": FilesystemSinkOptions, "lookup": FilesystemLookupOptions},
+    source=SourceKind(
+        options=FilesystemSourceOptions,
+        open=_open_source,
+        check=_check,
+        place=_place,
+        starts=_starts,
+        is_all_there=_is_all_there,
+    ),
+    sink=SinkKind(
+        options=FilesystemSinkOptions,
+        open=_open_sink,
+        check=_check,
+        place=_place,
+        redirect=_redirect,
+        needs_event_time=_needs_event_time,
+        wakes_after=_wakes_after,
+        target_names=_target_names,
+        new_columns=_new_columns,
+        guarantee="exactly-once",
+        limits=(
+            "The files of an epoch do not appear all at once. Wait for the watermark, or for the marker "
+            "of a complete partition.",
+            "If a `rolling_policy` keeps files open, the watermark may have passed rows that cannot be "
+            "read yet. With `partitioning.time_pattern`, directories that the watermark has passed are "
+            "complete.",
+            "A time directory without rows is not created, and so has no marker. Rows that arrive after "
+            "the marker are added to the directory.",
+            "If a store does not support conditional writes, the sink first asks whether an object "
+            "exists. Two runs that ask at the same moment can then overwrite each other's files; random "
+            "names (`filename.strategy`) prevent that.",
+            "The guarantee ends if the store is set to delete unfinished uploads, or if a person or tool deletes "
+            "the pipeline's own segments and manifests. The pipeline then fails instead of guessing.",
+        ),
+    ),
+    lookup=LookupKind(
+        options=FilesystemLookupOptions,
+        open=_open_lookup,
+        check=_check,
+    ),
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.PARQUET_FILE, RecordKind.CSV_FILE}),
     metadata=METADATA,
-    check=_check,
-    needs_event_time=_needs_event_time,
-    wakes_after=_wakes_after,
-    target_names=_target_names,
-    place=_place,
-    redirect=_redirect,
-    open_source=_open_source,
-    starts=_starts,
-    is_all_there=_is_all_there,
-    open_sink=_open_sink,
-    new_columns=_new_columns,
-    open_lookup=_open_lookup,
-    guarantee="exactly-once",
-    limits=(
-        "The files of an epoch do not appear all at once. Wait for the watermark, or for the marker "
-        "of a complete partition.",
-        "If a `rolling_policy` keeps files open, the watermark may have passed rows that cannot be "
-        "read yet. With `partitioning.time_pattern`, directories that the watermark has passed are "
-        "complete.",
-        "A time directory without rows is not created, and so has no marker. Rows that arrive after "
-        "the marker are added to the directory.",
-        "If a store does not support conditional writes, the sink first asks whether an object "
-        "exists. Two runs that ask at the same moment can then overwrite each other's files; random "
-        "names (`filename.strategy`) prevent that.",
-        "The guarantee ends if the store is set to delete unfinished uploads, or if a person or tool deletes "
-        "the pipeline's own segments and manifests. The pipeline then fails instead of guessing.",
-    ),
 )

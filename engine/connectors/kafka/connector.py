@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Options, Sink, SinkContext, SparkRead, Table
+from engine.connectors.base import Options, Sink, SinkContext, SparkRead, Table
 from engine.connectors.kafka.options import KafkaOptions
 from engine.connectors.kafka.read.options import METADATA, KafkaSourceOptions
 from engine.connectors.kafka.write.options import KafkaSinkOptions, check_columns, needs_event_time
+from engine.connectors.kinds import Connector, SinkKind, SourceKind
 from engine.connectors.schema_registry import ask_for_columns, registry_complaint
 from engine.connectors.secret_values import fill_in
 from engine.delivery.target_names import topic_name, topic_place
@@ -100,46 +101,54 @@ def _declared_start(options: Options) -> StartWord:
 KAFKA = Connector(
     name="kafka",
     summary="Reads topics of Kafka, and writes rows to a topic, at least once or exactly once.",
-    options={"source": KafkaSourceOptions, "sink": KafkaSinkOptions},
+    source=SourceKind(
+        options=KafkaSourceOptions,
+        open=_open_source,
+        check=_check,
+        place=_place,
+        redirect=_redirect,
+        starts=lambda options: frozenset({"earliest", "latest", "group", "timestamp", "offsets"}),
+        declared_start=_declared_start,
+        spark_read=_spark_read,
+    ),
+    sink=SinkKind(
+        options=KafkaSinkOptions,
+        open=_open_sink,
+        check=_check,
+        place=_place,
+        redirect=_redirect,
+        needs_event_time=needs_event_time,
+        may_refuse_rows=True,
+        target_names=_target_names,
+        records_stand_alone=True,
+        ask_for_columns=_ask_for_columns,
+        guarantee="exactly-once",
+        takes_back=False,
+        limits=(
+            "Without `sink.commit_mode = 'exactly_once'`, an epoch that is run again after a crash is written again.",
+            "Exactly once holds for readers that use `read_committed`. An open transaction makes them "
+            "wait, at most for `sink.transaction_timeout` if a job has died and is not started again.",
+            "If `sink.parallelism` is greater than 1, readers may see a part of an epoch before the rest.",
+            "Restoring an older savepoint writes again what was written after it.",
+            "The guarantee ends if the topic is deleted, or the groups whose names begin with "
+            "`sink.transactional_id_prefix`, or if a job is stopped for longer than the broker's "
+            "`offsets.retention.minutes`. The pipeline then fails instead of guessing; restoring a "
+            "savepoint lets it go on.",
+            "Brokers that lose what they have acknowledged (`min.insync.replicas` of 1, unclean leader "
+            "elections) lose records of ours, too. Brokers that do not abort the open transactions of a "
+            "replaced producer are refused.",
+            "A row that is larger than the client's `message.max.bytes` (1,000,000 by default; see "
+            "`client_configs`) stops the job, or is left out with `bad_data = 'drop'` and kept with "
+            "`bad_data = 'dead_letter'`. A smaller row that is too large for the topic always stops the "
+            "job.",
+            "Unless `sink.timestamp_field` is set, a record's timestamp is the event time, and brokers "
+            "delete records by their timestamp. Set a sufficient `retention.ms` on topics that receive "
+            "old rows.",
+        ),
+    ),
     connection=KafkaOptions,
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.BYTES}),
     metadata=METADATA,
     event_time="event_time",
     probe=_probe,
-    check=_check,
-    needs_event_time=needs_event_time,
-    may_refuse_rows=True,
-    target_names=_target_names,
-    place=_place,
-    redirect=_redirect,
-    open_source=_open_source,
-    starts=lambda options: frozenset({"earliest", "latest", "group", "timestamp", "offsets"}),
-    declared_start=_declared_start,
-    spark_read=_spark_read,
-    records_stand_alone=True,
-    ask_for_columns=_ask_for_columns,
-    open_sink=_open_sink,
-    guarantee="exactly-once",
-    takes_back=False,
-    limits=(
-        "Without `sink.commit_mode = 'exactly_once'`, an epoch that is run again after a crash is written again.",
-        "Exactly once holds for readers that use `read_committed`. An open transaction makes them "
-        "wait, at most for `sink.transaction_timeout` if a job has died and is not started again.",
-        "If `sink.parallelism` is greater than 1, readers may see a part of an epoch before the rest.",
-        "Restoring an older savepoint writes again what was written after it.",
-        "The guarantee ends if the topic is deleted, or the groups whose names begin with "
-        "`sink.transactional_id_prefix`, or if a job is stopped for longer than the broker's "
-        "`offsets.retention.minutes`. The pipeline then fails instead of guessing; restoring a "
-        "savepoint lets it go on.",
-        "Brokers that lose what they have acknowledged (`min.insync.replicas` of 1, unclean leader "
-        "elections) lose records of ours, too. Brokers that do not abort the open transactions of a "
-        "replaced producer are refused.",
-        "A row that is larger than the client's `message.max.bytes` (1,000,000 by default; see "
-        "`client_configs`) stops the job, or is left out with `bad_data = 'drop'` and kept with "
-        "`bad_data = 'dead_letter'`. A smaller row that is too large for the topic always stops the "
-        "job.",
-        "Unless `sink.timestamp_field` is set, a record's timestamp is the event time, and brokers "
-        "delete records by their timestamp. Set a sufficient `retention.ms` on topics that receive "
-        "old rows.",
-    ),
 )

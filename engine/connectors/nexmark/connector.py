@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, Options, Table
+from engine.connectors.base import Options, Table
+from engine.connectors.kinds import Connector, SourceKind
 from engine.connectors.nexmark.options import NATURAL_SPACING, NexmarkOptions
 from engine.schema import Field, Schema
 from engine.types import BIGINT, TEXT, TIMESTAMP, Member, Struct
@@ -79,11 +80,12 @@ BID = Struct(
 NEXMARK = Connector(
     name="nexmark",
     summary="Generates the events of the Nexmark benchmark: 1 person and 3 auctions for every 46 bids.",
-    options={"source": NexmarkOptions},
+    source=SourceKind(
+        options=NexmarkOptions,
+        open=_open_source,
+        is_by_clock=_is_by_clock,
+    ),
     schema=Schema((Field("person", PERSON), Field("auction", AUCTION), Field("bid", BID))),
     metadata={"timestamp": Field("timestamp", types.TIMESTAMP, nullable=False)},
     event_time="timestamp",
-    open_source=_open_source,
-    is_by_clock=_is_by_clock,
-    guarantee="exactly-once",
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, Options, SinkContext, Table
+from engine.connectors.base import Options, SinkContext, Table
+from engine.connectors.kinds import Connector, LookupKind, SinkKind
 from engine.connectors.redis.options import RedisLookupOptions, RedisOptions, RedisSinkOptions
 from engine.formats.base import RecordKind
 from engine.schema import Field
@@ -58,22 +59,28 @@ def _redirect(options: Options, prefix: str) -> Options:
 REDIS = Connector(
     name="redis",
     summary="Looks up rows in Redis by key, and writes rows as strings, lists or hashes.",
-    options={"sink": RedisSinkOptions, "lookup": RedisLookupOptions},
+    sink=SinkKind(
+        options=RedisSinkOptions,
+        open=_open_sink,
+        check=_check,
+        redirect=_redirect,
+        records_stand_alone=True,
+        guarantee="at-least-once",
+        limits=(
+            "When an epoch is sent again after a crash, strings and hashes come out the same, but the "
+            "values of a list are there twice.",
+            "A Redis server that loses writes it has acknowledged (`appendfsync everysec`, a failover) "
+            "loses them unnoticed.",
+        ),
+    ),
+    lookup=LookupKind(
+        options=RedisLookupOptions,
+        open=_open_lookup,
+        check=_check,
+    ),
     connection=RedisOptions,
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     carries_changes=False,
     metadata={"key": Field("key", types.TEXT, nullable=False)},
     probe=_probe,
-    check=_check,
-    records_stand_alone=True,
-    redirect=_redirect,
-    open_sink=_open_sink,
-    open_lookup=_open_lookup,
-    guarantee="at-least-once",
-    limits=(
-        "When an epoch is sent again after a crash, strings and hashes come out the same, but the "
-        "values of a list are there twice.",
-        "A Redis server that loses writes it has acknowledged (`appendfsync everysec`, a failover) "
-        "loses them unnoticed.",
-    ),
 )

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, Options, SinkContext, Table
+from engine.connectors.base import Options, SinkContext, Table
 from engine.connectors.files.beside import beside
+from engine.connectors.kinds import Connector, SinkKind, SourceKind
 from engine.connectors.single_file.options import SingleFileOptions, SingleFileSinkOptions
 from engine.delivery.target_names import file_name
 from engine.formats.base import RecordKind
@@ -51,19 +52,25 @@ def _redirect(options: Options, prefix: str) -> Options:
 SINGLE_FILE = Connector(
     name="single_file",
     summary="Reads or writes a single file of lines. After a crash the sink cuts the file back to what was committed.",
-    options={"source": SingleFileOptions, "sink": SingleFileSinkOptions},
+    source=SourceKind(
+        options=SingleFileOptions,
+        open=_open_source,
+        place=_place,
+        is_all_there=lambda options: True,
+    ),
+    sink=SinkKind(
+        options=SingleFileSinkOptions,
+        open=_open_sink,
+        place=_place,
+        redirect=_redirect,
+        target_names=_target_names,
+        records_stand_alone=True,
+        guarantee="exactly-once",
+        limits=("Readers may see a part of an epoch while it is written; after a crash that part is cut off again.",),
+    ),
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     metadata={
         "filename": Field("filename", types.TEXT, nullable=False),
         "line": Field("line", types.BIGINT, nullable=False),
     },
-    target_names=_target_names,
-    place=_place,
-    redirect=_redirect,
-    open_source=_open_source,
-    is_all_there=lambda options: True,
-    records_stand_alone=True,
-    open_sink=_open_sink,
-    guarantee="exactly-once",
-    limits=("Readers may see a part of an epoch while it is written; after a crash that part is cut off again.",),
 )

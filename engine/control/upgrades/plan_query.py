@@ -11,7 +11,7 @@ from engine.values.small_script import SMALL_SCRIPT
 
 if TYPE_CHECKING:
     from engine.compile import Program
-    from engine.connectors.base import Connector
+    from engine.connectors.kinds import SinkKind
 
 
 def plan_query(
@@ -37,7 +37,7 @@ def plan_query(
         graph,
         meaning_of(program, files),
         names,
-        lasting=tuple((name, sink.name) for name, sink in sinks.items() if not _goes_back(sink)),
+        lasting=tuple((name, program.tables[name].connector) for name, sink in sinks.items() if not _goes_back(sink)),
         takes_back=tuple(name for name, sink in sinks.items() if _goes_back(sink)),
         objects=objects_of(program),
     )
@@ -66,16 +66,16 @@ def _tables(program: Program) -> Iterator[dict[str, str | None]]:
             yield {"name": name, "direction": direction, "connector": table.connector, "uri": known_place(table)}
 
 
-def _kept(program: Program) -> Iterator[tuple[str, Connector]]:
+def _kept(program: Program) -> Iterator[tuple[str, SinkKind]]:
     """The sinks whose rows stay somewhere, not those that only show them or let them go."""
-    from engine.connectors import connector_of  # noqa: PLC0415
+    from engine.connectors import sink_kind_of  # noqa: PLC0415
 
     for name in program.target_names:
-        connector = connector_of(program.tables[name])
-        if not connector.only_shows and not connector.drops_all:
-            yield name, connector
+        kind = sink_kind_of(program.tables[name])
+        if not kind.only_shows and not kind.drops_all:
+            yield name, kind
 
 
-def _goes_back(sink: Connector) -> bool:
+def _goes_back(sink: SinkKind) -> bool:
     """Whether a sink takes back what it has written after a savepoint that is gone back to."""
     return sink.guarantee != "at-least-once" and sink.takes_back

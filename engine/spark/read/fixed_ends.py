@@ -18,7 +18,7 @@ from pathlib import Path
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import write_text
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import source_kind_of
 from engine.connectors.base import HasEnd, HasMovingStart, Position, Source
 from engine.spark.read.history import History
 from engine.spark.read.offset_log import read_ends
@@ -42,9 +42,7 @@ def ends_now(program: Program, checkpoint: Path, job: str) -> Mapping[str, Fixed
         if offset.table in fixed:
             continue
         table = replace(program.tables[offset.table], job=job)
-        opener = connector_of(table).open_source
-        assert opener is not None, table.connector
-        fixed[offset.table] = _fixed_end(opener(table), offset)
+        fixed[offset.table] = _fixed_end(source_kind_of(table).open(table), offset)
     return fixed
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import source_kind_of
 from engine.connectors.base import HasEnd, Table
 from engine.errors import BackfillError
 from engine.plan.times.cut_windows import cut_windows
@@ -69,11 +69,11 @@ def _check_tables(program: Program, backfill: Backfill) -> None:
                 f"{name} says what is done to rows, and a part of that makes no rows",
                 hint="choose the range by offsets",
             )
-        if connector_of(table).spark_read(table) is not None:
+        if source_kind_of(table).spark_read(table) is not None:
             raise BackfillError(
                 f"{name} is read by Spark, which cannot leave rows out", hint="leave source.reader = 'jvm' out"
             )
-        if name in backfill.stop_at and "offsets" not in connector_of(table).starts(table.options):
+        if name in backfill.stop_at and "offsets" not in source_kind_of(table).starts(table.options):
             raise BackfillError(f"{name} has no offsets, so its history cannot end at one")
     ends = [_ends_by_itself(program.tables[name]) for name in program.scans]
     if backfill.goes_on and all(ends):
@@ -81,9 +81,7 @@ def _check_tables(program: Program, backfill: Backfill) -> None:
 
 
 def _ends_by_itself(table: Table) -> bool:
-    opener = connector_of(table).open_source
-    assert opener is not None, table.connector
-    source = opener(table)
+    source = source_kind_of(table).open(table)
     if not source.bounded and not isinstance(source, HasEnd):
         raise BackfillError(
             f"{table.name} never ends, and its connector {table.connector} cannot say where it ends now",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine import types
-from engine.connectors import connector_of
+from engine.connectors import source_kind_of
 from engine.connectors.base import Source, SparkRead, Table
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
 from engine.plan.nodes import Fused, Partials, Scan
@@ -55,13 +55,11 @@ class ScanSpec:
     @property
     def spark_read(self) -> SparkRead | None:
         """Return how Spark itself reads the table, if it does."""
-        return connector_of(self.table).spark_read(self.table)
+        return source_kind_of(self.table).spark_read(self.table)
 
     def open(self) -> Source:
         """The table's source."""
-        opener = connector_of(self.table).open_source
-        assert opener is not None, self.table.connector
-        return opener(self.table)
+        return source_kind_of(self.table).open(self.table)
 
 
 def format_name(table: str) -> str:

@@ -20,7 +20,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.running_query import RunningQuery, compile_running, query_of_state
 from engine.checkpoints.spark_log import numbers
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import source_kind_of
 from engine.errors import StartPositionError
 from engine.inspection.reading_again import read_again
 from engine.spark.read.history import History
@@ -75,7 +75,7 @@ def _counts(program: Program, name: str, start: StartPosition, begun: BegunTable
             "the run a new state directory",
         )
     table = program.tables[name]
-    words = connector_of(table).starts(table.options)
+    words = source_kind_of(table).starts(table.options)
     if start.word not in words:
         raise StartPositionError(
             f"{name} cannot begin at {start}: its connector {table.connector}, as it is set, has no such place",
@@ -89,7 +89,7 @@ def refuse_moved_starts(program: Program, starts: Mapping[str, StartPosition], b
     the query takes over the state before it once more."""
     for name in sorted(program.scans.keys() - begun.keys()):
         table = program.tables[name]
-        word = starts[name].word if name in starts else connector_of(table).declared_start(table.options)
+        word = starts[name].word if name in starts else source_kind_of(table).declared_start(table.options)
         if word in _MOVING:
             raise StartPositionError(
                 f"{name} would begin at {word} once more, which is another place by now: its rows since it began first "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.checkpoints.late_batches import Stretch, stretches
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import source_kind_of
 from engine.plan.times.completeness import RowPath, row_paths
 from engine.spark.read import notes
 from engine.spark.read.planner import Offset
@@ -80,7 +80,7 @@ class Reporter:
         }
         # where Spark reads by itself, no task of ours runs for a slice without rows
         table = self.program.tables[end.table]
-        if is_fresh and connector_of(table).spark_read(table) is None:
+        if is_fresh and source_kind_of(table).spark_read(table) is None:
             notes.refuse_gaps(end.table, directory, found, may_be_unread=self.is_one_jvm)
         reader_notes = [note for notes_of_partition in found.values() for note in notes_of_partition]
         rows = sum(note.rows or 0 for note in reader_notes)

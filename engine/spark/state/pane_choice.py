@@ -10,7 +10,7 @@ already (docs/decisions/windows-can-be-kept-by-pane.md):
 from __future__ import annotations
 
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import source_kind_of
 from engine.spark.run.run_spec import RunSpec
 
 _LARGE = 20_000
@@ -31,4 +31,4 @@ def begins_by_pane(spec: RunSpec, program: Program) -> bool:
 def is_all_there(program: Program) -> bool:
     """Whether all rows that a program reads are there when it begins."""
     tables = [program.tables[name] for name in program.scans]
-    return all(connector_of(table).is_all_there(table.options) for table in tables)
+    return all(source_kind_of(table).is_all_there(table.options) for table in tables)

@@ -15,7 +15,7 @@ from pathlib import Path
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths, read_json, unreadable, write_json
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import source_kind_of
 from engine.connectors.base import HasEnd, Position, Source
 from engine.spark.read import meeting
 from engine.spark.read.offset_log import read_ends
@@ -76,9 +76,7 @@ def sources_of(program: Program) -> Mapping[str, Source]:
     """The tables that a program reads, to compare positions in them; nobody is asked for anything."""
     sources: dict[str, Source] = {}
     for name in program.scans:
-        opener = connector_of(program.tables[name]).open_source
-        assert opener is not None, name
-        sources[name] = opener(program.tables[name])
+        sources[name] = source_kind_of(program.tables[name]).open(program.tables[name])
     return sources
 
 
@@ -87,7 +85,7 @@ def unmet(program: Program) -> Sequence[str]:
     return [
         name
         for name, source in sources_of(program).items()
-        if not isinstance(source, HasEnd) or connector_of(program.tables[name]).spark_read(program.tables[name])
+        if not isinstance(source, HasEnd) or source_kind_of(program.tables[name]).spark_read(program.tables[name])
     ]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import sink_kind_of
 from engine.delivery.epoch import Epoch
 from engine.delivery.file_ledger import read_ledger
 from engine.delivery.ledger import Stop, decide
@@ -29,11 +29,11 @@ def refuse_left_sinks(paths: StatePaths, program: Program, before: Lineage, epoc
     history = before.forked_at(epoch, "the next one")
     first = Epoch(epoch + 1, history.id, _NEWEST, "", history.parents)
     for table in sorted({*(write.table for write in program.writes), *program.dead_letter_tables}):
-        connector = connector_of(program.tables[table])
-        if connector.guarantee != "exactly-once":
+        sink = sink_kind_of(program.tables[table])
+        if sink.guarantee != "exactly-once":
             continue
         ledger = read_ledger(sink_directory(paths.root, table))
-        if isinstance(decide(ledger, first, ever_committed=False, takes_back=connector.takes_back), Stop):
+        if isinstance(decide(ledger, first, ever_committed=False, takes_back=sink.takes_back), Stop):
             raise LeftSinkError(
                 f"{table} was written by a version that was rolled back since, up to epoch {ledger[-1].epoch}, and "
                 "nothing that this pipeline goes on from is known there",

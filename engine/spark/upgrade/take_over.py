@@ -42,7 +42,7 @@ from engine.checkpoints.savepoints import Request, take_requested
 from engine.checkpoints.scratch import scratch
 from engine.checkpoints.withheld import carried, read_withheld
 from engine.compile import Program
-from engine.connectors import connector_of
+from engine.connectors import sink_kind_of
 from engine.delivery.faults import reach
 from engine.delivery.manifests import find_manifest
 from engine.errors import NoStateError, NothingToSaveError, StateNotKeptError, UpgradeRefusedError
@@ -202,5 +202,5 @@ def is_begun_for_good(paths: StatePaths, before: Program, lineage: str) -> bool:
     if planned is None or planned == spark_log.newest_commit(paths.checkpoint):
         return False
     written = {*(write.table for write in before.writes), *before.dead_letter_tables}
-    tables = [name for name in sorted(written) if not connector_of(before.tables[name]).takes_back]
+    tables = [name for name in sorted(written) if not sink_kind_of(before.tables[name]).takes_back]
     return any(find_manifest(sink_directory(paths.root, name), lineage, planned) for name in tables)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from engine.connectors import connector_of
+from engine.connectors import sink_kind_of
 from engine.connectors.base import Epoch, HasProbe, Sink, SinkContext, Table
 from engine.delivery.file_ledger import read_ledger, refused_in, refused_so_far
 from engine.plan.hidden import EVENT_TIME
@@ -36,12 +36,12 @@ class Target:
     @property
     def needs_event_time(self) -> bool:
         """Whether its writer is given the event time as a last column."""
-        return connector_of(self.table).needs_event_time(self.table.options)
+        return sink_kind_of(self.table).needs_event_time(self.table.options)
 
     @property
     def wakes_after(self) -> timedelta | None:
         """Return how long the input may be silent before the sink needs an epoch."""
-        return connector_of(self.table).wakes_after(self.table.options)
+        return sink_kind_of(self.table).wakes_after(self.table.options)
 
     @property
     def schema(self) -> Schema:
@@ -52,12 +52,12 @@ class Target:
     @property
     def drops_all(self) -> bool:
         """Whether its rows need not even leave Spark; late ones do, since their minutes are told."""
-        return connector_of(self.table).drops_all and not self.takes_late_rows
+        return sink_kind_of(self.table).drops_all and not self.takes_late_rows
 
     @property
     def refused(self) -> int | None:
         """Return how many rows the sink has refused so far; None for a sink that refuses none."""
-        may_refuse = connector_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
+        may_refuse = sink_kind_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
         return refused_so_far(read_ledger(self.place.directory)) if may_refuse else None
 
     def refused_in(self, epoch: int) -> int:
@@ -66,9 +66,7 @@ class Target:
 
     def open(self) -> Sink:
         """The table's sink."""
-        opener = connector_of(self.table).open_sink
-        assert opener is not None, self.table.connector
-        return opener(self.table, self.place)
+        return sink_kind_of(self.table).open(self.table, self.place)
 
     def receiving(self, write: Write) -> Target:
         """Return this sink as the target of a query."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from engine.connectors.base import Connector, Direction
+from engine.connectors.base import Direction
+from engine.connectors.kinds import Connector
 from engine.connectors.options import known_names, parse_options
 from engine.errors import EngineError, OptionValueError, ScriptRefused, TableColumnError
 from engine.schema import Field

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from engine.connectors import CONNECTORS
-from engine.connectors.base import Connector
+from engine.connectors.kinds import Connector
 from engine.connectors.options import WithOption, known_names
 from engine.errors import (
     DuplicateNameError,

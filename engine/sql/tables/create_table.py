@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from engine import types
 from engine.connectors import CONNECTORS, find_connector
-from engine.connectors.base import Cache, Connector
+from engine.connectors.base import Cache
+from engine.connectors.kinds import Connector
 from engine.connectors.options import ReadOptions, WithOption, read_table_options
 from engine.errors import MemoryTableError, MissingOptionError, OptionValueError, TableColumnError, TextPosition
 from engine.schema import Schema
@@ -92,7 +93,8 @@ def _memory_table(name: str, columns: TableColumns, options: Sequence[WithOption
 
 def _entry(declaration: Declaration) -> Entry:
     direction = declaration.options.direction
-    takes_dead_letters = direction == "source" or declaration.connector.may_refuse_rows
+    sink = declaration.connector.sink
+    takes_dead_letters = direction == "source" or (sink is not None and sink.may_refuse_rows)
     if declaration.options.general.bad_data == "dead_letter" and not takes_dead_letters:
         raise OptionValueError(
             f"bad_data = 'dead_letter' is not supported for {declaration.name}: it is only for sources, and for sinks "

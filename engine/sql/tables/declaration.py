@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.connectors.base import Connector, Table
+from engine.connectors.base import Table
+from engine.connectors.kinds import Connector
 from engine.connectors.options import ReadOptions
 from engine.errors import TableColumnError, TextPosition
 from engine.schema import Field, Schema

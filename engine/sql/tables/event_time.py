@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from engine import types
-from engine.connectors.base import Connector
+from engine.connectors.kinds import Connector
 from engine.connectors.options import TableOptions
 from engine.errors import EventTimeError, TextPosition
 from engine.plan.expressions.evaluable import can_evaluate

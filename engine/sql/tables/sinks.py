@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.connectors import CONNECTORS, connector_of
+from engine.connectors import CONNECTORS, connector_of, kind_of, sink_kind_of
 from engine.connectors.base import Table
 from engine.connectors.options import WithOption, read_table_options
 from engine.errors import OptionValueError, TextPosition, UpdatingQueryError
@@ -22,7 +22,7 @@ def with_columns(table: Table, columns: Schema) -> Table:
 
 def check_columns(table: Table) -> None:
     """Refuse columns that the connector or the format of a table cannot carry."""
-    complaint = connector_of(table).check(table)
+    complaint = kind_of(table).check(table)
     if complaint is None and table.format is not None:
         form = find_format(table.format.format)
         complaint = form.check(table.format, table.schema, table.direction, table.connector)
@@ -33,10 +33,10 @@ def check_columns(table: Table) -> None:
 def taking_changes(table: Table, *, is_anonymous: bool) -> Table:
     """The sink as it takes rows that are changed afterwards; refused when it cannot. One that only shows its rows, or
     that nobody declared, shows them as changes."""
-    connector = connector_of(table)
-    if connector.drops_all or (table.format is not None and find_format(table.format.format).carries_changes):
+    connector, sink = connector_of(table), sink_kind_of(table)
+    if sink.drops_all or (table.format is not None and find_format(table.format.format).carries_changes):
         return table
-    if (is_anonymous or connector.only_shows) and DEBEZIUM_JSON.name in connector.formats:
+    if (is_anonymous or sink.only_shows) and DEBEZIUM_JSON.name in connector.formats:
         return replace(table, format=DEBEZIUM_JSON.options.model_validate({}))
     raise UpdatingQueryError(
         "the rows are changed afterwards, and the sink cannot take changes",
