@@ -539,6 +539,21 @@ class MissingNoteError(RunError):
     retryable = True
 
 
+class MailboxUnreachableError(RunError):
+    """A task on another machine cannot hand a file to the driver. The epoch is not committed."""
+
+    code = "run.mailbox_unreachable"
+    retryable = True
+
+
+class MailboxRefusedError(RunError):
+    """The driver does not take a file from a task: the task belongs to another run, or the file is none that tasks
+    write."""
+
+    code = "run.mailbox_refused"
+    retryable = True
+
+
 class NoExecutorsError(RunError):
     """No executor of a cluster is up in time, or one cannot run our tasks."""
 

@@ -18,6 +18,7 @@ from engine import types
 from engine.connectors.base import DeadLetter, Json
 from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.durable import replace_durably
+from engine.delivery.outbox import post
 from engine.errors import DiskFullError, UnwritableTargetError, message_of
 
 DEAD_LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
@@ -48,9 +49,12 @@ class DeadLetterFile:
     def close(self) -> None:
         """Write the file, which is durable afterwards; there is none where there is nothing to write."""
         path = self.directory / f"{self.table}-{self._name()}.json"
+        content = b"".join(self._lines) or None
+        if post(path, content, sync=True):
+            return
         try:
-            if self._lines:
-                replace_durably(path, b"".join(self._lines))
+            if content is not None:
+                replace_durably(path, content)
             else:
                 path.unlink(missing_ok=True)
         except OSError as wrong:

@@ -61,7 +61,7 @@ class KeptRows:
         target = rows_directory(self._directory)
         for message in messages:
             target.mkdir(parents=True, exist_ok=True)
-            path = Path(message.decode())
+            path = self._directory / message.decode()
             path.rename(target / f"{epoch.number:012d}-{path.name}.parquet")
 
 
@@ -83,9 +83,13 @@ class KeptRowsWriter:
 
     def close(self) -> bytes:
         """The name of the file."""
+        from engine.delivery.outbox import finish  # noqa: PLC0415 - see `write`
+        from engine.delivery.segments import segment_name  # noqa: PLC0415
+
         assert self._writer is not None, "a writer is opened for its first row"
         self._writer.close()
-        return str(self._path).encode()
+        finish(self._path, sync=False)
+        return segment_name(self._path).encode()
 
 
 def _weighed(rows: pa.RecordBatch) -> pa.RecordBatch:

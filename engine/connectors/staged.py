@@ -8,11 +8,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from engine.delivery.disk_errors import staging
-from engine.delivery.durable import sync_file
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import permit_at_least_once
-from engine.delivery.segments import Segment, drop_segments, from_messages, reading_segment, segment_path
+from engine.delivery.outbox import finish
+from engine.delivery.segments import (
+    Segment,
+    drop_segments,
+    from_messages,
+    reading_segment,
+    segment_name,
+    segment_path,
+)
 
 
 class ArrowSegment:
@@ -40,10 +47,9 @@ class ArrowSegment:
         with staging(self._root, self._epoch):
             self._writer.close()
             self._file.close()
-            if sync:
-                sync_file(self._path)
             size = self._path.stat().st_size
-        return Segment(str(self._path.relative_to(self._root)), self._rows, size, "", self._partition)
+            finish(self._path, sync=sync)
+        return Segment(segment_name(self._path), self._rows, size, "", self._partition)
 
 
 def segment_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:

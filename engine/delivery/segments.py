@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -26,6 +25,7 @@ from typing import BinaryIO
 
 from engine.delivery.durable import sync_directory
 from engine.delivery.epoch import Epoch
+from engine.delivery.outbox import finish, task_path
 from engine.errors import UnreadableSegmentError
 
 
@@ -59,7 +59,6 @@ class SegmentFile:
     """An open segment. Its name contains the epoch and a random part, so that attempts never collide."""
 
     def __init__(self, directory: Path, epoch: Epoch, task: int, suffix: str = "") -> None:
-        self._root = directory
         self.path = segment_path(directory, epoch, task, suffix)
         self._file: BinaryIO = self.path.open("xb")
         self._hash = hashlib.sha256()
@@ -75,19 +74,21 @@ class SegmentFile:
 
     def close(self, partition: str = "", *, until: int | None = None, sync: bool = True) -> Segment:
         """Finish the segment, and make its contents durable with `sync`; its name is with `sync_names`."""
-        with self._file:
-            self._file.flush()
-            if sync:
-                os.fsync(self._file.fileno())
-        name = str(self.path.relative_to(self._root))
-        return Segment(name, self.rows, self._bytes, self._hash.hexdigest(), partition, until)
+        self._file.close()
+        finish(self.path, sync=sync)
+        return Segment(segment_name(self.path), self.rows, self._bytes, self._hash.hexdigest(), partition, until)
 
 
 def segment_path(directory: Path, epoch: Epoch, task: int, suffix: str = "") -> Path:
-    """A new name for a segment, in a directory that exists."""
-    folder = _folder(directory, epoch)
+    """Return a new path for a segment, in a directory that exists. Whoever has written it calls `finish`."""
+    folder = task_path(_folder(directory, epoch))
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{task:05d}-{secrets.token_hex(4)}{suffix}"
+
+
+def segment_name(path: Path) -> str:
+    """Return the name of a segment below the directory of its sink, from a path of `segment_path`."""
+    return "/".join(path.parts[-3:])
 
 
 def sync_names(directory: Path, epoch: Epoch) -> None:

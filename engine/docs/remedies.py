@@ -101,6 +101,8 @@ REMEDIES: Mapping[str, str] = {
     "run.error": "Follow the hint in the message.",
     "run.java_start": "See the log that the message names, and check the Java installation.",
     "run.jvm_died": "Give it more memory: `--set memory=4g`.",
+    "run.mailbox_refused": "Nothing, if a newer run has replaced this one; else report the problem.",
+    "run.mailbox_unreachable": "Check that executors reach `driver_host` at `mailbox_port`.",
     "run.maintenance_stuck": "Check the disk. It is tried again.",
     "run.missing_note": "Nothing: the epoch runs again. If it repeats, check the disk.",
     "run.missing_package": "Install the extra that the hint names.",

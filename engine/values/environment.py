@@ -68,6 +68,16 @@ VARIABLES: tuple[Variable, ...] = (
         "The name of the run that a process belongs to. Set by the control plane for its drivers, never by hand.",
     ),
     Variable(
+        "ARROYO_MAILBOX",
+        "the tasks of executors that see another disk than the driver",
+        "Where the driver takes their files. Set by the driver for its executors, never by hand.",
+    ),
+    Variable(
+        "ARROYO_MAILBOX_TOKEN",
+        "the tasks of executors that see another disk than the driver",
+        "What lets them in. Made anew for each run.",
+    ),
+    Variable(
         "ARROYO_FAULT",
         "control planes and drivers under test",
         "A point at which the process kills itself, as `point[:detail[:stop]]`; or `>` and a file that gets all points "

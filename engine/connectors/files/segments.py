@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from engine.connectors.base import Epoch, Table
 from engine.connectors.files.partitions import PartitionRows
 from engine.connectors.line_writer import LineWriter
-from engine.delivery.durable import sync_file
-from engine.delivery.segments import Segment, SegmentFile, segment_path, to_message
+from engine.delivery.outbox import finish
+from engine.delivery.segments import Segment, SegmentFile, segment_name, segment_path, to_message
 from engine.formats import make_encoder
 from engine.formats.json.options import JsonOptions
 from engine.formats.parquet import ParquetOptions
@@ -60,7 +60,7 @@ class FileSegments:
     def _open(self) -> _Writer:
         if isinstance(self._format, ParquetOptions):
             path = segment_path(self._directory, self._epoch, self._task, ".parquet")
-            return _ParquetSegment(path, self._directory, self._schema, self._format)
+            return _ParquetSegment(path, self._schema, self._format)
         segment = SegmentFile(self._directory, self._epoch, self._task)
         compression = self._format.compression if isinstance(self._format, JsonOptions) else "none"
         return LineWriter(segment, make_encoder(self._format, self._schema), compression)
@@ -69,9 +69,8 @@ class FileSegments:
 class _ParquetSegment:
     """Collects rows into row groups of a good size."""
 
-    def __init__(self, path: Path, root: Path, schema: Schema, options: ParquetOptions) -> None:
+    def __init__(self, path: Path, schema: Schema, options: ParquetOptions) -> None:
         self._path = path
-        self._root = root
         self._schema = arrow_schema(schema)
         self._writer = pq.ParquetWriter(path, self._schema, compression=options.compression)
         self._most = min(options.row_group_size, _BUFFERED)
@@ -89,11 +88,11 @@ class _ParquetSegment:
     def finish(self, partition: str, until: int | None) -> Segment:
         self._flush()
         self._writer.close()
-        sync_file(self._path)
         with self._path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        name, size = str(self._path.relative_to(self._root)), self._path.stat().st_size
-        return Segment(name, self._rows, size, digest, partition, until)
+        size = self._path.stat().st_size
+        finish(self._path, sync=True)
+        return Segment(segment_name(self._path), self._rows, size, digest, partition, until)
 
     def _flush(self) -> None:
         if self._waiting:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.connectors.base import Position
+from engine.delivery.outbox import post
 from engine.errors import MissingNoteError
 
 
@@ -52,7 +53,7 @@ class SourceMark:
 
 def leave(directory: Path, partition: str, index: int, note: ReaderNote) -> None:
     """Leave a note about slice `index` of a partition's range."""
-    write(directory / file_name(partition, index), asdict(note))
+    hand_in(directory / file_name(partition, index), asdict(note))
 
 
 def collect(directory: Path, partition: str, slices: int, end: Position) -> list[ReaderNote]:
@@ -94,6 +95,12 @@ def read_mark(directory: Path) -> SourceMark | None:
 def file_name(partition: str, index: int) -> str:
     """Return the file name of slice `index` of a partition's range."""
     return f"{hashlib.sha256(partition.encode()).hexdigest()[:16]}-{index}.json"
+
+
+def hand_in(path: Path, content: Mapping[str, object]) -> None:
+    """Have the driver find a file that a task leaves for it."""
+    if not post(path, json.dumps(content).encode()):
+        write(path, content)
 
 
 def write(path: Path, content: Mapping[str, object]) -> None:

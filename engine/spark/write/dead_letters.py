@@ -41,7 +41,7 @@ class DeadLetterNotes:
         """Leave them. A slice without dead letters leaves no file: one that is there is of another range."""
         if self._records:
             content = {"end": self.end, "planned": self.planned, "letters": self._records}
-            notes.write(_path(self.directory, self.partition, self.index), content)
+            notes.hand_in(_path(self.directory, self.partition, self.index), content)
 
 
 def noted_dead_letters(

@@ -17,6 +17,7 @@ from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, Stru
 
 from engine.connectors.base import Epoch, SegmentWriter, Table
 from engine.delivery.faults import Point, reach
+from engine.delivery.outbox import clear, send_rest
 from engine.errors import NullValueError
 from engine.schema import arrow_schema
 from engine.spark.tagged_frames import TAG
@@ -55,6 +56,7 @@ def write_task(
 ) -> Iterator[pa.RecordBatch]:
     """Write a task's rows, which come with the number of their sink, into the segments of each, and answer with a
     message for each that got any."""
+    clear()
     writers: dict[int, SegmentWriter] = {}
     counts: dict[int, int] = {}
     minutes: dict[int, set[int]] = {}
@@ -72,6 +74,7 @@ def write_task(
         message = writer.close()
         reach(Point.WHILE_STAGING, epoch.number)
         yield message_of(number, counts[number], message, sorted(minutes.get(number, ())))
+    send_rest()
 
 
 def message_of(sink: int, rows: int, content: bytes, minutes: Sequence[int] = ()) -> pa.RecordBatch:

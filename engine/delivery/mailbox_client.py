@@ -1,0 +1,173 @@
+"""The side of a task: one connection to the mailbox of the driver, kept for all tasks of a worker process.
+
+A post is tried again on a new connection if the old one breaks: the driver replaces a file by the same file. What the
+driver refuses is not tried again.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import BinaryIO
+
+from engine.delivery.mailbox_protocol import (
+    CHUNK_BYTES,
+    BrokenConversationError,
+    Conversation,
+    MailboxAddress,
+    Refusal,
+    read_address,
+)
+from engine.errors import (
+    DiskFullError,
+    EngineError,
+    MailboxRefusedError,
+    MailboxUnreachableError,
+    UnwritableTargetError,
+    message_of,
+)
+
+PAUSES = (0.0, 0.1, 0.5, 2.0)
+"""The seconds before each try. The first after a long pause often finds that the driver has closed the connection."""
+_CONNECT_SECONDS = 20.0
+_SEND_SECONDS = 60.0
+_ANSWER_SECONDS = 180.0
+"""A disk may take long to make a large file durable."""
+
+
+@dataclass(slots=True)
+class MailboxClient:
+    """Posts files to one mailbox."""
+
+    address: MailboxAddress
+    sleep: Callable[[float], None] = time.sleep
+    _socket: ssl.SSLSocket | None = field(default=None, init=False)
+    _conversation: Conversation | None = field(default=None, init=False)
+
+    def post(self, place: str, path: str, content: BinaryIO, size: int, *, sync: bool) -> None:
+        """Have the driver write a file; it is there, durable with `sync`, when this returns."""
+        self._ask({"place": place, "path": path, "bytes": size, "sync": sync}, content, size)
+
+    def remove(self, place: str, path: str) -> None:
+        """Have the driver remove a file, if there is one."""
+        self._ask({"place": place, "path": path, "bytes": None}, None, 0)
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.close()
+        self._socket = self._conversation = None
+
+    def _ask(self, message: dict[str, object], content: BinaryIO | None, size: int) -> None:
+        failure: Exception | None = None
+        for pause in PAUSES:
+            if pause:
+                self.sleep(pause)
+            try:
+                answer = self._once(message, content, size)
+            except (OSError, BrokenConversationError) as error:
+                failure = error
+                self.close()
+                continue
+            if answer:
+                self.close()
+                raise _refused(str(message["path"]), answer)
+            return
+        assert failure is not None
+        raise MailboxUnreachableError(
+            f"{socket.gethostname()} cannot hand the file {message['path']} to the driver at {self._where}: "
+            f"{message_of(failure)}",
+            hint="check that executors reach the driver at its host and mailbox_port; the epoch is run again",
+        ) from failure
+
+    def _once(self, message: dict[str, object], content: BinaryIO | None, size: int) -> dict[str, object]:
+        """Send a file and return the answer, which is empty if the driver has it."""
+        conversation = self._conversation or self._connect()
+        if content is None:
+            conversation.send(message, seconds=_SEND_SECONDS)
+        else:
+            content.seek(0)
+            # a small file goes with its message in one packet
+            conversation.send(message, content.read(min(size, CHUNK_BYTES)), seconds=_SEND_SECONDS)
+            for start in range(CHUNK_BYTES, size, CHUNK_BYTES):
+                chunk = content.read(min(CHUNK_BYTES, size - start))
+                conversation.send_bytes(chunk, seconds=_SEND_SECONDS)
+        return _answer(conversation)
+
+    def _connect(self) -> Conversation:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        # not an authority but the certificate itself is known, and compared below
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        plain = socket.create_connection((self.address.host, self.address.port), _CONNECT_SECONDS)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            secure = context.wrap_socket(plain)
+        except BaseException:
+            plain.close()
+            raise
+        self._socket = secure
+        certificate = secure.getpeercert(binary_form=True) or b""
+        if not hmac.compare_digest(sha256(certificate).hexdigest(), self.address.certificate):
+            self.close()
+            raise MailboxRefusedError(
+                f"{self._where} shows another certificate than the driver of this run",
+                hint="another run listens there: this one has ended, or was replaced",
+            )
+        self._conversation = Conversation(secure)
+        self._conversation.send({"token": self.address.token}, seconds=_SEND_SECONDS)
+        answer = _answer(self._conversation)
+        if answer:
+            self.close()
+            raise _refused("", answer)
+        return self._conversation
+
+    @property
+    def _where(self) -> str:
+        return f"{self.address.host}:{self.address.port}"
+
+
+def client_of_environment() -> MailboxClient:
+    """Return the client for the mailbox that the environment of this process names."""
+    address = read_address(os.environ)
+    assert address is not None, "only workers that see another disk post files"
+    return MailboxClient(address)
+
+
+def _answer(conversation: Conversation) -> dict[str, object]:
+    answer = conversation.read(seconds=_ANSWER_SECONDS)
+    if answer is None:
+        raise BrokenConversationError("the driver has closed the connection")
+    return answer
+
+
+def _refused(path: str, answer: dict[str, object]) -> EngineError:
+    reason, text = answer.get("error"), str(answer.get("message", ""))
+    match reason:
+        case Refusal.DISK_FULL:
+            return DiskFullError(
+                f"{path} cannot be written on the disk of the driver: {text}",
+                hint="free space on the disk; nothing is lost",
+            )
+        case Refusal.UNWRITABLE:
+            return UnwritableTargetError(
+                f"{path} cannot be written on the disk of the driver: {text}",
+                hint="check the permissions and the disk of the driver",
+            )
+        case Refusal.TOKEN:
+            return MailboxRefusedError(
+                "the driver does not know this run", hint="this run has ended, or was replaced by a newer one"
+            )
+    return MailboxRefusedError(
+        f"the driver does not take the file {path}: {text}",
+        hint="a sink may write only segments on a cluster; elsewhere, this is an error of ours",
+    )

@@ -1,0 +1,121 @@
+"""How files of tasks get to the driver: by the disk that both see, or by the mailbox of the driver.
+
+    a worker of the driver's machine      writes sinks/out/segments/7-B/00000-9f2c, which the driver reads
+    a worker that sees another disk       writes <its own directory>/sinks/out/segments/7-B/00000-9f2c, and posts it;
+                                          the driver's mailbox writes sinks/out/segments/7-B/00000-9f2c
+
+A worker knows by its environment which of both it is. Sinks need not know: `segment_path` says where to write, a
+segment that is closed is posted, and `write_task` posts whatever a sink has left. A task answers only when the driver
+has all its files. See docs/decisions/task-files-travel-through-a-mailbox.md.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.delivery.durable import sync_file
+from engine.delivery.mailbox_protocol import ADDRESS
+
+if TYPE_CHECKING:
+    from engine.delivery.mailbox_client import MailboxClient
+
+
+def is_remote() -> bool:
+    """Whether this process sees another disk than the driver."""
+    return ADDRESS in os.environ
+
+
+def task_path(path: Path) -> Path:
+    """Return where a task writes what is to be at `path`, which is in the state directory."""
+    return _outbox().path(path) if is_remote() else path
+
+
+def finish(path: Path, *, sync: bool) -> None:
+    """Hand in a file that is written, under a path of `task_path`: durable with `sync`."""
+    if is_remote():
+        _outbox().send(path, sync=sync)
+    elif sync:
+        sync_file(path)
+
+
+def post(path: Path, content: bytes | None, *, sync: bool = False) -> bool:
+    """Have the driver put `content` at `path`, or remove what is there if it is None; False if this process sees the
+    disk of the driver, and has to do it itself."""
+    if not is_remote():
+        return False
+    _outbox().post(path, content, sync=sync)
+    return True
+
+
+def clear() -> None:
+    """Forget files that a task of this process has left when it failed."""
+    if is_remote():
+        _outbox().clear()
+
+
+def send_rest() -> None:
+    """Post the files that were written and not handed in by whoever has written them."""
+    if is_remote():
+        _outbox().send_rest()
+
+
+@dataclass(slots=True)
+class Outbox:
+    """The files of a process on their way to the driver, and its connection."""
+
+    client: MailboxClient
+    folder: Path
+    pid: int = field(default_factory=os.getpid)
+
+    def path(self, path: Path) -> Path:
+        """Return the place of a file below the process's own directory."""
+        return self.folder / path.relative_to(self.client.address.root)
+
+    def send(self, path: Path, *, sync: bool) -> None:
+        """Post a file below that directory, and remove it."""
+        with path.open("rb") as content:
+            size = os.fstat(content.fileno()).st_size
+            self.client.post("", str(path.relative_to(self.folder)), content, size, sync=sync)
+        path.unlink()
+
+    def post(self, path: Path, content: bytes | None, *, sync: bool) -> None:
+        """Post a file that is nowhere on this disk. One outside of the state goes to the directory that its table
+        names."""
+        root = Path(self.client.address.root)
+        place, name = ("", str(path.relative_to(root))) if path.is_relative_to(root) else (str(path.parent), path.name)
+        if content is None:
+            self.client.remove(place, name)
+        else:
+            self.client.post(place, name, io.BytesIO(content), len(content), sync=sync)
+
+    def clear(self) -> None:
+        """Remove all files."""
+        for entry in self.folder.iterdir():
+            shutil.rmtree(entry, ignore_errors=True)
+
+    def send_rest(self) -> None:
+        """Post all files that are there."""
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                self.send(Path(folder) / name, sync=True)
+
+
+_current: Outbox | None = None
+
+
+def _outbox() -> Outbox:
+    """The outbox of this process. A child process has one of its own: two must not share a connection."""
+    global _current  # noqa: PLW0603 - a worker has one connection for all its tasks
+    if _current is None or _current.pid != os.getpid():
+        from engine.delivery.mailbox_client import client_of_environment  # noqa: PLC0415 - local runs need no TLS
+
+        scratch = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]
+        # Spark removes its directory when the application ends
+        _current = Outbox(client_of_environment(), Path(tempfile.mkdtemp(prefix="outbox-", dir=scratch)))
+    return _current

@@ -1,0 +1,339 @@
+"""The mailbox of a driver: it takes the files of tasks that see another disk, and writes them where they are read.
+
+    a task posts        sinks/out/segments/000000000007-B/00000-9f2c41aa
+    the mailbox writes  .00000-9f2c41aa.5be1.part in that directory, syncs it if it is to be durable, and renames it
+
+Each connection has a thread: almost all of its time is spent outside of Python, with ciphers and the disk. A connection
+that has not shown the token of the run is a stranger. Strangers have little time, and the oldest one goes when there
+are too many. What a task posts must be one of the files that tasks write; all else is refused and counted.
+
+See docs/decisions/task-files-travel-through-a-mailbox.md.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import os
+import re
+import secrets
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.delivery.disk_errors import is_disk_full
+from engine.delivery.mailbox_protocol import (
+    CHUNK_BYTES,
+    MOST_FILE_BYTES,
+    BrokenConversationError,
+    Conversation,
+    MailboxAddress,
+    Refusal,
+)
+from engine.errors import SettingError, message_of
+from engine.spark.run.mailbox_certificate import make_certificate
+
+LOG = logging.getLogger(__name__)
+_EXPECTED = re.compile(
+    r"sinks/[^/]+/segments/\d{12}-[^/]+/\d{5}-[0-9a-f]{8}(\.[a-z]+)?|watermarks/[^/]+/(letters-)?[0-9a-f]{16}-\d+\.json"
+)
+"""The files below the state directory that tasks write: segments, and notes about slices."""
+_EXPECTED_BESIDE = re.compile(r"[^/]+-[0-9a-f]{16}\.json")
+"""The files that tasks write into a directory of dead letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxLimits:
+    """How many connections there may be, and how long each may take."""
+
+    strangers: int = 64
+    connections: int = 2048
+    stranger_seconds: float = 10.0
+    chunk_seconds: float = 60.0
+    """For the next bytes of a file, or an answer to be taken."""
+    idle_seconds: float = 900.0
+    """From one file to the next. A worker that comes later connects anew."""
+
+
+@dataclass(slots=True)
+class MailboxCounts:
+    """What has come so far."""
+
+    files: int = 0
+    bytes: int = 0
+    refused: int = 0
+
+
+@dataclass(slots=True)
+class Mailbox:
+    """A mailbox that is open."""
+
+    address: MailboxAddress
+    places: Mapping[str, Path]
+    """The directories into which tasks may write by their names; the state directory has the empty name."""
+    limits: MailboxLimits = field(default_factory=MailboxLimits)
+    counts: MailboxCounts = field(default_factory=MailboxCounts)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _strangers: dict[ssl.SSLSocket, float] = field(default_factory=dict, repr=False)
+    """Each with when it came, the oldest first."""
+    _known: set[ssl.SSLSocket] = field(default_factory=set, repr=False)
+    _is_closed: bool = False
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables that executors need."""
+        return self.address.environment()
+
+    def serve(self, listener: socket.socket, context: ssl.SSLContext) -> None:
+        """Accept connections until the listener is shut down."""
+        while True:
+            listener.settimeout(1.0 if self._strangers else None)
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                self._drop_late()
+                continue
+            except OSError:
+                if self._is_closed:
+                    return
+                time.sleep(0.1)  # no file descriptor is free
+                continue
+            self._drop_late()
+            self._admit(connection, context)
+
+    def close(self) -> None:
+        """End all connections."""
+        with self._lock:
+            self._is_closed = True
+            connections = [*self._strangers, *self._known]
+        for connection in connections:
+            _end(connection)
+
+    def _admit(self, plain: socket.socket, context: ssl.SSLContext) -> None:
+        with self._lock:
+            if len(self._known) >= self.limits.connections:
+                self.counts.refused += 1
+                plain.close()
+                return
+            if len(self._strangers) >= self.limits.strangers:
+                self._drop(next(iter(self._strangers)))
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+            self._strangers[connection] = time.monotonic()
+        threading.Thread(target=self._converse, args=(connection,), name="mailbox", daemon=True).start()
+
+    def _drop_late(self) -> None:
+        """End the connections that have not shown the token in time."""
+        oldest = time.monotonic() - self.limits.stranger_seconds
+        with self._lock:
+            for connection in [other for other, came in self._strangers.items() if came < oldest]:
+                self._drop(connection)
+
+    def _drop(self, stranger: ssl.SSLSocket) -> None:
+        self._strangers.pop(stranger, None)
+        self.counts.refused += 1
+        _end(stranger)
+
+    def _converse(self, connection: ssl.SSLSocket) -> None:
+        """Serve a connection to its end. Whatever goes wrong there, it is the end of this one only."""
+        try:
+            connection.settimeout(self.limits.stranger_seconds)
+            connection.do_handshake()
+            conversation = Conversation(connection)
+            if self._is_known(connection, conversation):
+                while (message := conversation.read(seconds=self.limits.idle_seconds)) is not None:
+                    answer = self._take(message, conversation)
+                    conversation.send(answer, seconds=self.limits.chunk_seconds)
+        except (OSError, BrokenConversationError) as error:
+            self._count_refusal(f"a connection, which has ended: {message_of(error)}")
+        except Exception:
+            self._count_refusal("a connection, which has failed")
+            LOG.exception("a connection to the mailbox has failed")
+        finally:
+            with self._lock:
+                self._strangers.pop(connection, None)
+                self._known.discard(connection)
+            with suppress(OSError):
+                connection.close()
+
+    def _is_known(self, connection: ssl.SSLSocket, conversation: Conversation) -> bool:
+        """Whether the other side shows the token of this run."""
+        message = conversation.read(seconds=self.limits.stranger_seconds)
+        if message is None:
+            return False
+        if not hmac.compare_digest(str(message.get("token")).encode(), self.address.token.encode()):
+            self._count_refusal("a token of another run")
+            conversation.send({"error": Refusal.TOKEN}, seconds=self.limits.stranger_seconds)
+            return False
+        with self._lock:
+            self._strangers.pop(connection, None)
+            self._known.add(connection)
+        conversation.send({}, seconds=self.limits.chunk_seconds)
+        return True
+
+    def _take(self, message: Mapping[str, object], conversation: Conversation) -> Mapping[str, object]:
+        """Write or remove the file of a message; the answer, which is empty if that was done."""
+        size = message.get("bytes", -1)
+        if size is not None and (not isinstance(size, int) or not 0 <= size <= MOST_FILE_BYTES):
+            raise BrokenConversationError(f"a file of {size!r} bytes")
+        target = self._target(str(message.get("place")), str(message.get("path")))
+        if target is None:
+            self._count_refusal(f"a file that tasks do not write: {message.get('path')!r}")
+            self._discard(conversation, size or 0)
+            return {"error": Refusal.PATH, "message": "tasks do not write such files"}
+        sync = message.get("sync") is True
+        fault = _remove(target) if size is None else self._write(target, conversation, size, sync=sync)
+        if fault is not None:
+            kind = Refusal.DISK_FULL if is_disk_full(fault) else Refusal.UNWRITABLE
+            return {"error": kind, "message": fault.strerror or message_of(fault)}
+        with self._lock:
+            self.counts.files += 1
+            self.counts.bytes += size or 0
+        return {}
+
+    def _target(self, place: str, path: str) -> Path | None:
+        """Return the path of a file that tasks may write; None for any other."""
+        root = self.places.get(place)
+        expected = _EXPECTED_BESIDE if place else _EXPECTED
+        if root is None or not expected.fullmatch(path) or not {".", ".."}.isdisjoint(path.split("/")):
+            return None
+        target = root / path
+        # a link would lead elsewhere
+        return target if os.path.realpath(target.parent) == str(target.parent) and not target.is_symlink() else None
+
+    def _write(self, target: Path, conversation: Conversation, size: int, *, sync: bool) -> OSError | None:
+        """Write a file that comes, whole or not at all; the fault of the disk, if there is one. The file is read to its
+        end even then, so that the task reads the answer."""
+        draft = _Draft(target)
+        try:
+            while size:
+                chunk = conversation.read_bytes(min(size, CHUNK_BYTES), seconds=self.limits.chunk_seconds)
+                draft.write(chunk)
+                size -= len(chunk)
+        except BaseException:
+            draft.drop()
+            raise
+        draft.finish(sync=sync)
+        return draft.fault
+
+    def _discard(self, conversation: Conversation, size: int) -> None:
+        while size:
+            size -= len(conversation.read_bytes(min(size, CHUNK_BYTES), seconds=self.limits.chunk_seconds))
+
+    def _count_refusal(self, reason: str) -> None:
+        with self._lock:
+            self.counts.refused += 1
+        if not self._is_closed:
+            LOG.info("the mailbox has refused %s", reason)
+
+
+class _Draft:
+    """A file that comes, under a name that nobody reads. After a fault of the disk it drops what comes."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        self._file: BinaryIO | None = None
+        self.fault: OSError | None = None
+        with self._noting_fault():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("xb", buffering=0)
+
+    def write(self, chunk: bytes) -> None:
+        """Append some bytes."""
+        with self._noting_fault():
+            rest = memoryview(chunk)
+            while rest and self._file is not None:
+                rest = rest[self._file.write(rest) :]
+
+    def finish(self, *, sync: bool) -> None:
+        """Give the file its name, with its contents durable if it is to `sync`."""
+        with self._noting_fault():
+            if self._file is not None:
+                if sync:
+                    os.fsync(self._file.fileno())
+                self._file.close()
+                self._path.replace(self._target)
+
+    def drop(self) -> None:
+        """Leave nothing behind."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _noting_fault(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.fault = self.fault or error
+            self.drop()
+
+
+def _remove(target: Path) -> OSError | None:
+    try:
+        target.unlink(missing_ok=True)
+    except OSError as error:
+        return error
+    return None
+
+
+def _end(connection: ssl.SSLSocket) -> None:
+    """End a connection that a thread of its own reads: that thread closes it."""
+    with suppress(OSError):
+        # not the method of SSLSocket, which would have the thread read on without a cipher
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+@contextmanager
+def open_mailbox(
+    root: Path,
+    bind: str,
+    host: str,
+    port: int,
+    *,
+    beside: Sequence[Path] = (),
+    limits: MailboxLimits | None = None,
+) -> Iterator[Mailbox]:
+    """Take the files of the tasks of a run below its state directory `root`, and in the directories of dead letters
+    `beside` it, while the context lasts. It listens on the address `bind`, and executors reach it at `host`; a port of
+    0 lets the system choose."""
+    certificate = make_certificate()
+    listener = _listen(bind, port)
+    with listener:
+        token = secrets.token_urlsafe(32)
+        address = MailboxAddress(host, listener.getsockname()[1], str(root), certificate.fingerprint, token)
+        for draft in root.glob("watermarks/*/.*.part"):  # of a driver that was killed
+            draft.unlink(missing_ok=True)
+        places = {"": Path(os.path.realpath(root)), **{str(path): Path(os.path.realpath(path)) for path in beside}}
+        mailbox = Mailbox(address, places, limits or MailboxLimits())
+        thread = threading.Thread(
+            target=mailbox.serve, args=(listener, certificate.context), name="mailbox door", daemon=True
+        )
+        thread.start()
+        try:
+            yield mailbox
+        finally:
+            mailbox.close()
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
+            thread.join(5)
+
+
+def _listen(bind: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+    try:
+        return socket.create_server((bind, port), family=family, backlog=256)
+    except OSError as error:
+        raise SettingError(
+            f"the driver cannot listen on {bind}, port {port}, for the files of executors: {error.strerror or error}",
+            hint="choose another mailbox_port, or an address of this machine for driver_bind_address",
+        ) from error
