@@ -55,6 +55,7 @@ class MailboxLimits:
     strangers: int = 64
     connections: int = 2048
     stranger_seconds: float = 10.0
+    """For the handshake, and as long again for the token."""
     chunk_seconds: float = 60.0
     """For the next bytes of a file, or an answer to be taken."""
     idle_seconds: float = 900.0
@@ -80,8 +81,8 @@ class Mailbox:
     limits: MailboxLimits = field(default_factory=MailboxLimits)
     counts: MailboxCounts = field(default_factory=MailboxCounts)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _strangers: dict[ssl.SSLSocket, float] = field(default_factory=dict, repr=False)
-    """Each with when it came, the oldest first."""
+    _strangers: dict[ssl.SSLSocket, None] = field(default_factory=dict, repr=False)
+    """The oldest first."""
     _known: set[ssl.SSLSocket] = field(default_factory=set, repr=False)
     _is_closed: bool = False
 
@@ -93,18 +94,13 @@ class Mailbox:
     def serve(self, listener: socket.socket, context: ssl.SSLContext) -> None:
         """Accept connections until the listener is shut down."""
         while True:
-            listener.settimeout(1.0 if self._strangers else None)
             try:
                 connection, _ = listener.accept()
-            except TimeoutError:
-                self._drop_late()
-                continue
             except OSError:
                 if self._is_closed:
                     return
                 time.sleep(0.1)  # no file descriptor is free
                 continue
-            self._drop_late()
             self._admit(connection, context)
 
     def close(self) -> None:
@@ -125,15 +121,8 @@ class Mailbox:
                 self._drop(next(iter(self._strangers)))
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
-            self._strangers[connection] = time.monotonic()
+            self._strangers[connection] = None
         threading.Thread(target=self._converse, args=(connection,), name="mailbox", daemon=True).start()
-
-    def _drop_late(self) -> None:
-        """End the connections that have not shown the token in time."""
-        oldest = time.monotonic() - self.limits.stranger_seconds
-        with self._lock:
-            for connection in [other for other, came in self._strangers.items() if came < oldest]:
-                self._drop(connection)
 
     def _drop(self, stranger: ssl.SSLSocket) -> None:
         self._strangers.pop(stranger, None)
