@@ -29,7 +29,7 @@ class Goal:
     def title(self) -> str:
         """What is compared."""
         names = "the nine" if self.queries == NINE else " ".join(self.queries)
-        return f"{self.figure} by {self.peer}, {'geometric mean' if self.is_mean else 'worst'} of {names}"
+        return f"{self.figure} / {self.peer}, {'geometric mean' if self.is_mean else 'worst'} of {names}"
 
     def value(self, results: Sequence[Result], ours: str) -> float | None:
         """What it is; None where a query has not been measured."""

@@ -24,7 +24,7 @@ DOCS = _ROOT / "docs"
 _NAMES = {
     "ours": "ours",
     "fused": "ours, fused",
-    "spark": "PySpark by hand",
+    "spark": "PySpark",
     "flink": "Flink SQL",
     "duckdb": "DuckDB, batch",
 }
@@ -67,7 +67,7 @@ def _runs(results: Sequence[Result]) -> str:
     if not results:
         return "No run is kept yet, so the tables and charts below are empty."
     return _table(
-        ("run", "commit", "events", "input", "epochs", "rounds", "load in the end", "machine"),
+        ("run", "commit", "events", "input", "epochs", "rounds", "load at the end", "machine"),
         (
             (
                 result.date,
@@ -160,7 +160,7 @@ def _goals(results: Sequence[Result]) -> str:
         rows.append(
             (goal.title, f"{goal.must:.2f}", f"{goal.goal:.2f}", *(_verdict(value, goal.must) for value in values))
         )
-    return _table(("CPU or wall of ours, by that of a peer", "must be", "goal", *(_NAMES[ours] for ours in OURS)), rows)
+    return _table(("ratio", "required", "goal", *(_NAMES[ours] for ours in OURS)), rows)
 
 
 def _verdict(value: float | None, must: float) -> str:
@@ -183,7 +183,7 @@ def _refused(results: Sequence[Result]) -> str:
         if (peer, query) not in reasons
     }
     lines += [
-        f"- {query}, {_NAMES[peer]}: no time counts, since when it was last tried: {reason.splitlines()[0]}"
+        f"- {query}, {_NAMES[peer]}: no result, because the last attempt failed: {reason.splitlines()[0]}"
         for (query, peer), reason in newest.items()
         if newest_with(results, query, peer) is None
     ]
@@ -202,17 +202,17 @@ def _draw_ratios(peer: str) -> Callable[[Sequence[Result]], str]:
             known = {name: ratio for name, ratio in ratios.items() if ratio is not None}
             if known:
                 groups[query] = known
-        return grouped_bars(f"CPU of ours by that of {_NAMES[peer]} (less is better)", groups, "x", line=1.0)
+        return grouped_bars(f"CPU of ours relative to {_NAMES[peer]} (less is better)", groups, "x", line=1.0)
 
     return draw
 
 
 def _draw_kinds(results: Sequence[Result]) -> str:
-    return shares("Where ours spends its CPU, by kind of process", _of_plays(results, "fused", _kinds))
+    return shares("CPU of ours by kind of process", _of_plays(results, "fused", _kinds))
 
 
 def _draw_phases(results: Sequence[Result]) -> str:
-    return shares("What the time of ours goes to, by phase of its epochs", _of_plays(results, "fused", _phases))
+    return shares("Time of ours by phase of an epoch", _of_plays(results, "fused", _phases))
 
 
 def _of_plays(

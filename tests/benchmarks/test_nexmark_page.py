@@ -86,7 +86,7 @@ def test_runs_over_another_input_have_a_table_of_their_own() -> None:
 
     assert "| 1,000 | kafka |" in page
     assert "| q0, pass through |  | 0.25 |" in page
-    assert "Kafka: ours, fused / PySpark by hand" in page
+    assert "Kafka: ours, fused / PySpark" in page
     assert "| q0 | 0.75 |" in page
 
 

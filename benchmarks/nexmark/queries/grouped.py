@@ -107,7 +107,7 @@ GROUPED = (
         ("bid",),
         "SELECT auction, price, place FROM (SELECT *, row_number() OVER (PARTITION BY auction ORDER BY price DESC) AS "
         "place FROM bid) WHERE place <= 10",
-        LeftOut("Structured Streaming ranks nothing that is not in time windows"),
+        LeftOut("Structured Streaming ranks only within time windows"),
         key=(0, 2),
     ),
 )

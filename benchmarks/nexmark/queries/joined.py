@@ -25,8 +25,8 @@ _PRICES_BY_CATEGORY = (
     "FROM auction a JOIN bid b ON a.id = b.auction WHERE b.{at} BETWEEN a.{at} AND a.expires "
     "GROUP BY a.id, a.category) GROUP BY category"
 )
-_TWO_AGGREGATES = LeftOut("Structured Streaming has no aggregate over an aggregate that changes")
-_TOP = LeftOut("Structured Streaming ranks only what it has in time windows, and aggregates no join in update mode")
+_TWO_AGGREGATES = LeftOut("Structured Streaming has no aggregate over a changelog aggregate")
+_TOP = LeftOut("Structured Streaming ranks only within time windows, and has no aggregate over a join in update mode")
 
 
 def _q3(tables: Mapping[str, DataFrame]) -> DataFrame:
@@ -76,7 +76,7 @@ JOINED = (
         ("auction", "bid"),
         _PRICES_BY_SELLER,
         _TWO_AGGREGATES,
-        {"flink": LeftOut("published as an OVER window over rows that change, which Flink refuses")},
+        {"flink": LeftOut("published as an OVER window over changelog rows, which Flink refuses")},
         key=(0,),
     ),
     Query(
