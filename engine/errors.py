@@ -561,6 +561,13 @@ class NoExecutorsError(RunError):
     retryable = True
 
 
+class ExecutorUnfitError(RunError):
+    """An executor cannot run the tasks of a pipeline: its Python or its packages differ from what the driver needs, or
+    it does not reach the driver."""
+
+    code = "run.executor_unfit"
+
+
 class JvmDiedError(RunError):
     """The Java process of a driver ends while it is needed."""
 

@@ -99,6 +99,7 @@ REMEDIES: Mapping[str, str] = {
     "run.disk_not_shared": "Mount the state directory at the same path on all executors.",
     "run.epoch_failed": "Nothing: the epoch runs again. If it repeats, see `arroyo logs`.",
     "run.error": "Follow the hint in the message.",
+    "run.executor_unfit": "Give the executors the Python and packages that the message names.",
     "run.java_start": "See the log that the message names, and check the Java installation.",
     "run.jvm_died": "Give it more memory: `--set memory=4g`.",
     "run.mailbox_refused": "Nothing, if a newer run has replaced this one; else report the problem.",

@@ -56,6 +56,18 @@ VARIABLES: tuple[Variable, ...] = (
         "source.",
     ),
     Variable(
+        "ARROYO_SPARK_SECRET",
+        "drivers on a Spark cluster",
+        "The secret of the cluster, `spark.authenticate.secret` of its master and workers. With it, all connections "
+        "of Spark are authenticated and encrypted. A master without a secret refuses a driver that has one.",
+    ),
+    Variable(
+        "ARROYO_EXECUTOR_PYTHON",
+        "what starts Python on executors of a cluster",
+        "The Python of the executors. Set by the driver for its executors, never by hand: see the setting "
+        "`executor_python`.",
+    ),
+    Variable(
         "ARROYO_CACHE",
         "drivers",
         "Where the archive of Spark's classes is kept, which halves the time to start; `arroyo` in the user's cache "

@@ -80,9 +80,19 @@ FIXED: Mapping[str, str] = {
 
 
 def driver_conf(
-    *, app_name: str, master: str, parallelism: int, scratch: Path, extra: Mapping[str, str]
+    *,
+    app_name: str,
+    master: str,
+    parallelism: int,
+    scratch: Path,
+    extra: Mapping[str, str],
+    cluster: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """All settings of one driver; `extra` wins over ours, and what it names as extensions or jars comes beside ours."""
+    """Return all settings of one driver; `extra` wins over those of a cluster, and these over ours. What they name as
+    extensions or jars comes beside ours."""
+    more = dict(cluster or {})
+    jars = ",".join(filter(None, (extra.get("spark.jars"), more.get("spark.jars"))))
+    extra = {**more, **extra}
     return {
         **FIXED,
         "spark.app.name": app_name,
@@ -95,7 +105,7 @@ def driver_conf(
         **extra,
         # Going through all rows of a state for windows that have ended, where none may have, is as dear as all else.
         "spark.sql.extensions": ",".join(filter(None, (*EXTENSIONS, extra.get("spark.sql.extensions")))),
-        **_jars(master, extra.get("spark.jars")),
+        **_jars(master, jars or None),
     }
 
 

@@ -25,13 +25,16 @@ from pyspark.sql import SparkSession
 from engine.errors import DriverCrashedError, EngineError, EpochFailedError, JavaStartError, WorkerDiedError, message_of
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.class_archive import cache_dir, find_archive
+from engine.spark.jvm.cluster_conf import PYTHON, ClusterLaunch, cluster_conf
 from engine.spark.jvm.conf import driver_conf
+from engine.spark.jvm.engine_archive import engine_archive
 from engine.spark.jvm.java import find_java
 from engine.spark.jvm.py4j_garbage import Garbage
-from engine.spark.workers.fork_start import ForkServer, start_server
+from engine.spark.workers.fork_start import ForkServer, start_server, write_program
 from engine.values.masters import is_one_jvm
 
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+_VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 _GATEWAY_SECRET = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
 
 
@@ -64,6 +67,7 @@ def open_session(
     makes_archive: bool = True,
     extra_conf: Mapping[str, str] | None = None,
     is_shared: bool = False,
+    cluster: ClusterLaunch | None = None,
 ) -> SparkSession:
     """Start Java and Spark; there is at most one session in a process. `quick` is for short runs: it starts sooner and
     is slower at its best. Spark's log goes to `log_dir`, nothing to the terminal. With `makes_archive` the first
@@ -73,17 +77,29 @@ def open_session(
     scratch = log_dir / f"scratch-{os.getpid()}"
     scratch.mkdir(parents=True, exist_ok=True)
     extra = {**_archives(os.environ), **(extra_conf or {})}
-    conf = driver_conf(app_name=app_name, master=master, parallelism=parallelism, scratch=scratch, extra=extra)
+    more = {} if cluster is None else _cluster_conf(cluster, master, parallelism, scratch)
+    conf = driver_conf(
+        app_name=app_name, master=master, parallelism=parallelism, scratch=scratch, extra=extra, cluster=more
+    )
     java, home = find_java(os.environ), java_process.spark_home()
     os.environ["SPARK_HOME"] = str(home)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     archive = find_archive(java, home / "jars", cache_dir(os.environ), makes=makes_archive)
     started = java_process.launch(
-        java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive, is_shared=is_shared
+        java,
+        conf,
+        memory=memory,
+        quick=quick,
+        log_file=log_dir / "spark.log",
+        archive=archive,
+        is_shared=is_shared,
+        folder=None if cluster is None else scratch,
     )
     noise, env = java_process.noise_of(log_dir / "spark.log"), java_process.environment_of_processes()
-    forks = start_server(scratch, env, noise) if is_one_jvm(master) else None
+    forks = start_server(scratch, env, noise) if is_one_jvm(master) or cluster is not None else None
     os.environ["PYSPARK_PYTHON"] = sys.executable if forks is None else str(forks.python)
+    if cluster is not None:
+        os.environ["PYSPARK_PYTHON"] = write_program(scratch / PYTHON, os.environ["PYSPARK_PYTHON"], scratch)
     try:
         import_what_spark_will()
         gateway = java_process.wait_until_ready(started)
@@ -91,7 +107,7 @@ def open_session(
         _stop(forks)
         raise
     try:
-        return _attach(gateway, forks)
+        return _attach(gateway, forks, any_java=cluster is not None)
     except BaseException as error:
         # asked for while there is a connection: the text of Java's exceptions stays in Java
         reason = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
@@ -105,6 +121,14 @@ def open_session(
             hint = f"the whole log is in {log_dir / 'spark.log'}"
             raise JavaStartError(f"Spark does not start: {reason}", hint=hint) from error
         raise
+
+
+def _cluster_conf(cluster: ClusterLaunch, master: str, parallelism: int, scratch: Path) -> Mapping[str, str]:
+    try:
+        engine = engine_archive(cache_dir(os.environ))
+    except OSError:
+        engine = engine_archive(scratch)  # caches may lie where nothing can be written
+    return cluster_conf(cluster, master=master, parallelism=parallelism, engine=engine, environ=os.environ)
 
 
 def _archives(environ: Mapping[str, str]) -> Mapping[str, str]:
@@ -200,11 +224,28 @@ def _stop(forks: ForkServer | None) -> None:
         forks.stop()
 
 
-def _attach(gateway: java_process.Gateway, forks: ForkServer | None) -> SparkSession:
+def _attach(gateway: java_process.Gateway, forks: ForkServer | None, *, any_java: bool) -> SparkSession:
     _connect(gateway.port, gateway.secret, gateway)
+    if any_java:
+        _accept_any_java()
     SparkContext._gateway.engine_forks = forks  # type: ignore[union-attr]
     with _keep_interrupt():
         return SparkSession.builder.getOrCreate()
+
+
+def _accept_any_java() -> None:
+    """Have Spark start executors without the module `jdk.incubator.vector`, which small Java runtimes lack: they would
+    not start, and nothing that we compute uses it."""
+    jvm = SparkContext._jvm
+    assert jvm is not None
+    declared = jvm.java.lang.Class.forName("org.apache.spark.launcher.JavaModuleOptions").getDeclaredField(
+        "DEFAULT_MODULE_OPTIONS"
+    )
+    declared.setAccessible(True)
+    options = declared.get(None)
+    for index, option in enumerate(list(options)):
+        if option == _VECTOR_MODULE:
+            options[index] = "-XX:+IgnoreUnrecognizedVMOptions"
 
 
 def _connect(port: int, secret: str, java: java_process.Gateway | SharedJava) -> None:

@@ -148,9 +148,11 @@ def launch(
     log_file: Path,
     archive: Archive | None = None,
     is_shared: bool = False,
+    folder: Path | None = None,
 ) -> StartedJvm:
     """Start a JVM and return at once. `quick` trades peak speed for a start-up with a third of the work; an archive
-    of loaded classes is used, or made when this JVM ends. One that several drivers share keeps a log for each."""
+    of loaded classes is used, or made when this JVM ends. One that several drivers share keeps a log for each.
+    It runs in `folder`, else where this process does."""
     home = spark_home()
     log_file.parent.mkdir(parents=True, exist_ok=True)
     handshake = Path(tempfile.mkdtemp(prefix="arroyo-jvm-"))
@@ -176,6 +178,7 @@ def launch(
         process = subprocess.Popen(
             command, env=env, stdin=subprocess.PIPE, stdout=noise, stderr=noise,
             start_new_session=True,  # Ctrl-C on the terminal is for us to answer, not for the JVM
+            cwd=folder,
             pass_fds=archive.inherited() if archive else (),
         )  # fmt: skip
     if archive:

@@ -46,6 +46,7 @@ from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
 from engine.plan.times.window_ends import window_ends
+from engine.spark.jvm.cluster_conf import ClusterLaunch
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
 from engine.spark.jvm.session import close_session, death_explained, leave_state, open_session, scratch_on_this_machine
 from engine.spark.read.histories import histories_of, unsaid_starts
@@ -57,6 +58,7 @@ from engine.spark.read.starts import begun_tables, counting_starts, with_starts
 from engine.spark.run.begun_epochs import BegunEpochs
 from engine.spark.run.draining import Draining
 from engine.spark.run.epoch import EpochPart
+from engine.spark.run.executor_probe import probe_executors
 from engine.spark.run.failures import explain_failure
 from engine.spark.run.fresh_progress import read_fresh
 from engine.spark.run.one_task_place import OneTaskPlace
@@ -66,7 +68,6 @@ from engine.spark.run.planned_epoch import planned_epoch
 from engine.spark.run.progress import WrittenEpoch
 from engine.spark.run.reports import Reporter
 from engine.spark.run.run_spec import RunSpec
-from engine.spark.run.shared_disk import probe_executors
 from engine.spark.run.stop_control import Control, StopRequested
 from engine.spark.run.stream import EpochLimits, StreamPart, stream_part
 from engine.spark.state.pane_choice import begins_by_pane
@@ -123,14 +124,30 @@ def run(
         spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
         opened.callback(close_session if warm is None else leave_state, spark)
         with death_explained():
-            if spec.master is not None and not is_one_jvm(spec.master):
-                probe_executors(spark, prepared.paths.root, on_alive=lambda: on_sign(None))
+            if spec.is_on_cluster:
+                try:
+                    probe_executors(
+                        spark,
+                        prepared.paths.root if spec.shared_disk else None,
+                        spec.udfs,
+                        on_alive=lambda: _go_on(control, on_sign),
+                    )
+                except StopRequested:
+                    return "stopped"
             listeners = _Listeners(on_epoch, on_started, on_sign)
             return _run(spark, _with_own_state(spark, prepared, listeners), control, listeners)
 
 
+def _go_on(control: Control, on_sign: OnSign) -> None:
+    """Show that the run is alive; raise StopRequested if it is to stop."""
+    if control.mode is not None:
+        raise StopRequested
+    on_sign(None)
+
+
 def _open(prepared: _PreparedRun) -> SparkSession:
     spec = prepared.spec
+    launch = ClusterLaunch(spec.cluster) if spec.is_on_cluster else None
     return open_session(
         app_name=spec.name,
         log_dir=prepared.paths.logs,
@@ -139,6 +156,7 @@ def _open(prepared: _PreparedRun) -> SparkSession:
         memory=spec.memory,
         quick=spec.quick,
         extra_conf=spec.conf,
+        cluster=launch,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.udf.declared import UdfFile
 from engine.values.backfill import Backfill
 from engine.values.cluster import ClusterSettings
+from engine.values.masters import is_one_jvm
 from engine.values.start_positions import StartPosition
 
 
@@ -81,3 +82,8 @@ class RunSpec:
     """Folder with files of rows that replace the tables, in a test."""
     keeps_state: bool = True
     """Whether the state directory outlives the run."""
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether executors are processes of their own."""
+        return self.master is not None and not is_one_jvm(self.master)

@@ -51,6 +51,15 @@ def start_server(folder: Path, environment: Mapping[str, str], noise: Path) -> F
         return None
 
 
+def write_program(program: Path, python: str, folder: Path) -> str:
+    """Write what Spark takes for Python where Java runs in `folder`: it goes back to the directory of this process.
+    Return its path from there, which is that of the launcher on executors."""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f'#!/bin/sh\ncd {shlex.quote(str(Path.cwd()))}\nexec {shlex.quote(python)} "$@"\n')
+    program.chmod(0o700)
+    return os.path.relpath(program, folder)
+
+
 def _write_program(folder: Path, address: str) -> Path:
     program = folder / "python"
     words = [sys.executable, "-I", "-S", client.__file__, address]
