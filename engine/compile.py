@@ -27,18 +27,15 @@ from engine.errors import (
 )
 from engine.formats.base import FormatOptions
 from engine.functions import user_functions
-from engine.plan.check import check
 from engine.plan.column_lineage import ColumnLineage, lineage_of_writes
-from engine.plan.identity.fingerprint import fingerprint
+from engine.plan.identity.fingerprint import fingerprint, pins_of, stable_text
 from engine.plan.identity.meaning import Code
-from engine.plan.identity.pins import pins_of
-from engine.plan.identity.stable_text import stable_text
-from engine.plan.identity.used import functions_of
+from engine.plan.identity.written import functions_of
 from engine.plan.nodes import Scan, Write, is_updating
 from engine.plan.placement.fuse import fuse
-from engine.plan.placement.in_one_task import is_for_one_task
+from engine.plan.placement.reads import check
 from engine.plan.placement.split import Parts, split
-from engine.plan.placement.whole import WholeBranch, whole_branch
+from engine.plan.placement.whole import WholeBranch, is_for_one_task, whole_branch
 from engine.plan.rules import optimize
 from engine.plan.state.operators import Operator, keepers_of_objects, operators_of
 from engine.plan.tree import walk
@@ -46,7 +43,7 @@ from engine.schema import Schema
 from engine.sql.set_statement import SinkPrefix
 from engine.sql.statements import Translation, translate
 from engine.sql.tables.create_connection import read_connections
-from engine.sql.text.literal_secrets import keys_in_urls, literal_secrets
+from engine.sql.tables.written_options import keys_in_urls, literal_secrets
 from engine.sql.text.parse import parse
 from engine.udf.declared import NO_UDFS, Udf, UdfFile, Udfs
 from engine.udf.reading import read_udfs

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.plan.hidden import EVENT_TIME
+from engine.plan.tree import EVENT_TIME
 
 _TICK = timedelta(microseconds=1)
 _LONGEST = 10**16

@@ -20,7 +20,7 @@ from engine.arrow.casts import cast_array, from_nanos, to_instants
 from engine.arrow.functions import FUNCTION_KERNELS
 from engine.errors import InvalidValueError
 from engine.functions import FUNCTIONS
-from engine.plan.expressions.evaluable import is_left_to_kernel
+from engine.plan.expressions.conditions import is_left_to_kernel
 from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Literal, Member
 from engine.schema import to_arrow
 

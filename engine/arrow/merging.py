@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 
 from engine.arrow.bursts import in_bursts, may_be_in_bursts
 from engine.arrow.evaluate import evaluate
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import LAST_TIME, MERGED_ROWS, Aggregate, Burst, Pane, Partials
+from engine.plan.tree import EVENT_TIME
 
 ROWS_MERGED = 262_144
 """So many rows are waited for: some megabytes, as only the columns wait that are read. The more they are, the smaller

@@ -1,5 +1,5 @@
 """What an epoch part makes of the rows of an epoch, all of them in memory. Each relation equals what Spark makes of the
-same; `engine.plan.placement.in_one_task` says which are known."""
+same; `engine.plan.placement.whole` says which are known."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 
 from engine.arrow.evaluate import evaluate
 from engine.arrow.keys import groups_of, orders_of, pairs_of
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Branch, Filter, NamedOver, Over, Project, Top, Union, WindowJoin, Write
-from engine.plan.tree import Node
+from engine.plan.tree import EVENT_TIME, Node
 from engine.schema import to_arrow
 
 if TYPE_CHECKING:

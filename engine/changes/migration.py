@@ -34,13 +34,11 @@ from engine.plan.nodes import (
     is_updating,
 )
 from engine.plan.placement.reads import read_by
-from engine.plan.state.former_types import to_text
-from engine.plan.state.hashed import hashed_in
+from engine.plan.state.forms import hashed_in
 from engine.plan.state.operators import Operator
-from engine.plan.state.panes import fit_for_panes
+from engine.plan.state.panes import are_kept_apart, columns_of_aggregate, fit_for_panes, origins_of
 from engine.plan.state.retained_state import needs_values
-from engine.plan.state.width_marks import is_wider
-from engine.plan.state.window_columns import are_kept_apart, columns_of_aggregate, origins_of
+from engine.plan.state.width_marks import is_wider, to_text
 from engine.plan.tree import Node, inputs_of, walk
 from engine.types import Decimal, Float, Integer, Type
 

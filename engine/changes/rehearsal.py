@@ -18,11 +18,10 @@ from engine.connectors.base import HasEnd, Table
 from engine.connectors.rehearsal import REHEARSAL, RehearsalOptions
 from engine.errors import RehearsalError
 from engine.functions import FUNCTIONS
-from engine.plan.hidden import EVENT_TIME
-from engine.plan.identity.used import functions_of
+from engine.plan.identity.written import functions_of
 from engine.plan.nodes import LookupJoin
 from engine.plan.placement.reads import read_by
-from engine.plan.tree import walk
+from engine.plan.tree import EVENT_TIME, walk
 
 
 def with_kept_rows(program: Program) -> Program:

@@ -5,7 +5,7 @@
     so       c1 > 3, over what the new aggregate keeps: such rows are in out
 
 That is known where the state goes on, where nothing but conditions and projections stands between it and its sinks,
-and where these are the same ones, or some of them. See `engine.plan.state.retelling`.
+and where these are the same ones, or some of them. See `engine.plan.state.withheld`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.functions import AGGREGATES, FUNCTIONS
 from engine.plan.expressions.expr import Call, Column, Expr, Literal, walk
 from engine.plan.nodes import Branch, UpdatingAggregate
 from engine.plan.state.operators import Operator
-from engine.plan.state.retelling import aggregate_of, condition_of, over_places, pieces_of
+from engine.plan.state.withheld import aggregate_of, condition_of, over_places, pieces_of
 from engine.plan.tree import Node
 
 _ALL: Expr = Literal(value=True, type=types.BOOLEAN)

@@ -10,7 +10,7 @@ from engine.changes.verdict import FROM_OPTIONS, Change, Verdict
 from engine.compile import Program
 from engine.connectors.base import Table
 from engine.plan.expressions.expr import Expr
-from engine.plan.identity.stable_text import stable_text
+from engine.plan.identity.fingerprint import stable_text
 from engine.plan.state.width_marks import is_wider
 
 

@@ -21,8 +21,8 @@ from engine.changes.verdict import Reform
 from engine.checkpoints.contents import FORMS
 from engine.checkpoints.layout import read_json, unreadable, write_json
 from engine.plan.nodes import Retelling
-from engine.plan.state.former_types import FormersText, formers_of
 from engine.plan.state.forms import Form, Forms
+from engine.plan.state.width_marks import FormersText, formers_of
 
 _NOBODY_IS_TOLD: Mapping[int, Retelling] = {}
 

@@ -11,7 +11,7 @@ from engine.delivery.segments import Segment, SegmentFile, to_message
 from engine.formats import make_encoder
 from engine.formats.base import Encoder
 from engine.formats.lines import count_lines
-from engine.plan.hidden import RETRACT
+from engine.plan.tree import RETRACT
 
 
 class LineWriter:

@@ -19,7 +19,7 @@ from pydantic import Field as Option
 
 from engine.connectors.base import Epoch, Options, SinkContext, Table
 from engine.connectors.kinds import Connector, SinkKind
-from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
+from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,17 +10,14 @@ from types import MappingProxyType
 
 from engine.functions.aggregates import AGGREGATE_FUNCTIONS
 from engine.functions.arrays import ARRAY_FUNCTIONS
+from engine.functions.arrow_types import OTHER_FUNCTIONS
 from engine.functions.base import AggregateFunction, Function, Signature
-from engine.functions.conditional import CONDITIONAL_FUNCTIONS
-from engine.functions.hashing import BINARY_FUNCTIONS, HASH_FUNCTIONS
+from engine.functions.conditional import CONDITIONAL_FUNCTIONS, STRUCT_FUNCTIONS
 from engine.functions.json import JSON_FUNCTIONS
 from engine.functions.math import MATH_FUNCTIONS
 from engine.functions.operators import OPERATORS
-from engine.functions.other import OTHER_FUNCTIONS
 from engine.functions.over import OVER_FUNCTIONS, OverFunction
-from engine.functions.regex import REGEX_FUNCTIONS
-from engine.functions.structs import STRUCT_FUNCTIONS
-from engine.functions.text import TEXT_FUNCTIONS
+from engine.functions.text import BINARY_FUNCTIONS, HASH_FUNCTIONS, REGEX_FUNCTIONS, TEXT_FUNCTIONS
 from engine.functions.time import TIME_FUNCTIONS
 
 __all__ = [

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.functions.aggregates_approximate import APPROXIMATE
-from engine.functions.aggregates_statistical import STATISTICAL
-from engine.functions.base import AggregateFunction, Signature, takes
+from engine.functions.aggregates_statistical import APPROXIMATE, STATISTICAL
+from engine.functions.base import AggregateFunction, Retention, Signature, anything_known, number, takes
 from engine.functions.coercion import bounded_decimal
-from engine.functions.parameters import anything_known, number
-from engine.functions.retention import Retention
 from engine.types import (
     BIGINT,
     BOOLEAN,

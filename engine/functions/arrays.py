@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, always, first_of, never, takes
+from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, always, first_of, never, takes, whole
 from engine.functions.coercion import can_cast, common_type, common_type_of
-from engine.functions.parameters import whole
 from engine.types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Array, Date, Interval, Null, Struct, Type
 
 Part: TypeAlias = Literal["array", "element", "number", "text"]

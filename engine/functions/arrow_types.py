@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 
 from engine import types
+from engine.functions.base import ANY_CONSTANT, Function, Signature, anything, never, takes
+from engine.types import TEXT
 
 _NAMED: Mapping[str, types.Type] = {
     "Null": types.Null(),
@@ -67,3 +69,33 @@ def to_arrow_name(kind: types.Type) -> str:
         case types.Struct(members):
             return f"Struct({', '.join(f'{member.name}: {to_arrow_name(member.type)}' for member in members)})"
     return next(name for name, named in _NAMED.items() if named == kind)
+
+
+def _is_type(name: str) -> bool:
+    return from_arrow_name(name) is not None
+
+
+def _decided_by_name(_: object) -> Signature | None:
+    """The type of the result is in the name, so the call is made into a cast before anybody asks."""
+    return None
+
+
+OTHER_FUNCTIONS = (
+    Function(
+        "arrow_cast",
+        "other",
+        "arrow_cast(value, type)",
+        "The value as the Arrow type of that name, such as 'Int32' or 'Timestamp(Second, None)'; NULL for NULL.",
+        _decided_by_name,
+        choices={1: ANY_CONSTANT},
+        checks={1: _is_type},
+    ),
+    Function(
+        "arrow_typeof",
+        "other",
+        "arrow_typeof(value)",
+        "The Arrow name of the value's type; never NULL.",
+        takes(anything, result=TEXT),
+        nullable=never,
+    ),
+)

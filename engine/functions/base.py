@@ -1,14 +1,154 @@
-"""What a declared SQL function is, and the ways in which one says which arguments it takes."""
+"""What a declared SQL function is, and the ways in which one says which arguments it takes.
+
+What an argument may be, beyond one plain type: each maps the type it gets to the type it is cast to, or refuses.
+
+What is retained of the values of a group while rows may still come, or be taken back.
+
+    retention   values that come     retained                then 4 is taken back
+    TOTAL       3, 4, 4              total 11, 3 values      total 7, 2 values
+    GREATEST    3, 4, 4              4                       not known: what was below 4 is gone
+    VALUES      3, 4, 4              3 once, 4 twice         3 once, 4 once
+
+So a greatest value needs all values as soon as rows may be taken back, and so does everything of different values
+for which it matters how often one comes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Literal, TypeAlias
 
-from engine.functions.coercion import can_coerce, common_type_of
-from engine.functions.retention import Retention
-from engine.types import Type
+from engine.functions.coercion import can_cast, can_coerce, common_type_of
+from engine.types import (
+    BIGINT,
+    DOUBLE,
+    TEXT,
+    TIMESTAMP,
+    Bytes,
+    Date,
+    Decimal,
+    Float,
+    Integer,
+    Null,
+    Struct,
+    Text,
+    Timestamp,
+    Type,
+    is_number,
+)
+from engine.types import Array as ArrayType
+
+BYTES = Bytes()
+
+
+def anything(kind: Type) -> Type:
+    """Every type as it is."""
+    return kind
+
+
+def scalar(kind: Type) -> Type | None:
+    """A value without parts, as it is."""
+    return None if isinstance(kind, Struct | ArrayType) else TEXT if isinstance(kind, Null) else kind
+
+
+def anything_known(kind: Type) -> Type:
+    """Every type as it is, and a bare NULL as TEXT."""
+    return TEXT if isinstance(kind, Null) else kind
+
+
+def scalar_as_text(kind: Type) -> Type | None:
+    """Whatever can be written as text, as text."""
+    return None if isinstance(kind, Struct | ArrayType) or not can_cast(kind, TEXT) else TEXT
+
+
+def instant(kind: Type) -> Type | None:
+    """A timestamp, or a day as its midnight."""
+    return TIMESTAMP if isinstance(kind, Timestamp | Date | Null) else None
+
+
+def known_instant(kind: Type) -> Type | None:
+    """A timestamp, or a day as its midnight, but no bare NULL, which might as well be an interval."""
+    return None if isinstance(kind, Null) else instant(kind)
+
+
+def whole(kind: Type) -> Type | None:
+    """A whole number of any width, as BIGINT."""
+    return BIGINT if isinstance(kind, Integer | Null) else None
+
+
+def only_whole(kind: Type) -> Type | None:
+    """A whole number of any width, as BIGINT, but no bare NULL."""
+    return BIGINT if isinstance(kind, Integer) else None
+
+
+def number(kind: Type) -> Type | None:
+    """A number of any type, as it is."""
+    return BIGINT if isinstance(kind, Null) else kind if is_number(kind) else None
+
+
+def signed_number(kind: Type) -> Type | None:
+    """A number whose type also holds its negative."""
+    match kind:
+        case Integer(bits, signed=False):
+            return Integer(min(64, bits * 2))
+        case Integer() | Float() | Decimal():
+            return kind
+        case Null():
+            return BIGINT
+    return None
+
+
+def only_number(kind: Type) -> Type | None:
+    """A number of any type, as DOUBLE."""
+    return DOUBLE if is_number(kind) else None
+
+
+def only_number_or_null(kind: Type) -> Type | None:
+    """A number of any type, or a bare NULL, as DOUBLE."""
+    return DOUBLE if isinstance(kind, Null) else only_number(kind)
+
+
+def fraction(kind: Type) -> Type | None:
+    """A FLOAT as it is, and every other number as DOUBLE."""
+    match kind:
+        case Float():
+            return kind
+        case Integer() | Decimal() | Null():
+            return DOUBLE
+    return None
+
+
+def fraction_or_decimal(kind: Type) -> Type | None:
+    """A FLOAT or DECIMAL as it is, and every other number as DOUBLE."""
+    return kind if isinstance(kind, Decimal) else fraction(kind)
+
+
+def text_or_bytes(kind: Type) -> Type | None:
+    """Text and raw bytes as they are."""
+    return kind if isinstance(kind, Text | Bytes) else TEXT if isinstance(kind, Null) else None
+
+
+class Retention(Enum):
+    """What the values of a group are summed up in. `engine.updating.accumulators` has the columns of each."""
+
+    COUNT = auto()
+    TOTAL = auto()
+    MEAN = auto()
+    EVERY_TRUE = auto()
+    ANY_TRUE = auto()
+    PARITY = auto()
+    LEAST = auto()
+    GREATEST = auto()
+    MOMENTS = auto()
+    VALUES = auto()
+
+    @property
+    def is_invertible(self) -> bool:
+        """Whether a value that is taken back can be taken off again exactly. The squares of moments cannot: about
+        another centre they have lost digits."""
+        return self not in (Retention.LEAST, Retention.GREATEST, Retention.MOMENTS, Retention.VALUES)
 
 
 @dataclass(frozen=True, slots=True)

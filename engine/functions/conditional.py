@@ -1,13 +1,13 @@
-"""Functions that choose among their arguments."""
+"""Functions that choose among their arguments, and functions that make structs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from engine.functions.base import Function, Resolve, Signature, always, takes_alike
+from engine.functions.base import Function, Resolve, Signature, always, never, takes_alike
 from engine.functions.coercion import common_type
-from engine.types import Type
+from engine.types import Member, Struct, Type
 
 
 def _choose(arguments: Sequence[Type]) -> Signature | None:
@@ -69,5 +69,36 @@ CONDITIONAL_FUNCTIONS = (
         "The least value that is not NULL; NULL when all are.",
         takes_alike(least=2),
         all,
+    ),
+)
+
+
+def _numbered_struct(arguments: Sequence[Type]) -> Signature | None:
+    members = tuple(Member(f"c{index}", kind) for index, kind in enumerate(arguments))
+    return Signature(tuple(arguments), Struct(members)) if members else None
+
+
+def _named_struct(arguments: Sequence[Type]) -> Signature | None:
+    """Resolve the values of a named struct. Its member names are constants that the caller has to read."""
+    struct = _numbered_struct(arguments[1::2])
+    return None if struct is None or len(arguments) % 2 else Signature(tuple(arguments), struct.result)
+
+
+def _struct(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
+    return Function(name, "struct", usage, doc, resolve, nullable=never)
+
+
+STRUCT_FUNCTIONS = (
+    _struct(
+        "struct",
+        "struct(value [AS name], ...)",
+        "The values as one struct, called `c0`, `c1` and so on where they have no name; never NULL.",
+        _numbered_struct,
+    ),
+    _struct(
+        "named_struct",
+        "named_struct('name', value, ...)",
+        "The values as one struct under constant names: `{name: value, ...}`; never NULL.",
+        _named_struct,
     ),
 )

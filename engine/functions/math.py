@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, first_of, never, takes
+from engine.functions.base import (
+    ANY_CONSTANT,
+    Function,
+    Resolve,
+    Signature,
+    first_of,
+    fraction,
+    fraction_or_decimal,
+    never,
+    number,
+    only_whole,
+    takes,
+    whole,
+)
 from engine.functions.coercion import common_type
-from engine.functions.parameters import fraction, fraction_or_decimal, number, only_whole, whole
 from engine.types import BIGINT, BOOLEAN, DOUBLE, Decimal, Type
 
 

@@ -5,9 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.functions.base import Function, Resolve, Signature, first_of, never, takes, takes_alike, takes_many
+from engine.functions.base import (
+    Function,
+    Resolve,
+    Signature,
+    anything,
+    first_of,
+    known_instant,
+    never,
+    only_number,
+    scalar_as_text,
+    signed_number,
+    takes,
+    takes_alike,
+    takes_many,
+    whole,
+)
 from engine.functions.coercion import as_decimal, bounded_decimal, common_type
-from engine.functions.parameters import anything, known_instant, only_number, scalar_as_text, signed_number, whole
 from engine.functions.parsers.regex import is_regex, why_refused
 from engine.types import (
     BIGINT,

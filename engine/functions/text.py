@@ -1,10 +1,25 @@
-"""Functions of text; positions count characters, from one, and text compares by bytes."""
+"""Functions of text and bytes: text, regular expressions, hashes. Positions count characters, from one, and text
+compares by bytes.
+"""
 
 from __future__ import annotations
 
-from engine.functions.base import Function, Resolve, first, never, takes, takes_many
-from engine.functions.parameters import scalar_as_text, text_or_bytes
-from engine.types import BIGINT, BOOLEAN, INT, TEXT
+from engine.functions.base import (
+    ANY_CONSTANT,
+    BYTES,
+    Function,
+    Resolve,
+    always,
+    first,
+    never,
+    scalar,
+    scalar_as_text,
+    takes,
+    takes_many,
+    text_or_bytes,
+)
+from engine.functions.parsers.regex import is_regex, why_refused
+from engine.types import BIGINT, BOOLEAN, INT, TEXT, Array
 
 
 def _text(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
@@ -176,5 +191,113 @@ TEXT_FUNCTIONS = (
         takes(result=TEXT),
         nullable=never,
         deterministic=False,
+    ),
+)
+
+
+def _are_flags(text: str) -> bool:
+    return set(text) <= set("imsxg")
+
+
+REGEX_FUNCTIONS = (
+    Function(
+        "regexp_like",
+        "regex",
+        "regexp_like(text, regex [, flags])",
+        "Whether the expression matches somewhere in the text; NULL when an argument is.",
+        takes(TEXT, TEXT, TEXT, result=BOOLEAN, optional=1),
+        choices={2: ANY_CONSTANT},
+        checks={1: is_regex, 2: _are_flags},
+        advice=why_refused,
+    ),
+    Function(
+        "regexp_replace",
+        "regex",
+        "regexp_replace(text, regex, replacement [, flags])",
+        "The text with its first match replaced, or all with flag g; NULL when an argument is.",
+        takes(TEXT, TEXT, TEXT, TEXT, result=TEXT, optional=1),
+        choices={3: ANY_CONSTANT},
+        checks={1: is_regex, 3: _are_flags},
+        advice=why_refused,
+    ),
+    Function(
+        "regexp_match",
+        "regex",
+        "regexp_match(text, regex [, flags])",
+        "The text of each group in the first match, empty for a group without one, or the whole match without "
+        "groups; NULL without a match.",
+        takes(TEXT, TEXT, TEXT, result=Array(TEXT), optional=1),
+        nullable=always,
+        choices={1: ANY_CONSTANT, 2: ANY_CONSTANT},
+        checks={1: is_regex, 2: _are_flags},
+        advice=why_refused,
+    ),
+)
+
+
+DIGESTS = frozenset({"md5", "sha224", "sha256", "sha384", "sha512", "blake2s", "blake2b", "blake3"})
+ENCODINGS = frozenset({"base64", "base64pad", "hex"})
+
+
+def _hash(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
+    return Function(name, "hashing", usage, doc, resolve)
+
+
+def _sha(bits: int) -> Function:
+    doc = f"The SHA-{bits} digest as bytes; NULL for NULL."
+    return _hash(f"sha{bits}", f"sha{bits}(value)", doc, takes(text_or_bytes, result=BYTES))
+
+
+HASH_FUNCTIONS = (
+    _hash(
+        "md5",
+        "md5(value)",
+        "The MD5 digest in hexadecimal digits; NULL for NULL.",
+        takes(text_or_bytes, result=TEXT),
+    ),
+    _sha(224),
+    _sha(256),
+    _sha(384),
+    _sha(512),
+    Function(
+        "digest",
+        "hashing",
+        "digest(value, algorithm)",
+        "The digest as bytes; the constant algorithm is md5, sha224 to sha512, blake2s, blake2b or blake3; "
+        "NULL for NULL.",
+        takes(text_or_bytes, TEXT, result=BYTES),
+        choices={1: DIGESTS},
+        is_computed=True,
+    ),
+    Function(
+        "multi_hash",
+        "hashing",
+        "multi_hash(value, ...)",
+        "A hash of all values together in 16 bytes, XXH3; equal rows give equal bytes, NULL counts as a value; "
+        "never NULL.",
+        takes_many(scalar, result=BYTES),
+        nullable=never,
+        is_computed=True,
+    ),
+)
+
+BINARY_FUNCTIONS = (
+    Function(
+        "encode",
+        "binary",
+        "encode(value, encoding)",
+        "Bytes, or text in UTF-8, as base64 without padding, as base64pad with it, or as hex; NULL for NULL.",
+        takes(text_or_bytes, TEXT, result=TEXT),
+        choices={1: ENCODINGS},
+    ),
+    Function(
+        "decode",
+        "binary",
+        "decode(text, encoding)",
+        "The bytes that base64, base64pad or hex stands for; text that is not well-formed fails the run; NULL "
+        "for NULL.",
+        takes(text_or_bytes, TEXT, result=BYTES),
+        choices={1: ENCODINGS},
+        is_computed=True,
     ),
 )

@@ -3,10 +3,19 @@ epoch, so that an epoch that runs again gives the same, but for what runs after 
 
 from __future__ import annotations
 
-from engine.functions.base import ANY_CONSTANT, Function, Resolve, first_of, never, takes, takes_many
-from engine.functions.parameters import instant, only_number, whole
-from engine.functions.parsers.strftime import is_format
-from engine.functions.parsers.strftime_reading import can_read
+from engine.functions.base import (
+    ANY_CONSTANT,
+    Function,
+    Resolve,
+    first_of,
+    instant,
+    never,
+    only_number,
+    takes,
+    takes_many,
+    whole,
+)
+from engine.functions.parsers.strftime import can_read, is_format
 from engine.functions.parsers.time_patterns import in_strftime
 from engine.types import BIGINT, DOUBLE, INT, TEXT, TIMESTAMP, Date, Interval, Type
 

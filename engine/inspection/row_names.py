@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from engine.plan.explain import aggregate_name, show
 from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate
 from engine.plan.state.operators import Operator
-from engine.plan.state.window_columns import are_kept_apart, columns_of_aggregate
+from engine.plan.state.panes import are_kept_apart, columns_of_aggregate
 
 _OF_BUCKETS = {"_n": "rows", "_last": "last change", "_pane": "pane"}
 

@@ -21,7 +21,6 @@ from typing import Literal, TypeAlias
 from engine.functions import find_aggregate, find_function
 from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Member
 from engine.plan.expressions.expr import Literal as Constant
-from engine.plan.hidden import EVENT_TIME, WATERMARK
 from engine.plan.nodes import (
     LATE_TIME,
     LATE_WATERMARK,
@@ -44,7 +43,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
-from engine.plan.tree import Node
+from engine.plan.tree import EVENT_TIME, WATERMARK, Node
 
 Direct: TypeAlias = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION"]
 """The value is in the column: as it is, computed with, or summed up with others."""

@@ -1,7 +1,18 @@
-"""What the names of a script stand for, as far as it has been read."""
+"""What the names of a script stand for, as far as it has been read.
+
+How large a plan may become.
+
+    CREATE VIEW v1 AS SELECT * FROM s UNION ALL SELECT * FROM s;
+    CREATE VIEW v2 AS SELECT * FROM v1 UNION ALL SELECT * FROM v1;   and so on, thirty times
+
+is a short script for a plan of a billion relations. Relations that are used twice are the same object, so they are
+measured once and counted twice, without walking through all of it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -9,14 +20,16 @@ from typing import TypeAlias
 from engine.connectors.base import Table
 from engine.errors import (
     DuplicateNameError,
+    EngineError,
     MemoryTableError,
+    ScriptRefused,
     TextPosition,
+    TooLargeError,
     UnknownTableError,
     WrongDirectionError,
 )
-from engine.plan.tree import Node
+from engine.plan.tree import Node, inputs_of
 from engine.schema import Schema
-from engine.sql.complaints import BrokenTableError
 from engine.sql.scope import Relation
 
 
@@ -142,3 +155,82 @@ class Catalog:
     def _entry(self, name: str) -> Entry | None:
         _, entry = self.entries.get(name.lower(), (name, None))
         return entry
+
+
+class Complaints:
+    """What is wrong with a script, as far as it has been read."""
+
+    def __init__(self) -> None:
+        self._errors: list[EngineError] = []
+
+    @contextmanager
+    def collect(self, at: TextPosition | None = None) -> Iterator[None]:
+        """Note an error of the block and go on after it; one without a position gets `at`."""
+        try:
+            yield
+        except ScriptRefused as refused:
+            for complaint in refused.complaints:
+                self.add(complaint, at)
+        except EngineError as error:
+            self.add(error, at)
+
+    def add(self, error: EngineError, at: TextPosition | None = None) -> None:
+        """Note one error, once."""
+        error.at = error.at or at
+        # The same fault may be met more than once, as in a query that several others are made of.
+        is_known = any(
+            (noted.code, noted.at, noted.message) == (error.code, error.at, error.message) for noted in self._errors
+        )
+        if not is_known and not isinstance(error, BrokenTableError):
+            self._errors.append(error)
+
+    @property
+    def errors(self) -> tuple[EngineError, ...]:
+        """The errors so far, in the order they were met."""
+        return tuple(self._errors)
+
+    def raise_any(self) -> None:
+        """Refuse the script when there was any complaint."""
+        if self._errors:
+            raise ScriptRefused(self._errors)
+
+
+@contextmanager
+def errors_located(at: TextPosition | None) -> Iterator[None]:
+    """Give an error of the block that has no position this one."""
+    try:
+        yield
+    except EngineError as error:
+        error.at = error.at or at
+        raise
+
+
+class BrokenTableError(EngineError):
+    """A use of a table whose own declaration was refused; said once, there, and never repeated."""
+
+    code = "sql.broken_table"
+
+
+MAX_RELATIONS = 10_000
+MAX_LEVELS = 150
+
+
+def count_relations(node: Node) -> int:
+    """Count the relations of a plan, counting shared ones each time. Raise TooLargeError if there are too many, or too
+    many levels."""
+    size, levels = _measure(node, {})
+    if size > MAX_RELATIONS or levels > MAX_LEVELS:
+        raise TooLargeError(
+            f"the plan has {min(size, 10**9)} relations on {levels} levels",
+            hint=f"at most {MAX_RELATIONS} and {MAX_LEVELS} are allowed; a view that is used twice counts twice",
+        )
+    return size
+
+
+def _measure(node: Node, measured: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    measure = measured.get(id(node))
+    if measure is None:
+        inputs = [_measure(child, measured) for child in inputs_of(node)]
+        measure = 1 + sum(size for size, _ in inputs), 1 + max((levels for _, levels in inputs), default=0)
+        measured[id(node)] = measure
+    return measure

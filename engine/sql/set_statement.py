@@ -8,8 +8,8 @@ from datetime import timedelta
 from sqlglot import exp
 
 from engine.errors import DurationError, SinkPrefixError, TextPosition, UnknownSettingError, UnsupportedStatementError
-from engine.sql.complaints import errors_located
-from engine.sql.scalar.intervals import read_interval
+from engine.sql.catalog import errors_located
+from engine.sql.scalar.literals import read_interval
 from engine.sql.text.parse import Script
 from engine.values.durations import read_duration
 from engine.values.sink_prefix import SETTING, SHOWN, SINKS, check_prefix

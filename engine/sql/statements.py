@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -27,28 +27,34 @@ from engine.errors import (
 from engine.plan.expressions.expr import Named
 from engine.plan.nodes import Project, Write, is_updating
 from engine.plan.tree import Node
-from engine.schema import Schema
-from engine.sql.catalog import Catalog, Entry, LookupTable, MemoryTable, SinkTable, SourceTable, View
-from engine.sql.column_names import count_columns, usable_list
-from engine.sql.complaints import Complaints, errors_located
-from engine.sql.inserts import as_sink_columns, fit_columns, with_insert_names
-from engine.sql.query.names_of_changes import refuse_names_of_changes
-from engine.sql.query.nondeterministic import refuse_nondeterministic
-from engine.sql.query.operator_hints import OperatorHints
+from engine.schema import Field, Schema
+from engine.sql.catalog import (
+    MAX_RELATIONS,
+    Catalog,
+    Complaints,
+    Entry,
+    LookupTable,
+    MemoryTable,
+    SinkTable,
+    SourceTable,
+    View,
+    count_relations,
+    errors_located,
+)
+from engine.sql.data_types import count_columns, usable_list
+from engine.sql.query.group_by import OperatorHints
+from engine.sql.query.nondeterministic import refuse_names_of_changes, refuse_nondeterministic
 from engine.sql.query.queries import UPDATING_TTL, Queries
-from engine.sql.query.relation_columns import column_of
+from engine.sql.query.relation_columns import cast_columns, column_of, is_passed_on
 from engine.sql.query.select_list import refuse_shared_names
 from engine.sql.query.set_operations import unite
-from engine.sql.relation_limits import MAX_RELATIONS, count_relations
+from engine.sql.scalar.comparisons import cast_for
 from engine.sql.scope import Relation
 from engine.sql.set_statement import SET_USAGE, SinkPrefix, SinksShown, read_set
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
-from engine.sql.tables.create_table import declare_table
-from engine.sql.tables.dead_letters import with_dead_letter_tables
-from engine.sql.tables.late_rows import late_row_writes
-from engine.sql.tables.sinks import anonymous_sink, taking_changes, with_columns
-from engine.sql.text.clauses import refused_clauses
-from engine.sql.text.parse import Script, Statement
+from engine.sql.tables.create_table import anonymous_sink, declare_table, taking_changes, with_columns
+from engine.sql.tables.late_rows import late_row_writes, with_dead_letter_tables
+from engine.sql.text.parse import Script, Statement, refused_clauses
 from engine.sql.text.pieces import STATEMENTS
 
 
@@ -320,3 +326,51 @@ def _describe_unsupported(statement: exp.Expr) -> str:
     if word == "CREATE":
         return "this CREATE has a part that is not supported"
     return f"a statement cannot begin with {statement.sql(dialect='postgres').split()[0]}"
+
+
+def as_sink_columns(columns: Schema) -> Schema:
+    """The columns as a sink can have them when nobody declared them: NULL may come into each by another INSERT, and one
+    that is always NULL is text, and so is a part of JSON."""
+    untyped = (types.Null(), types.JSON_PART)
+    return Schema(
+        tuple(
+            Field(column.name, types.TEXT if column.type in untyped else column.type, nullable=True)
+            for column in columns
+        )
+    )
+
+
+def fit_columns(rows: Node, columns: Schema, table: str) -> Node:
+    """The rows cast, by position, to the columns of their target."""
+    if len(rows.schema) != len(columns):
+        raise ColumnCountError(
+            f"{table} has {count_columns(len(columns))}, and {len(rows.schema)} are inserted",
+            hint=f"it takes {', '.join(f'{column.name} {column.type}' for column in columns)}",
+        )
+    projections = tuple(
+        Named(column.name, cast_for(column_of(field), column.type, f"column {column.name!r} of {table}"))
+        for field, column in zip(rows.schema, columns, strict=True)
+    )
+    return rows if all(is_passed_on(projection) for projection in projections) else Project(rows, projections)
+
+
+def with_insert_names(rows: Node, names: Sequence[str] | None, target: Entry) -> Node:
+    """The rows, once it is sure that the columns an INSERT names are all of the target's, in its order. A sink
+    without columns takes their names."""
+    if names is None:
+        return rows
+    if len(names) != len(rows.schema):
+        raise ColumnCountError(
+            f"the query has {count_columns(len(rows.schema))}, and names are given for {len(names)}",
+            hint="name every column",
+        )
+    columns = target.columns if isinstance(target, SinkTable | MemoryTable) else None
+    if columns is None:
+        kinds = (field.type for field in rows.schema)
+        return cast_columns(rows, list(zip(usable_list(names), kinds, strict=True)))
+    if [name.lower() for name in names] != [name.lower() for name in columns.names]:
+        raise ColumnCountError(
+            "INSERT is positional: the named columns must be all of the table's, in its order",
+            hint=f"write ({', '.join(columns.names)})",
+        )
+    return rows

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
+from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID
 from engine.schema import arrow_schema
 from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged
 from engine.updating.accumulators.results_of_values import result_of_values

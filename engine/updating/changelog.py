@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
+from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID
 from engine.updating.groups import Flags, Longs, longs
 
 INSTANT = pa.timestamp("us", tz="UTC")

@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from engine.arrow.evaluate import evaluate
 from engine.plan.expressions.expr import Expr
-from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK
 from engine.plan.nodes import JoinKind
 from engine.plan.nodes.joins import joined_schema
+from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID, WATERMARK
 from engine.schema import Schema, arrow_schema
 from engine.updating.arrow_tables import replaced
 from engine.updating.bucket_state import NEVER, BucketState, StepsResult

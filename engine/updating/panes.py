@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
+from engine.plan.tree import EVENT_TIME, ROW_ID, WATERMARK
 from engine.schema import arrow_schema, to_arrow
 from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged
 from engine.updating.arrow_tables import whole

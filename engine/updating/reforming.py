@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from engine.plan.hidden import ROW_ID
+from engine.plan.tree import ROW_ID
 from engine.schema import to_arrow
 from engine.updating.accumulators import accumulator_for
 from engine.updating.aggregate_spec import AggregateSpec

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
-from engine.plan.nodes.updating_ranking import Ranking
+from engine.plan.nodes.updating import Ranking
+from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID
 from engine.schema import Schema, arrow_schema, to_arrow
 from engine.updating.accumulators.base import Sorting
 from engine.updating.arrow_tables import replaced

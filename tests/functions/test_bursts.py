@@ -15,9 +15,8 @@ import pytest
 from engine.arrow.bursts import in_bursts
 from engine.arrow.merging import MergingRows
 from engine.compile import compile_script
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Partials
-from engine.plan.tree import walk
+from engine.plan.tree import EVENT_TIME, walk
 
 GAP = 10_000
 """Microseconds."""

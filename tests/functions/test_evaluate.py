@@ -17,7 +17,7 @@ from engine.arrow.evaluate import OPERATOR_KERNELS, evaluate
 from engine.errors import DataError
 from engine.functions.time import TRUNCATED_TO
 from engine.plan.expressions.calls import call, cast
-from engine.plan.expressions.evaluable import EVALUATED, can_evaluate
+from engine.plan.expressions.conditions import EVALUATED, can_evaluate
 from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Member, walk
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark.printers.expressions import to_sql

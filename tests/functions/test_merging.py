@@ -13,9 +13,8 @@ import pytest
 
 from engine.arrow.merging import BYTES_MERGED, ROWS_MERGED, MergingRows
 from engine.compile import compile_script
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Partials
-from engine.plan.tree import walk
+from engine.plan.tree import EVENT_TIME, walk
 
 SQL = """
 CREATE TABLE bids (auction BIGINT, price BIGINT, small INT, ratio DOUBLE, channel TEXT, seen TIMESTAMP NOT NULL)

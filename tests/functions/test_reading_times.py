@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from engine.arrow.functions import FUNCTION_KERNELS
-from engine.functions.parsers.strftime import is_format, write_instant
-from engine.functions.parsers.strftime_reading import can_read, read_instant
+from engine.functions.parsers.strftime import can_read, is_format, read_instant, write_instant
 from engine.functions.parsers.time_patterns import in_strftime
 
 ROUGH = (

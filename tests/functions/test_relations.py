@@ -14,9 +14,8 @@ from engine import types
 from engine.arrow.keys import TooManyPairs
 from engine.arrow.relations import Relations
 from engine.plan.expressions.expr import Call, Column, Literal, Named
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Branch, Filter, JoinKind, NamedOver, Order, Over, Project, Top, Union, WindowJoin
-from engine.plan.tree import Node
+from engine.plan.tree import EVENT_TIME, Node
 from engine.schema import Field, Schema, arrow_schema
 from tests.fuzz.oracle import comparable, difference
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
-from engine.plan.hidden import RETRACT, WATERMARK
 from engine.plan.nodes import UpdatingAggregate
+from engine.plan.tree import RETRACT, WATERMARK
 from engine.spark import lower
 from engine.spark.lower import joins
 from engine.spark.lower.rows import open_table

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from engine.plan.times.completeness import OPEN_SESSIONS
+from engine.plan.times import OPEN_SESSIONS
 from engine.values.epoch_report import SinkProgress
 from tests.fuzz.data import START, Stream, random_row
 from tests.fuzz.oracle import Oracle, Row

@@ -15,7 +15,7 @@ from engine.connectors.base import HasProbe, Table
 from engine.connectors.kafka.write.records import parts_of
 from engine.delivery.file_ledger import WritePermit, read_ledger
 from engine.errors import EngineError, MissingTopicError, ScriptRefused
-from engine.plan.hidden import RETRACT, ROW_ID
+from engine.plan.tree import RETRACT, ROW_ID
 from engine.schema import Field, Schema
 from engine.types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Bytes, Member, Struct
 from tests.connectors.tables import batch, epoch, sink, table, take

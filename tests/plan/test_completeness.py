@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.compile import compile_script
 from engine.plan.nodes import Hop, Session, Tumble
-from engine.plan.times.completeness import (
+from engine.plan.times import (
     END,
     OPEN_SESSIONS,
     ClosingWindow,

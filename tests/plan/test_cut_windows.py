@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.compile import compile_script
-from engine.plan.times.cut_windows import cut_windows
+from engine.plan.times import cut_windows
 
 TABLE = """
 CREATE TABLE t (at TIMESTAMP NOT NULL, k TEXT, n BIGINT, WATERMARK FOR at)

@@ -8,7 +8,7 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import ScriptRefused
-from engine.plan.expressions.delays import fixed_delay
+from engine.plan.times import fixed_delay
 
 SCRIPT = """
 CREATE TABLE s (id BIGINT, at TIMESTAMP NOT NULL, seen TIMESTAMP NOT NULL, millis BIGINT NOT NULL,

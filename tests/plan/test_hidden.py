@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.plan import hidden
-from engine.plan.hidden import HIDDEN, hidden_in, is_hidden
+from engine.plan import tree
+from engine.plan.tree import HIDDEN, hidden_in, is_hidden
 
-ENGINE = Path(hidden.__file__).parents[1]
+ENGINE = Path(tree.__file__).parents[1]
 
 
 @pytest.mark.parametrize("path", sorted(ENGINE.rglob("*.py")), ids=lambda path: str(path.relative_to(ENGINE)))
 def test_no_other_module_spells_a_hidden_column(path: Path) -> None:
-    if path == Path(hidden.__file__):
+    if path == Path(tree.__file__):
         return
     constants = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
     assert not set(HIDDEN).intersection(constant for constant in constants if isinstance(constant, str))

@@ -7,7 +7,7 @@ import pytest
 from engine.compile import compile_script
 from engine.plan.expressions.expr import Column
 from engine.plan.nodes import Filter
-from engine.plan.placement.leading_rows import Leading, leading_of_branch, leading_rows
+from engine.plan.placement.whole import Leading, leading_of_branch, leading_rows
 from engine.plan.tree import walk
 
 TABLES = """

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from engine.compile import compile_script
-from engine.plan.times.window_ends import Ends, window_ends
+from engine.plan.times import Ends, window_ends
 
 _TABLES = """
 CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '10');

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from engine.compile import compile_script
 from engine.plan.nodes import Tumble
-from engine.plan.times.completeness import RowPath
+from engine.plan.times import RowPath
 from engine.spark.read.history import History
 from engine.spark.read.planner import Offset
 from engine.spark.read.watermarks import END_OF_TIME, Marks, Shown, advance

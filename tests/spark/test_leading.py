@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
 from engine.plan.expressions.expr import Column
-from engine.plan.placement.leading_rows import Leading
+from engine.plan.placement.whole import Leading
 from engine.spark.lower.over import lower_leading
 
 if TYPE_CHECKING:

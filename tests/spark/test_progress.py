@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from engine.plan.nodes import Tumble
-from engine.plan.times.completeness import RowPath
+from engine.plan.times import RowPath
 from engine.spark.read.planner import Offset
 from engine.spark.run.progress import ReadSlices, WrittenEpoch, read_progress
 from engine.values.epoch_report import PHASES, EpochReport, SinkProgress, TableFigures

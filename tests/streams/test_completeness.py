@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.plan.times.completeness import OPEN_SESSIONS
+from engine.plan.times import OPEN_SESSIONS
 from engine.spark.run.lifecycle import RunSpec, run_in
 from engine.values.epoch_report import EpochReport, SinkProgress
 from engine.values.instants import FAR_FUTURE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from engine.plan.hidden import RETRACT, is_hidden
+from engine.plan.tree import RETRACT, is_hidden
 from engine.updating.bucket_state import BucketState
 
 if TYPE_CHECKING:

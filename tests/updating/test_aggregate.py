@@ -14,7 +14,7 @@ import pytest
 
 from engine.errors import SumOverflowError
 from engine.functions.aggregates import AGGREGATE_FUNCTIONS
-from engine.functions.retention import Retention
+from engine.functions.base import Retention
 from engine.schema import Field, Schema, to_arrow
 from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Array, Decimal, Type
 from engine.updating.accumulators.base import Measure, Sorting

@@ -12,9 +12,8 @@ import pytest
 from engine.arrow.evaluate import evaluate
 from engine.arrow.merging import MergingRows
 from engine.compile import Program, compile_script
-from engine.plan.hidden import EVENT_TIME, ROW_ID
 from engine.plan.nodes import Partials, UpdatingAggregate
-from engine.plan.tree import walk
+from engine.plan.tree import EVENT_TIME, ROW_ID, walk
 from engine.spark.lower.updating import aggregate_spec, columns_read
 from engine.udf.declared import NO_UDFS
 from engine.updating.aggregate import summed

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from engine import types
-from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
+from engine.plan.tree import EVENT_TIME, ROW_ID, WATERMARK
 from engine.schema import Field, Schema
 from engine.spark.state.watermarked_buckets import timer_of
 from engine.updating import panes

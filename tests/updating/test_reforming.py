@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.plan.hidden import RETRACT
+from engine.plan.tree import RETRACT
 from engine.updating.aggregate import AggregateOperator
 from engine.updating.bucket_state import BucketState
 from engine.updating.head import StoredBucket, read_head, write_head

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.plan.hidden import WATERMARK
+from engine.plan.tree import WATERMARK
 from engine.updating import chunks_together
 from engine.updating.bucket_state import BucketState
 from engine.updating.chunks import Chunks

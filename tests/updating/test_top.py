@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from engine.plan.nodes.updating_ranking import Ranking
+from engine.plan.nodes.updating import Ranking
 from engine.schema import Field, Schema
 from engine.types import BIGINT, DOUBLE, TEXT
 from engine.updating.accumulators.base import Sorting

@@ -14,7 +14,7 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import SumOverflowError
-from engine.plan.hidden import hidden_in
+from engine.plan.tree import hidden_in
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import quoted
 from engine.spark.run.epoch import EpochPart

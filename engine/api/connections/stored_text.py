@@ -65,7 +65,7 @@ def with_stored(context: Context, spec: Spec) -> WholeSpec:
     own_files = tuple(text for text in spec.udfs if not stored_uses.is_marked(text))
     if not (kept.connections or kept.tables or kept.functions):
         return WholeSpec(replace(spec, udfs=own_files))
-    from engine.sql.stored.used_names import used_names  # noqa: PLC0415 - the server is there sooner
+    from engine.sql.stored.checking import used_names  # noqa: PLC0415 - the server is there sooner
 
     taken = frozenset(administrators(context))
     parts, called = _Parts(), set[str]()

@@ -61,7 +61,7 @@ def read_rows(
     """Show the newest rows that a sink has written to files of this machine, as JSON or Parquet. Only final rows are
     shown."""
     from engine.connectors.newest import newest_rows, place_of_rows  # noqa: PLC0415 - the server is there sooner
-    from engine.sql.stored.replay import replay_script  # noqa: PLC0415 - the same
+    from engine.sql.stored.checking import replay_script  # noqa: PLC0415 - the same
 
     program = _program(pipeline, context)
     written = {name.lower(): name for name in _written(program)}

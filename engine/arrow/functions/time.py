@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.arrow.functions.kernel import Kernel, by_row
-from engine.functions.parsers.strftime import write_instant
-from engine.functions.parsers.strftime_reading import read_instant
+from engine.functions.parsers.strftime import read_instant, write_instant
 
 _INSTANT = pa.timestamp("us", "UTC")
 _PLAIN = re.compile(r"(?:%[YmdHMSFT]|[ -$&-~])*")

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from engine.connectors.files.time_folders import end_of
 from engine.errors import UnwritableTargetError
-from engine.plan.hidden import EVENT_TIME
+from engine.plan.tree import EVENT_TIME
 from engine.schema import Schema
 from engine.values.instants import to_micros
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, SecretStr
 
 from engine.compile import Program
 from engine.connectors.base import Table
-from engine.plan.identity.stable_text import TAGS, stable_text
+from engine.plan.identity.fingerprint import TAGS, stable_text
 from engine.udf.declared import UdfFile
 from engine.udf.requirements import needs_of
 

@@ -23,7 +23,7 @@ from engine.formats.base import BadRecord, Decoded
 from engine.formats.debezium.options import DebeziumOptions
 from engine.formats.json.decode import JsonDecoder
 from engine.formats.lines import split_lines
-from engine.plan.hidden import RETRACT
+from engine.plan.tree import RETRACT
 from engine.schema import Field, Schema, arrow_schema
 
 Mask = npt.NDArray[np.bool_]

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from engine.formats.debezium.fold import NONE, Numbers, fold
 from engine.formats.debezium.options import DebeziumOptions
 from engine.formats.json.encode import JsonEncoder, connect_fields, join_texts
-from engine.plan.hidden import RETRACT, ROW_ID
+from engine.plan.tree import RETRACT, ROW_ID
 from engine.schema import Schema
 
 

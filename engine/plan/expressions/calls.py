@@ -12,9 +12,7 @@ from engine.functions.arrow_types import arrow_unit, from_arrow_name
 from engine.functions.base import Function, Signature
 from engine.functions.coercion import can_cast
 from engine.plan.expressions.expr import Call, Cast, Column, Expr, Literal, is_nullable
-from engine.plan.expressions.json_calls import along_one_path
-from engine.plan.expressions.structs import make_named_struct
-from engine.plan.hidden import EVENT_TIME
+from engine.plan.tree import EVENT_TIME
 from engine.values.durations import read_duration
 
 
@@ -134,3 +132,49 @@ def _word(argument: Expr) -> str | None:
 
 def _is_text_literal(argument: Expr) -> bool:
     return isinstance(argument, Literal) and isinstance(argument.value, str) and argument.type == types.TEXT
+
+
+_LOOKUPS = ("json_get", "json_as_text")
+
+
+def along_one_path(arguments: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The arguments of a JSON function: when the JSON is itself looked up in another one, all keys in one go."""
+    match arguments:
+        case (Call(function, inside), *keys) if function in _LOOKUPS:
+            return (*inside, *keys)
+    return arguments
+
+
+def part_as(part: Expr, kind: types.Type) -> Expr:
+    """A part of JSON as the value of the nearest type that is asked for: NULL where it holds something else."""
+    function, result = _getter_of(kind)
+    return Call(function, along_one_path((part,)), result)
+
+
+def _getter_of(kind: types.Type) -> tuple[str, types.Type]:
+    match kind:
+        case types.Boolean():
+            return "json_get_bool", types.BOOLEAN
+        case types.Integer():
+            return "json_get_int", types.BIGINT
+        case types.Float() | types.Decimal():
+            return "json_get_float", types.DOUBLE
+        case types.Json():
+            return "json_get_json", types.JSON
+    return "json_get_str", types.TEXT
+
+
+def make_struct(names: Sequence[str], values: Sequence[Expr]) -> Expr | None:
+    """The values under their names; None when two are called the same, or there is none."""
+    if not names or len({name.lower() for name in names}) < len(names):
+        return None
+    members = tuple(types.Member(name, value.type) for name, value in zip(names, values, strict=True))
+    return Call("struct", tuple(values), types.Struct(members), nullable=False)
+
+
+def make_named_struct(arguments: Sequence[Expr]) -> Expr | None:
+    """Names and values by turns; None when a name is no constant text."""
+    names = [name.value for name in arguments[::2] if isinstance(name, Literal) and isinstance(name.value, str)]
+    if len(names) * 2 != len(arguments):
+        return None
+    return make_struct(names, arguments[1::2])

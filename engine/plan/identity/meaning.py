@@ -17,11 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from engine.plan.explain import show
-from engine.plan.expressions.comparisons import turned
-from engine.plan.expressions.conjuncts import conjuncts_of
+from engine.plan.expressions.conditions import conjuncts_of, turned
 from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Literal, Member, walk
-from engine.plan.hidden import EVENT_TIME
-from engine.plan.identity.stable_text import stable_text
+from engine.plan.identity.fingerprint import stable_text
 from engine.plan.nodes import (
     LATE_TIME,
     LATE_WATERMARK,
@@ -47,7 +45,7 @@ from engine.plan.nodes import (
     Write,
 )
 from engine.plan.state.width_marks import apart
-from engine.plan.tree import Node, inputs_of
+from engine.plan.tree import EVENT_TIME, Node, inputs_of
 
 Columns = Mapping[str, str]
 """What each column of a relation means, by its name."""

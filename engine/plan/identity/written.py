@@ -8,12 +8,14 @@ code is called.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 
+from engine.plan.expressions.expr import Call
 from engine.plan.identity.meaning import Code, Meanings, digest, order_text, over_text
-from engine.plan.identity.used import functions_of
-from engine.plan.nodes import Branch, Over, Top, UpdatingTop
+from engine.plan.nodes import Aggregate, Branch, NamedOver, Over, Top, UpdatingTop
 from engine.plan.placement.split import Parts
 from engine.plan.tree import Node, walk
+from engine.types import Type
 
 
 def written_by(parts: Parts, codes: Mapping[str, Code]) -> Mapping[str, str]:
@@ -43,3 +45,27 @@ def _steps(meanings: Meanings, node: Node) -> Iterator[str]:
                 yield digest("top", *sorted(below.rows), order_text(order, below.columns), f"{limit} after {offset}")
             case UpdatingTop(source, function, _, order, _, limit):
                 yield digest("ranking", function, order_text(order, meanings.of(source).columns), str(limit))
+
+
+def calls_of(node: Node) -> Iterator[Call]:
+    """Every call in the expressions of the node and all nodes below it, whatever fields hold them."""
+    return (call for relation in walk(node) for call in _inside(relation) if isinstance(call, Call))
+
+
+def functions_of(node: Node) -> Iterator[str]:
+    """The names of all functions and aggregates that the node and all nodes below it call."""
+    return (call.function for relation in walk(node) for call in _inside(relation))
+
+
+def _inside(value: object) -> Iterator[Call | Aggregate | NamedOver]:
+    if isinstance(value, Call | Aggregate | NamedOver):
+        yield value
+    if isinstance(value, tuple):
+        parts = list(value)
+    elif is_dataclass(value) and not isinstance(value, Type):
+        parts = [getattr(value, field.name) for field in fields(value)]
+    else:
+        return
+    for part in parts:
+        if not isinstance(part, Node):
+            yield from _inside(part)

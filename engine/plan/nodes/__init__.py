@@ -1,11 +1,22 @@
 """The kinds of relation a plan is made of, one family a module."""
 
 from engine.plan.nodes.joins import JoinKind, LookupJoin, UpdatingJoin, WindowJoin
-from engine.plan.nodes.over import Frame, NamedOver, Order, Over, Top
-from engine.plan.nodes.rows import Branch, Filter, Fused, Project, Scan, Union, Write, pass_through
-from engine.plan.nodes.unnest import Unnest
-from engine.plan.nodes.updating import Retelling, UpdatingAggregate, is_updating
-from engine.plan.nodes.updating_ranking import UpdatingTop
+from engine.plan.nodes.rows import (
+    Branch,
+    Filter,
+    Frame,
+    Fused,
+    NamedOver,
+    Order,
+    Over,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Write,
+    pass_through,
+)
+from engine.plan.nodes.updating import Retelling, UpdatingAggregate, UpdatingTop, is_updating
 from engine.plan.nodes.windowed import (
     LAST_TIME,
     LATE_TIME,
@@ -22,6 +33,7 @@ from engine.plan.nodes.windowed import (
     Partials,
     Session,
     Tumble,
+    Unnest,
     Window,
     WindowAggregate,
     count_of,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from engine.plan.expressions.expr import Expr, columns_of
-from engine.plan.state.former_types import Formers
+from engine.plan.state.width_marks import Formers
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 

@@ -1,6 +1,6 @@
 """Relations whose rows are taken back and replaced: streams of changes.
 
-A relation that `is_updating` carries two hidden columns, `_retract` and `_id` (`plan/hidden.py`). Folding its changes
+A relation that `is_updating` carries two hidden columns, `_retract` and `_id` (`plan/tree.py`). Folding its changes
 in order gives, at any epoch, the batch answer.
 """
 
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Literal, TypeAlias
 
-from engine.plan.expressions.expr import Named, is_nullable
+from engine import types
+from engine.plan.expressions.expr import Expr, Named, is_nullable
 from engine.plan.nodes.joins import UpdatingJoin
-from engine.plan.nodes.rows import Scan
-from engine.plan.nodes.updating_ranking import UpdatingTop
+from engine.plan.nodes.rows import Order, Scan
 from engine.plan.nodes.windowed import NamedAggregate
-from engine.plan.state.former_types import Formers
+from engine.plan.state.width_marks import Formers
 from engine.plan.tree import Node, inputs_of
 from engine.schema import Field, Schema
 
@@ -71,3 +72,31 @@ def is_updating(node: Node) -> bool:
         case Scan(is_changes=is_changes):
             return is_changes
     return any(is_updating(below) for below in inputs_of(node))
+
+
+Ranking: TypeAlias = Literal["row_number", "rank", "dense_rank"]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatingTop(Node):
+    """The rows of each partition and their place in an order, as it is after every epoch: rows are taken back when
+    others move them. Only places up to `limit` are given, all when there is none. `number` is the column of the place,
+    None when nobody reads it. Rows that are equal in the order have one among themselves all the same, by what they
+    hold. A partition is forgotten `ttl` after its last change. `pin` is as in `WindowAggregate`, `formers` as in
+    `UpdatingAggregate`."""
+
+    input: Node
+    function: Ranking
+    partition: tuple[Expr, ...]
+    order: tuple[Order, ...]
+    number: str | None
+    limit: int | None
+    ttl: timedelta
+    pin: str | None = field(default=None, compare=False)
+    formers: Formers = ()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the input, then the place."""
+        place = () if self.number is None else (Field(self.number, types.BIGINT, nullable=False),)
+        return Schema((*self.input.schema, *place))

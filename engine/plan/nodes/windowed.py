@@ -11,10 +11,8 @@ from engine import types
 from engine.functions.base import Takes
 from engine.plan.expressions.expr import Call, Column, Expr, Named, is_nullable
 from engine.plan.nodes.joins import LookupJoin, WindowJoin
-from engine.plan.nodes.over import Order, Over, Top
-from engine.plan.nodes.rows import Filter, Project, Scan, Union
-from engine.plan.nodes.unnest import Unnest
-from engine.plan.state.former_types import Formers
+from engine.plan.nodes.rows import Filter, Order, Over, Project, Scan, Top, Union
+from engine.plan.state.width_marks import Formers
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 
@@ -254,3 +252,19 @@ def _holds(expr: Expr, column: str | None, source: Node) -> bool:
                 source = source.input
             return isinstance(source, WindowJoin) and source.windows in ((left, right), (right, left))
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest(Node):
+    """The input's row once for every element of an array, which becomes the column `name`; none for NULL or an empty
+    array."""
+
+    input: Node
+    name: str
+    array: Expr
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the input, then the element."""
+        assert isinstance(self.array.type, types.Array)
+        return Schema((*self.input.schema, Field(self.name, self.array.type.element, nullable=True)))

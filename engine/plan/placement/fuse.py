@@ -17,27 +17,74 @@ and the task leaves out what none of them wants, if each of them has a test that
       Scan bids                                    Fused price > 10 OR hot
 
 Where all tests move, what windows and updating aggregates keep of the rows may be merged there as well: see
-`engine.plan.placement.partials`.
+`engine.plan.placement.fuse`.
 
 A plan means the same with it and without, and so does its state: it is no part of the fingerprint
 (docs/decisions/sources-leave-out-what-no-query-wants.md).
+
+How tests come down to a scan, through the filters and projections above it.
+
+Project price * 2 AS double      double is price * 2, read off the scan
+  Filter price > 10              comes down
+    Filter url ILIKE '%x'        remains, and lets the others pass, since it cannot fail
+      Scan bids
+
+Windows whose rows are merged in the task of the source before Spark has them.
+
+    WindowAggregate count(*), max(price) by hop(2 s, 10 s), auction % 7
+      Filter hot
+        Scan bids
+
+    12:00:01  auction 3, price 5, hot          12:00:01  auction 3, 2 rows, max 8
+    12:00:01  auction 10, price 8, hot    ->   12:00:02  auction 3, 1 row, max 1
+    12:00:02  auction 3, price 1, hot
+
+The first two rows are in one pane of two seconds and have the same key. What crosses looks like the first of them, so
+windows, keys, late rows and the state come of it as of every row; only the aggregates read what was merged. This holds
+where all tests have moved into the task, and every key is computed there as Spark computes it.
+
+Sessions have no panes. There the rows of a burst are merged, each less than the gap after the one before it, and Spark
+has the first of them with the time of the last one: a session that begins with the one and goes on from the other.
+
+Updating aggregates heed no time but that of a key's last change: all rows of a key are merged, and cross at that time.
+See docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TypeAlias
 
-from engine.plan.expressions.expr import Call, Expr
-from engine.plan.nodes import Fused, Partials, Project, Scan, UpdatingAggregate, WindowAggregate
-from engine.plan.placement.descent import Chain, chain_of, descended
-from engine.plan.placement.partials import with_partials
+from engine import types
+from engine.plan.expressions.conditions import all_of, cannot_fail, conjuncts_of
+from engine.plan.expressions.expr import Call, Cast, Column, Expr, Member, Named, columns_of, substitute
+from engine.plan.nodes import (
+    Aggregate,
+    Burst,
+    Filter,
+    Fused,
+    Hop,
+    NamedAggregate,
+    Pane,
+    Partials,
+    Project,
+    Scan,
+    Session,
+    Tumble,
+    UpdatingAggregate,
+    Window,
+    WindowAggregate,
+    count_of,
+)
 from engine.plan.placement.reads import read_by
 from engine.plan.placement.split import Parts
-from engine.plan.tree import Node, inputs_of, rewrite, walk, with_inputs
+from engine.plan.placement.whole import is_fusable
+from engine.plan.tree import EVENT_TIME, Node, inputs_of, is_hidden, rewrite, walk, with_inputs
 from engine.schema import Schema
-from engine.types import BOOLEAN
+from engine.types import BOOLEAN, TIMESTAMP
 
 
 def fuse(parts: Parts) -> Parts:
@@ -110,3 +157,192 @@ def _crossing(scan: Scan, readers: Sequence[Node]) -> Schema:
             # a row without any column could not be counted, so the first one stays
             return Schema(fields or scan.columns.fields[:1])
     return scan.columns
+
+
+Aggregation: TypeAlias = WindowAggregate | UpdatingAggregate
+_LONGEST_GAP = timedelta(days=366_000)
+"""The length of a burst and its gap must be a Spark interval, which has twelve digits of seconds."""
+_GROUPED = (
+    types.Boolean | types.Integer | types.Float | types.Decimal | types.Text | types.Json | types.Timestamp | types.Date
+)
+_ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.Date
+"""Types whose least and greatest value is the same in Arrow and in Spark; NaN and -0.0 keep DOUBLE out."""
+
+
+def with_partials(node: Aggregation, alone: frozenset[str]) -> Node | None:
+    """Return the same aggregation over rows that the source task pre-aggregates, or None if it cannot. `alone` are the
+    tables that are read in one place only."""
+    chain, scan = chain_of(node.input)
+    if not isinstance(scan, Scan) or scan.table not in alone or any(map(_is_like_ours, scan.columns.names)):
+        return None
+    stretch = None if isinstance(node, UpdatingAggregate) else _stretch(node.window)
+    descent = descended(chain, scan)
+    has_all_tests = descent.is_open and not any(isinstance(step, Filter) for step in descent.steps)
+    if not has_all_tests or (stretch is None and isinstance(node, WindowAggregate)):
+        return None
+    keys = [Named(key.name, value) for key in node.keys if (value := _key(descent, key.expr)) is not None]
+    aggregates = [
+        replace(named, aggregate=aggregate)
+        for named in node.aggregates
+        if (aggregate := _aggregate(descent, named.aggregate)) is not None
+    ]
+    if len(keys) < len(node.keys) or len(aggregates) < len(node.aggregates):
+        return None
+    exprs = tuple(key.expr for key in keys)
+    columns = _columns(scan, exprs)
+    merged = Partials(scan, descent.condition, stretch, exprs, columns, _partials(node, aggregates))
+    return replace(node, input=merged, keys=tuple(keys), aggregates=tuple(aggregates))
+
+
+def _is_like_ours(name: str) -> bool:
+    """Whether a column could be taken for one that merging adds."""
+    return name.startswith("__")
+
+
+def _stretch(window: Window) -> Pane | Burst | None:
+    """The longest one of which all rows are in the same windows."""
+    match window:
+        case Tumble(width):
+            return Pane(width)
+        case Hop():
+            return Pane(window.pane)
+        case Session(gap) if gap < _LONGEST_GAP:
+            return Burst(gap)
+    return None
+
+
+def _key(descent: Descent, key: Expr) -> Expr | None:
+    return descent.read_off(key) if isinstance(key.type, _GROUPED) else None
+
+
+def _columns(scan: Scan, keys: Sequence[Expr]) -> Schema:
+    names = frozenset[str]().union(*map(columns_of, keys))
+    return Schema(tuple(column for column in scan.columns if column.name in names))
+
+
+def _partials(node: Aggregation, aggregates: Sequence[NamedAggregate]) -> tuple[NamedAggregate, ...]:
+    """The different aggregates, but for the count of rows, which is always there. An updating sum is kept with how many
+    numbers are in it."""
+    different = dict.fromkeys(named.aggregate for named in aggregates if named.aggregate.arguments)
+    if isinstance(node, UpdatingAggregate):
+        different |= dict.fromkeys(count_of(aggregate) for aggregate in different if aggregate.function == "sum")
+    return tuple(NamedAggregate(f"__partial{index}", aggregate) for index, aggregate in enumerate(different))
+
+
+def _aggregate(descent: Descent, aggregate: Aggregate) -> Aggregate | None:
+    """The aggregate, read off the scan, where partial ones of it are exact."""
+    if aggregate.distinct or aggregate.order or aggregate.condition is not None:
+        return None
+    if not aggregate.arguments:
+        return aggregate if aggregate.function == "count" else None
+    if aggregate.function not in ("count", "sum", "min", "max"):
+        return None
+    argument = descent.read_off(aggregate.arguments[0])
+    return replace(aggregate, arguments=(argument,)) if argument and _is_exact(aggregate, argument) else None
+
+
+def _is_exact(aggregate: Aggregate, argument: Expr) -> bool:
+    """Whether it is one of a column as it is read. Spark takes equal aggregates together, and would find others equal
+    than we do if more were computed."""
+    if aggregate.function == "sum":
+        is_whole = isinstance(argument.type, types.Integer) and argument.type.signed
+        return is_whole and _is_column(argument.input if isinstance(argument, Cast) and _widens(argument) else argument)
+    return _is_column(argument) and isinstance(argument.type, _GROUPED if aggregate.function == "count" else _ORDERED)
+
+
+def _widens(cast: Cast) -> bool:
+    match cast.input.type, cast.type:
+        case types.Integer(bits, True), types.Integer(wider, True):
+            return bits < wider and not cast.lenient
+    return False
+
+
+def _is_column(expr: Expr) -> bool:
+    return isinstance(expr, Column) or (isinstance(expr, Member) and _is_column(expr.input))
+
+
+Chain: TypeAlias = Sequence[Filter | Project]
+"""Filters and projections above a scan, the top first."""
+
+
+def chain_of(node: Node) -> tuple[Chain, Node]:
+    """The filters and projections at the top of a tree, and what they read."""
+    chain: list[Filter | Project] = []
+    while isinstance(node, Filter | Project):
+        chain.append(node)
+        node = node.input
+    return chain, node
+
+
+def descended(chain: Chain, scan: Scan) -> Descent:
+    """Return what can be pushed down to the scan. Nothing can if rows are retractions, or if columns could be taken for
+    hidden ones."""
+    descent = Descent.to(scan)
+    descent.is_open = not scan.is_changes and not any(map(is_hidden, scan.columns.names))
+    for step in reversed(chain):
+        match step:
+            case Filter(_, condition):
+                remaining = all_of(descent.take(conjuncts_of(condition)))
+                if remaining is not None:
+                    descent.steps.append(replace(step, condition=remaining))
+            case Project():
+                descent.pass_through(step)
+                descent.steps.append(step)
+    return descent
+
+
+@dataclass(slots=True)
+class Descent:
+    """Tests on their way down to a scan. `values` has what each column is, read off the scan, where that may be
+    computed in the task; `moved` are the tests that have come through, `steps` what remains above them, the lowest
+    first; it `is_open` until something is met that none may pass."""
+
+    values: dict[str, Expr]
+    moved: list[Expr] = field(default_factory=list)
+    steps: list[Filter | Project] = field(default_factory=list)
+    is_open: bool = True
+
+    @classmethod
+    def to(cls, scan: Scan) -> Descent:
+        """One that begins at a scan."""
+        time = Column(EVENT_TIME, TIMESTAMP, nullable=False)
+        columns = {field.name: Column(field.name, field.type, field.nullable) for field in scan.columns}
+        return cls({**columns, EVENT_TIME: time})
+
+    @property
+    def condition(self) -> Expr | None:
+        """All tests that have come through; None without any."""
+        return all_of(self.moved)
+
+    def take(self, tests: Sequence[Expr]) -> list[Expr]:
+        """Move those of the tests of a filter that may move; the others remain."""
+        remaining = [test for test in tests if not (self.is_open and self._is_movable(test))]
+        if any(not cannot_fail(test) or self._reads_unknown(test) for test in remaining):
+            self.is_open = False
+            return list(tests)
+        self.moved += [substitute(test, self.values) for test in tests if test not in remaining]
+        return remaining
+
+    def pass_through(self, project: Project) -> None:
+        """Go on above a projection."""
+        values = {EVENT_TIME: self.values[EVENT_TIME]}
+        for named in project.columns:
+            value = None if self._reads_unknown(named.expr) else substitute(named.expr, self.values)
+            if is_hidden(named.name) or not (cannot_fail(named.expr) or (value is not None and is_fusable(value))):
+                self.is_open = False
+            if value is not None and is_fusable(value):
+                values[named.name] = value
+        self.values = values
+
+    def read_off(self, expr: Expr) -> Expr | None:
+        """The expression read off the scan; None where the task cannot compute it."""
+        if self._reads_unknown(expr):
+            return None
+        value = substitute(expr, self.values)
+        return value if is_fusable(value) else None
+
+    def _is_movable(self, test: Expr) -> bool:
+        return bool(columns_of(test)) and not self._reads_unknown(test) and is_fusable(substitute(test, self.values))
+
+    def _reads_unknown(self, expr: Expr) -> bool:
+        return not columns_of(expr) <= self.values.keys()

@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.plan.hidden import EVENT_TIME
-from engine.plan.identity.pins import with_pins_of
+from engine.plan.identity.fingerprint import with_pins_of
 from engine.plan.nodes import (
     Branch,
     Filter,
@@ -31,7 +30,7 @@ from engine.plan.nodes import (
     Write,
 )
 from engine.plan.placement.reads import read_by
-from engine.plan.tree import Node, inputs_of, walk, with_inputs
+from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, with_inputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,51 @@
 
 Nothing has to meet across tasks, and no state is kept, so a row need never leave the task that has decoded it. See
 docs/decisions/sources-leave-out-what-no-query-wants.md.
+
+Which tests of rows may be asked in the task of a source, on Arrow: those proven to give what Spark gives for all
+values, and to fail for none. `engine.arrow.evaluate` computes them.
+
+    price > 10 AND auction % 123 = 0       yes
+    json_get_int(doc, 'a') > 3             yes: otherwise Spark sends all rows to a Python worker for it
+    auction % bidder = 0                   no: it fails where bidder is 0, and Spark tells the user so
+    price + 1 > 10                         no: it fails where the sum leaves the range
+    channel LIKE 'a%'                      no: Arrow has another idea of patterns
+
+Epoch parts that one task can do, over Arrow: joins within windows and rankings of what an epoch has released.
+
+    epoch part    Write out <- WindowJoin <- Branch 0        by Spark     rows cached, two shuffles, a sort of each side
+                                          <- Branch 1        one task     rows gathered, equal keys found, written
+
+What is left to Spark: aggregates of aggregates, lookups, the user's functions, keys that are no whole numbers, texts or
+times, and what may fail, so that it fails as it does there. See docs/decisions/epoch-parts-in-one-task.md.
+
+Which rows of a window a ranking need not sort, because only its first places are asked for.
+
+    Filter place = 1                             n      may lead
+      Project w, auction, place                  3      yes
+        Over row_number() BY w ORDER BY n DESC   2      no: one row with more has passed
+                                                 3      yes: it depends on the rest of the order
+                                                 5      yes
+
+Whoever is beaten by as many rows as there are places, by what counts first in the order alone, has none of them. What
+stays is ranked as ever, and the filter stays above it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engine import types
-from engine.plan.hidden import EVENT_TIME, is_hidden
-from engine.plan.nodes import Branch, Fused, Project, Scan
-from engine.plan.placement.fusable import is_fusable
+from engine.functions import FUNCTIONS
+from engine.plan.expressions.conditions import EVALUATED, can_evaluate, is_left_to_kernel
+from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Literal, Member, walk
+from engine.plan.nodes import Branch, Filter, Fused, Order, Over, Project, Scan, Top, Union, WindowJoin, Write
 from engine.plan.placement.reads import read_by
 from engine.plan.placement.split import Parts
-from engine.plan.tree import Node
+from engine.plan.rules.limit_rankings import bounds_of
+from engine.plan.tree import EVENT_TIME, Node, is_hidden
+from engine.plan.tree import walk as walk_tree
 from engine.schema import Field
 
 
@@ -68,3 +99,197 @@ def _can_be_done(steps: Sequence[Project]) -> bool:
     """Whether a task can compute them: it has event times for the lowest only, which reads them off the table."""
     exprs = [named.expr for step in steps for named in step.columns]
     return all(map(is_fusable, exprs)) and not any(EVENT_TIME in read_by(step) for step in steps[1:])
+
+
+RANKINGS = ("row_number", "rank", "dense_rank")
+_KEYS = types.Text | types.Timestamp | types.Date | types.Boolean
+
+
+def is_for_one_task(parts: Parts) -> bool:
+    """Whether one task can do the epoch part, and there is anything to do that Spark would need a shuffle for."""
+    nodes = [node for write in parts.writes for node in walk_tree(write)]
+    meets = any(isinstance(node, WindowJoin | Over | Top) for node in nodes)
+    return meets and not parts.is_updating and all(map(_is_known, nodes))
+
+
+def _is_known(node: Node) -> bool:
+    match node:
+        case Write() | Branch() | Union():
+            return True
+        case Project(_, columns):
+            return all(is_fusable(named.expr) for named in columns)
+        case Filter(_, condition):
+            return is_fusable(condition)
+        case WindowJoin(equal=equal, condition=condition):
+            return all(map(_is_key, (part for pair in equal for part in pair))) and (
+                condition is None or is_fusable(condition)
+            )
+        case Over(functions=functions):
+            return all(
+                function.function in RANKINGS and _are_keys(function.partition) and _are_ordered(function.order)
+                for function in functions
+            )
+        case Top(order=order):
+            return _are_ordered(order)
+    return False
+
+
+def _are_keys(exprs: Iterable[Expr]) -> bool:
+    return all(expr.type == types.WINDOW or _is_key(expr) for expr in exprs)
+
+
+def _is_key(expr: Expr) -> bool:
+    """Whether values are equal if they are the same to the bit."""
+    return is_fusable(expr) and (isinstance(expr.type, _KEYS) or _is_signed(expr.type))
+
+
+def _are_ordered(order: Iterable[Order]) -> bool:
+    return all(_is_key(part.expr) or _is_number_with_fraction(part.expr) for part in order)
+
+
+def _is_number_with_fraction(expr: Expr) -> bool:
+    return isinstance(expr.type, types.Float) and is_fusable(expr)
+
+
+def _is_signed(kind: types.Type) -> bool:
+    return isinstance(kind, types.Integer) and kind.signed
+
+
+_TESTS = frozenset(name for name in EVALUATED if FUNCTIONS[name].cannot_fail)
+"""Comparisons, logic and coalesce."""
+_MOST_PARTS = 200
+"""How many parts an expression may have: columns of columns grow fast, and Spark computes what they share once."""
+
+
+def is_fusable(expr: Expr) -> bool:
+    """Whether the expression may be computed in the task of a source."""
+    return len(list(walk(expr))) <= _MOST_PARTS and can_evaluate(expr) and all(map(_is_proven, walk(expr)))
+
+
+def _is_proven(part: Expr) -> bool:
+    match part:
+        case Column() | Literal() | Member() | Case():
+            return True
+        case Cast():
+            return _is_exact(part)
+        case Call("in", arguments):
+            # Spark looks up long lists by the bits of a number, where 0.0 is not -0.0
+            return not any(isinstance(argument.type, types.Float) for argument in arguments)
+        case Call("%", (dividend, Literal(int(divisor)))):
+            return divisor != 0 and isinstance(dividend.type, types.Integer) and dividend.type.signed
+        case Call("+" | "-" | "*" | "negate", arguments):
+            return all(isinstance(argument.type, types.Float) for argument in arguments)
+        case Call(function):
+            return function in _TESTS or _has_the_same_kernel(part)
+
+
+def _has_the_same_kernel(call: Call) -> bool:
+    """Whether Spark would have a Python worker compute it by the kernel that the task has. NULL must be an answer:
+    where it is none, Spark fails."""
+    declared = FUNCTIONS.get(call.function)
+    return (
+        declared is not None and declared.family == "json" and declared.nullable is not any and is_left_to_kernel(call)
+    )
+
+
+def _is_exact(cast: Cast) -> bool:
+    """Whether every value of the one type is one of the other, or the nearest of it."""
+    match cast.input.type, cast.type:
+        case types.Integer() as source, types.Integer() as target:
+            return source.bits <= target.bits and source.signed == target.signed
+        case types.Integer(), types.Float(64):
+            return True
+        case types.Float() as source, types.Float() as target:
+            return source.bits <= target.bits
+        case types.Text(), types.Json(is_part=False):
+            return True
+        case types.Text(), types.Timestamp():
+            return isinstance(cast.input, Literal)
+    return False
+
+
+MOST_PLACES = 1_000
+"""Of each window so many values are remembered in a task."""
+_RANKINGS = ("row_number", "rank")
+_FIRST = "dense_rank"
+"""Rows that are equal share a place of it, so that only its first one tells how many rows are before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The window by which rows are ranked, the column that counts first, and how many places are asked for."""
+
+    window: str
+    value: Column
+    descending: bool
+    places: int
+
+
+def leading_rows(node: Filter) -> tuple[Over, Leading] | None:
+    """The ranking below a filter that asks for its first places only, and what its rows must have to be there; None
+    where all rows are needed, or where it cannot be told from a whole number or an instant."""
+    for bound in bounds_of(node):
+        over = _ranking(node.input, bound.column)
+        leading = None if over is None else _leading(over, bound.most)
+        if over is not None and leading is not None:
+            return over, leading
+    return None
+
+
+def leading_of_branch(parts: Parts) -> Leading | None:
+    """Return the condition on leading rows if a ranking is the only reader of the only branch, and reads it once."""
+    nodes = [node for write in parts.writes for node in walk_tree(write)]
+    if sum(isinstance(node, Branch) for node in nodes) != 1:
+        return None
+    filters = [node for node in nodes if isinstance(node, Filter)]
+    found = [ranked for node in filters if (ranked := leading_rows(node)) is not None]
+    return next((leading for over, leading in found if isinstance(over.input, Branch)), None)
+
+
+def _ranking(node: Node, name: str) -> Over | None:
+    """The relation that gives the column, if nothing lies between but columns that are passed on."""
+    match node:
+        case Over(functions=(function,)) if function.name == name:
+            return node
+        case Project(source, columns) if all(_is_passed_on(named.expr) for named in columns):
+            expr = next((named.expr for named in columns if named.name == name), None)
+            return _ranking(source, expr.name) if isinstance(expr, Column) else None
+    return None
+
+
+def _is_passed_on(expr: Expr) -> bool:
+    """Whether nothing is computed that could fail for a row that is left out."""
+    match expr:
+        case Column() | Literal():
+            return True
+        case Member(inner):
+            return _is_passed_on(inner)
+    return False
+
+
+def _leading(over: Over, places: int) -> Leading | None:
+    (function,) = over.functions
+    is_counted = function.function in _RANKINGS or (function.function == _FIRST and places == 1)
+    is_by_window = [_name(part) for part in function.partition] == [over.window]
+    if not is_counted or not is_by_window or not function.order or places > MOST_PLACES:
+        return None
+    first, *others = function.order
+    if not isinstance(first.expr, Column) or not _is_whole(first.expr.type):
+        return None
+    if not all(_is_passed_on(part.expr) for part in others):
+        return None
+    return Leading(over.window, first.expr, first.descending, places)
+
+
+def _name(expr: Expr) -> str | None:
+    return expr.name if isinstance(expr, Column) else None
+
+
+def _is_whole(kind: types.Type) -> bool:
+    """Whether its values are in the order of the whole numbers that Spark has for them."""
+    match kind:
+        case types.Integer(_, signed):
+            return signed
+        case types.Timestamp():
+            return True
+    return False

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import (
     Filter,
     LateRows,
@@ -35,7 +34,7 @@ from engine.plan.nodes import (
 )
 from engine.plan.nodes.joins import sides_read
 from engine.plan.placement.reads import read_by
-from engine.plan.tree import Node, rewrite
+from engine.plan.tree import EVENT_TIME, Node, rewrite
 from engine.schema import Schema
 
 

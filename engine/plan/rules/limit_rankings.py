@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.plan.expressions.conjuncts import conjuncts_of
+from engine.plan.expressions.conditions import conjuncts_of
 from engine.plan.expressions.expr import Call, Column, Expr, Literal
 from engine.plan.nodes import Filter, Project, UpdatingTop, Write
 from engine.plan.tree import Node, rewrite

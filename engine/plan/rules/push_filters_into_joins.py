@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.plan.expressions.conjuncts import all_of, cannot_fail, conjuncts_of, with_filter
+from engine.plan.expressions.conditions import all_of, cannot_fail, conjuncts_of, with_filter
 from engine.plan.expressions.expr import Call, Expr, columns_of
 from engine.plan.nodes import Filter, JoinKind, LookupJoin, UpdatingJoin, WindowJoin, Write
 from engine.plan.tree import Node, inputs_of, with_inputs

@@ -5,7 +5,7 @@
     max(n) by key, rows are only added        a row of each key, for 6 hours after its last change
     max(n) by key, rows may be taken back     a row and every value for max(...) of each key, ...
 
-Which aggregates need their values follows from what they declare (`functions/retention.py`).
+Which aggregates need their values follows from what they declare (`functions/base.py`).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
-from engine.plan.placement.leading_rows import leading_rows
+from engine.plan.placement.whole import leading_rows
 from engine.plan.tree import Node, walk
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import WindowJoin
+from engine.plan.tree import EVENT_TIME
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.expressions import to_sql
 from engine.spark.printers.literals import quote_name

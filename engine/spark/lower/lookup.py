@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.connectors.base import Table
 from engine.connectors.lookups import LookupSpec, look_up, narrow_table, open_lookup
-from engine.plan.hidden import hidden_in
 from engine.plan.nodes import LookupJoin
+from engine.plan.tree import hidden_in
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.expressions import to_sql
 from engine.spark.spark_types import spark_schema

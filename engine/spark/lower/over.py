@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from engine import types
 from engine.functions import find_over
 from engine.plan.nodes import Aggregate, Frame, NamedOver, Order, Over, Top
-from engine.plan.placement.leading_rows import Leading
+from engine.plan.placement.whole import Leading
 from engine.spark.jvm.local_files.leading import may_lead
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.aggregates import aggregate_to_sql

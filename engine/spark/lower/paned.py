@@ -9,9 +9,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
 from engine.plan.expressions.expr import Column, Expr
-from engine.plan.hidden import EVENT_TIME, ROW_ID, WATERMARK
 from engine.plan.nodes import MERGED_ROWS, Hop, Partials, WindowAggregate
-from engine.plan.state.former_types import group
+from engine.plan.state.width_marks import group
+from engine.plan.tree import EVENT_TIME, ROW_ID, WATERMARK
 from engine.schema import Field, Schema
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 from engine.spark.spark_types import spark_schema

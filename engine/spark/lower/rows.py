@@ -8,9 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.expressions.expr import Column
-from engine.plan.hidden import EVENT_TIME, HEARTBEAT, HIDDEN, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.plan.nodes import Filter, Fused, Partials, Project, Scan, Union, WindowAggregate
-from engine.plan.tree import walk
+from engine.plan.tree import EVENT_TIME, HEARTBEAT, HIDDEN, RETRACT, ROW_ID, WATERMARK, hidden_in, walk
 from engine.spark.lower.udf_calls import with_calls
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 

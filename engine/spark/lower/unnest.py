@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.hidden import ROW_ID, hidden_in
 from engine.plan.nodes import Unnest
+from engine.plan.tree import ROW_ID, hidden_in
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.expressions import to_sql
 

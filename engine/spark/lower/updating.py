@@ -12,7 +12,6 @@ from engine import types
 from engine.functions import AGGREGATES
 from engine.plan.expressions.conditions import split_condition
 from engine.plan.expressions.expr import Column, Expr, Literal, Named
-from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.plan.nodes import (
     MERGED_ROWS,
     Aggregate,
@@ -22,9 +21,10 @@ from engine.plan.nodes import (
     UpdatingJoin,
     is_updating,
 )
-from engine.plan.state.former_types import group
 from engine.plan.state.retained_state import needs_values
-from engine.plan.state.retelling import mark_of
+from engine.plan.state.width_marks import group
+from engine.plan.state.withheld import mark_of
+from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.schema import Field, Schema
 from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
 from engine.spark.printers.expressions import hash_to_sql, to_sql

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
 from engine.plan.expressions.expr import Column, Expr
-from engine.plan.hidden import EVENT_TIME, RETRACT
 from engine.plan.nodes import UpdatingTop, is_updating
-from engine.plan.state.former_types import group
+from engine.plan.state.width_marks import group
+from engine.plan.tree import EVENT_TIME, RETRACT
 from engine.schema import Field, Schema
 from engine.spark.lower.updating import CHANGE, numbered
 from engine.spark.printers.expressions import hash_to_sql, to_sql

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.expressions.expr import columns_of
-from engine.plan.hidden import EVENT_TIME, WATERMARK, hidden_in
 from engine.plan.nodes import (
     LAST_TIME,
     LATE_TIME,
@@ -26,6 +25,7 @@ from engine.plan.nodes import (
     Window,
     WindowAggregate,
 )
+from engine.plan.tree import EVENT_TIME, WATERMARK, hidden_in
 from engine.spark.jvm.local_files.counts import total_of_counts
 from engine.spark.lower.paned import lower_panes
 from engine.spark.lower.rows import quoted

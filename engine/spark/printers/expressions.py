@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from engine import types
 from engine.errors import TooLargeError
 from engine.plan.expressions.expr import Call, Case, Cast, Column, Expr, Literal, Member
-from engine.plan.state.former_types import Former
+from engine.plan.state.width_marks import Former
 from engine.spark.printers.calls import call_to_sql
 from engine.spark.printers.casts import cast_to_sql
 from engine.spark.printers.literals import literal_to_sql, quote_name, type_to_sql

@@ -17,7 +17,7 @@ from engine.compile import Program
 from engine.connectors import source_kind_of
 from engine.connectors.base import HasEnd, Table
 from engine.errors import BackfillError
-from engine.plan.times.cut_windows import cut_windows
+from engine.plan.times import cut_windows
 from engine.spark.read.history import History
 from engine.spark.read.starts import BegunTable
 from engine.values.backfill import Backfill

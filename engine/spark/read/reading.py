@@ -24,8 +24,8 @@ from engine.connectors.base import Chunk
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.errors import OutOfRangeError
 from engine.formats.row_ids import row_ids
-from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
 from engine.plan.nodes import Fused, Partials
+from engine.plan.tree import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
 from engine.schema import arrow_schema
 from engine.spark.read import notes
 from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment

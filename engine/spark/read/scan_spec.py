@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from engine import types
 from engine.connectors import source_kind_of
 from engine.connectors.base import Source, SparkRead, Table
-from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
 from engine.plan.nodes import Fused, Partials, Scan
+from engine.plan.tree import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
 from engine.schema import Field, Schema
 from engine.spark.read.planner import PlanSpec
 from engine.spark.read.safe_table_names import safe_name

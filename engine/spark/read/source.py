@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from engine.connectors.base import CommitListener, HasClock, HasPatience, Json, Position, Source
-from engine.plan.expressions.delays import fixed_delay
+from engine.plan.times import fixed_delay
 from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.read.planner import Offset, Planner
 from engine.spark.read.pulses import announce, beat

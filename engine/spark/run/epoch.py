@@ -20,11 +20,10 @@ from datetime import timedelta
 from pyspark.sql import DataFrame, Row
 
 from engine.connectors.base import Epoch, HoldsRows, Table
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Branch, is_updating
-from engine.plan.placement.leading_rows import leading_of_branch
 from engine.plan.placement.split import Parts
-from engine.plan.tree import walk
+from engine.plan.placement.whole import leading_of_branch
+from engine.plan.tree import EVENT_TIME, walk
 from engine.schema import Field, Schema
 from engine.spark.lower import epoch_lowering
 from engine.spark.lower.over import lower_leading

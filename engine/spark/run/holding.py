@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from engine.connectors.base import Table
-from engine.plan.times.completeness import RowPath
+from engine.plan.times import RowPath
 from engine.spark.read.planner import Offset
 from engine.spark.read.watermarks import END_OF_TIME
 from engine.values.durations import spell_duration

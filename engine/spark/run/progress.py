@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from engine.checkpoints.late_batches import Stretch
 from engine.connectors.base import Table
-from engine.plan.times.completeness import RowPath, complete_until
+from engine.plan.times import RowPath, complete_until
 from engine.spark.read.planner import Offset
 from engine.spark.read.watermarks import END_OF_TIME
 from engine.spark.run.holding import held_by

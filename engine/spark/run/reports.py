@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.checkpoints.late_batches import Stretch, stretches
 from engine.compile import Program
 from engine.connectors import source_kind_of
-from engine.plan.times.completeness import RowPath, row_paths
+from engine.plan.times import RowPath, row_paths
 from engine.spark.read import notes
 from engine.spark.read.planner import Offset
 from engine.spark.read.scan_spec import format_name

@@ -10,10 +10,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.placement.fuse import fused_tables
 from engine.plan.placement.reads import read_by
-from engine.plan.tree import walk
+from engine.plan.tree import EVENT_TIME, walk
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
 from engine.spark.read.history import History

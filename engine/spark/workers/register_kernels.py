@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from engine import types
 from engine.plan.expressions.expr import Call
-from engine.plan.identity.used import calls_of
+from engine.plan.identity.written import calls_of
 from engine.plan.tree import Node
 from engine.spark.printers.calls import name_of_kernel, needs_kernel
 from engine.spark.spark_types import to_spark

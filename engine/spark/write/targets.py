@@ -9,9 +9,9 @@ from pathlib import Path
 from engine.connectors import sink_kind_of
 from engine.connectors.base import Epoch, HasProbe, Sink, SinkContext, Table
 from engine.delivery.file_ledger import read_ledger, refused_in, refused_so_far
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Write, is_updating
-from engine.plan.times.completeness import has_late_rows
+from engine.plan.times import has_late_rows
+from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema
 from engine.spark.read.safe_table_names import safe_name
 from engine.spark.read.scan_spec import CHANGES

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.plan.hidden import ROW_ID
+from engine.plan.tree import ROW_ID
 
 if TYPE_CHECKING:
     import pyarrow as pa

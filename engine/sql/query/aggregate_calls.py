@@ -2,23 +2,42 @@
 
 array_agg(DISTINCT name ORDER BY at) FILTER (WHERE at > start)      DISTINCT and ORDER BY are inside the call for the
 percentile(0.5) WITHIN GROUP (ORDER BY value)                       parser, all else is wrapped around it
+
+Aggregations and DISTINCT: within a window, or over all there ever was.
+
+rows with a window       WindowAggregate: one row per window and key, once, when the window is closed
+rows without one         UpdatingAggregate: one row per key, taken back and added again when it changes
+rows whose window the GROUP BY drops     refused: their groups would never be complete, and never change either
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from sqlglot import exp
 
 from engine import types
-from engine.errors import FunctionArgumentsError, UnsupportedClauseError
+from engine.errors import FunctionArgumentsError, UnsupportedClauseError, UpdatingQueryError, WindowMismatchError
 from engine.functions import AggregateFunction, find_aggregate
 from engine.plan.expressions.calls import coerce
 from engine.plan.expressions.expr import Cast, Expr, Literal
-from engine.plan.nodes import Aggregate, Order
+from engine.plan.nodes import (
+    Aggregate,
+    Carried,
+    Order,
+    Project,
+    UpdatingAggregate,
+    WindowAggregate,
+    is_updating,
+    pass_through,
+    window_of,
+)
+from engine.plan.rules.separate_distinct import is_separable, without_sets
+from engine.plan.tree import Node, walk
 from engine.sql.query.windows import is_window_call
-from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.comparisons import make_call
 from engine.sql.scalar.expressions import Expressions
 
 
@@ -172,3 +191,40 @@ def _constant_of(expr: Expr) -> object:
         case Cast(inner):
             return _constant_of(inner)
     return None
+
+
+def distinct_rows(rows: Node, ttl: timedelta) -> Node:
+    """Each row once: within its window if the rows carry one, else as a stream of changes."""
+    columns = pass_through(rows.schema)
+    _, window_column = window_of(rows) or (None, None)
+    if window_column is None:
+        return check_updating(UpdatingAggregate(rows, columns, (), ttl))
+    keys = tuple(column for column in columns if column.name != window_column)
+    return Project(WindowAggregate(rows, Carried(window_column), window_column, keys, ()), columns)
+
+
+def check_updating(aggregate: UpdatingAggregate) -> UpdatingAggregate:
+    """The aggregation over all there ever was; refused over rows of windows, which come once and never again."""
+    if any(isinstance(node, WindowAggregate) for node in walk(aggregate.input)):
+        raise WindowMismatchError(
+            "an aggregate of rows that have a window must be grouped by the window",
+            hint="add the window field of the input to GROUP BY, or to what is selected",
+        )
+    return aggregate
+
+
+def check_windowed(aggregate: WindowAggregate) -> WindowAggregate:
+    """The aggregation within windows; refused where rows change, and of different values where they cannot be told
+    apart in two steps."""
+    if is_updating(aggregate.input):
+        raise UpdatingQueryError(
+            "a time window cannot be closed over rows that are changed afterwards",
+            hint="aggregate within the window first, or leave the window out",
+        )
+    if aggregate.is_incremental and not is_separable(aggregate) and (names := without_sets(aggregate)):
+        raise UnsupportedClauseError(
+            f"{min(names)}(DISTINCT ...) cannot be computed in a session, nor beside an "
+            "aggregate that must see all rows",
+            hint="group by the value as well, and aggregate by the window again",
+        )
+    return aggregate

@@ -1,26 +1,135 @@
-"""FROM: tables, views, CTEs and sub-queries, joined from left to right."""
+"""FROM: tables, views, CTEs and sub-queries, joined from left to right.
+
+Arrays in FROM: `FROM rows, unnest(rows.tags) AS tag` has a row for every element.
+
+FROM rows LEFT JOIN unnest(rows.tags) AS tag ON true      a row without elements stays, with NULL: it is taken apart
+                                                          as if it had the array [NULL]
+
+JOIN with a lookup table: each row with what the table has for its key, when the row passes.
+
+FROM orders o LEFT JOIN users u ON o.user_id = u.id     users has PRIMARY KEY (id)
+
+LookupJoin left of orders, key user_id: an order without a user has NULL in the columns of users
+
+UNNEST in a SELECT list: one of them, anywhere in an expression.
+
+SELECT id, upper(unnest(tags)) FROM events
+
+Unnest    a row for every element of `tags`, in a column `__unnest`
+Project   id, "upper(unnest(tags))" = upper(__unnest)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal as Literal_typing
 from typing import TypeAlias, assert_never
 
 from sqlglot import exp
 
-from engine.errors import TooLargeError, UnsupportedClauseError
-from engine.sql.catalog import LookupTable
-from engine.sql.complaints import BrokenTableError, Complaints, errors_located
-from engine.sql.query.conjunctions import where_conditions
-from engine.sql.query.joins import JoinClause
+from engine import types
+from engine.errors import FunctionArgumentsError, JoinError, TooLargeError, UnsupportedClauseError
+from engine.functions import find_function
+from engine.plan.expressions.expr import Case, Cast, Column, Expr, Literal
+from engine.plan.nodes import Filter, LookupJoin, Unnest
+from engine.plan.nodes.updating import is_updating
+from engine.plan.tree import Node
+from engine.sql.catalog import MAX_LEVELS, BrokenTableError, Complaints, LookupTable, errors_located
+from engine.sql.data_types import numbered, usable
+from engine.sql.query.join_choice import JoinClause, JoinCondition, where_conditions, with_nullability
 from engine.sql.query.lateral import join_lateral
-from engine.sql.query.lookup_joins import join_lookup, refuse_lookup
 from engine.sql.query.query_reader import QueryReader
-from engine.sql.query.relation_columns import cast_columns
+from engine.sql.query.relation_columns import NoRows, cast_columns, rename_apart
 from engine.sql.query.select_list import names_of_alias
-from engine.sql.query.unnest_in_from import ArrayElements, join_elements, read_elements
-from engine.sql.relation_limits import MAX_LEVELS
-from engine.sql.scope import Relation, ScopedRows, scope_of
+from engine.sql.scalar.comparisons import make_call
+from engine.sql.scalar.expressions import Expressions
+from engine.sql.scope import Relation, Scope, ScopedRows, Visible, scope_of
+from engine.sql.text.dialect import Arroyo
 from engine.sql.text.parse import Script
+
+_JOINS = "the elements of an array are joined with CROSS JOIN, or LEFT JOIN ... ON true"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayElements:
+    """The elements of an array that other rows in FROM have: the call that gives it, and what they are called."""
+
+    call: exp.Anonymous
+    table: str | None
+    column: str
+
+
+def read_elements(node: exp.Expr) -> ArrayElements | None:
+    """The elements that an item of FROM stands for; None when it is a relation of its own."""
+    inner = node.this if isinstance(node, exp.Lateral | exp.Table) else node
+    match inner:
+        case exp.Unnest():
+            call = exp.Anonymous(this="unnest", expressions=inner.expressions)
+            ordinality = inner.args.get("offset") or node.args.get("ordinality")
+        case exp.Anonymous() if _gives_rows(inner.name):
+            call, ordinality = inner, node.args.get("ordinality")
+        case _:
+            return None
+    if ordinality:
+        raise UnsupportedClauseError("WITH ORDINALITY is not supported", hint="leave it out")
+    table = node.alias or None
+    return ArrayElements(call, table, usable(_column_alias(node) or table or str(call.this)))
+
+
+def _column_alias(node: exp.Expr) -> str | None:
+    """The name that `AS tags(tag)` gives to the column."""
+    alias = node.args.get("alias")
+    columns = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
+    if len(columns) > 1:
+        raise UnsupportedClauseError("an element is one column", hint="name one; the members of a struct have a dot")
+    return columns[0] if columns else None
+
+
+def join_elements(script: Script, join: exp.Join, left: ScopedRows, elements: ArrayElements) -> ScopedRows:
+    """The rows once for every element of their array; with a left join, once with NULL when it has none."""
+    _check_kind(join)
+    if elements.table and elements.table.lower() in left.scope.tables:
+        raise JoinError(f"{elements.table!r} appears twice in FROM", hint="give one of them an alias")
+    unnesting = ArrayUnnesting()
+    element = unnesting.element_of(elements.call, Expressions(script, left.scope).translate)
+    assert element is not None
+    assert unnesting.array is not None
+    array, on = unnesting.array, join.args.get("on")
+    is_left = _is_left_join(join)
+    name = numbered("__element", left.rows.schema.names)
+    rows = Unnest(left.rows, name, _or_null(array, element.type) if is_left else array)
+    scope = Scope((*left.scope.columns, Visible(elements.table, Column(name, element.type), elements.column)))
+    if on is not None and not is_left:
+        return ScopedRows(Filter(rows, Expressions(script, scope).condition(on)), scope)
+    return ScopedRows(rows, scope)
+
+
+def _check_kind(join: exp.Join) -> None:
+    if str(join.method or "") or join.kind.upper() not in ("", "CROSS", "INNER", "OUTER") or join.args.get("using"):
+        raise JoinError(_JOINS)
+
+
+def _is_left_join(join: exp.Join) -> bool:
+    """Whether a row without elements stays. A left join has ON true: a row whose elements ON refuses would stay too."""
+    side, on = join.side.upper(), join.args.get("on")
+    is_on_true = isinstance(on, exp.Boolean) and on.this
+    if side not in ("", "LEFT") or (side and not is_on_true):
+        raise JoinError(_JOINS, hint="ask of them in WHERE")
+    return bool(side)
+
+
+def _gives_rows(name: str) -> bool:
+    function = find_function(name)
+    return name.lower() == "unnest" or (function is not None and function.gives_rows)
+
+
+def _or_null(array: Expr, element: types.Type) -> Expr:
+    """The array, or one with a NULL when it has no elements."""
+    has_elements = make_call(">", [make_call("cardinality", [array]), Literal(0, types.BIGINT)])
+    only_null = make_call("make_array", [Literal(None, element)])
+    return Case(((has_elements, array),), only_null, array.type)
+
 
 FromItem: TypeAlias = ScopedRows | LookupTable | ArrayElements | exp.Lateral
 """What can stand in FROM; all but rows need those that stand before them."""
@@ -139,3 +248,109 @@ def _read_subquery(queries: QueryReader, node: exp.Subquery, alias: exp.Expr | N
     relation = rename_columns(queries.translate(node), alias, queries.script)
     name = alias.name if isinstance(alias, exp.TableAlias) and alias.name else None
     return ScopedRows(relation.rows, scope_of(relation, name))
+
+
+def join_lookup(clause: JoinClause, left: ScopedRows, table: LookupTable, alias: str) -> ScopedRows:
+    """The rows of the left, each with what the table has for its key."""
+    word = clause.node.side.upper() or clause.kind_word or "INNER"
+    if word not in ("LEFT", "INNER", "CROSS"):
+        raise JoinError(
+            f"{word} JOIN of a lookup table is not supported", hint="use an inner or a left join", at=clause.at
+        )
+    if is_updating(left.rows):
+        raise JoinError(
+            "a lookup join cannot follow rows that are taken back, which might find another row then",
+            hint="look up first, and aggregate the result",
+            at=clause.at,
+        )
+    columns = NoRows(table.columns)
+    right = ScopedRows(columns, scope_of(Relation(columns), alias))
+    clause.refuse_repeated_table(left, right)
+    left = rename_apart(left, right)
+    key = _lookup_key(clause, clause.condition(left, right), table)
+    kind: Literal_typing["inner", "left"] = "left" if word == "LEFT" else "inner"
+    rows = LookupJoin(left.rows, table.table.name, table.columns, kind, key)
+    joined = ScopedRows(rows, Scope((*left.scope.columns, *right.scope.columns)))
+    return clause.merge_shared_columns(with_nullability(joined), left, right, kind)
+
+
+def refuse_lookup(name: str, *, is_joined: bool) -> JoinError:
+    """Why a lookup table cannot be read as if it were a stream."""
+    message = (
+        "a lookup table must be on the right side of an inner or left join"
+        if is_joined
+        else "a lookup table can only be read by a join"
+    )
+    return JoinError(message, hint=f"write FROM stream JOIN {name} ON stream.column = {name}.key")
+
+
+def _lookup_key(clause: JoinClause, condition: JoinCondition, table: LookupTable) -> Expr:
+    if condition.remainder is not None or not condition.pairs:
+        raise JoinError(
+            "a lookup join needs an equality with the table's key, and takes no other condition",
+            hint="write ON stream.column = table.key, and conditions into WHERE",
+            at=clause.at,
+        )
+    if len(condition.pairs) > 1:
+        raise JoinError("a lookup join matches rows by the key alone", hint="leave out the other columns", at=clause.at)
+    key, key_column = condition.pairs[0]
+    match key_column:
+        case Cast(Column(name, types.Integer() as kind), types.Integer()):
+            key = Cast(key, kind, lenient=True)  # a number beyond the key's type is no key
+        case Column(name):
+            pass
+        case _:
+            raise JoinError(
+                "the key of a lookup table must be compared as it is", hint="compute on the left side", at=clause.at
+            )
+    if table.key is None or name.lower() != table.key.lower():
+        raise JoinError(
+            f"column {name!r} is not the primary key of the lookup table",
+            hint=f"the primary key is {table.key}" if table.key else "declare one of its columns PRIMARY KEY",
+            at=clause.at,
+        )
+    return key
+
+
+_ELEMENT = "__unnest"
+
+
+@dataclass(slots=True)
+class ArrayUnnesting:
+    """The array that a SELECT list takes apart, once a call of `unnest` was met."""
+
+    array: Expr | None = None
+
+    def element_of(self, node: exp.Expr, translate: Callable[[exp.Expr], Expr]) -> Expr | None:
+        """The element that a call of `unnest` stands for; None for everything else."""
+        array = None if not isinstance(node, exp.Anonymous) else _array_of(node, translate)
+        if array is None:
+            return None
+        if self.array is not None:
+            raise UnsupportedClauseError(
+                "a SELECT list can take apart one array only",
+                hint="take the second array apart in a query around this one",
+            )
+        if not isinstance(array.type, types.Array):
+            argument = node.expressions[0].sql(dialect=Arroyo, normalize_functions=False)
+            raise FunctionArgumentsError(
+                f"argument '{argument}' of unnest is not an array", hint=f"it is of type {array.type}"
+            )
+        self.array = array
+        return Column(_ELEMENT, array.type.element)
+
+    def unnest(self, rows: Node) -> Node:
+        """The rows, each once for every element of the array, if there is one."""
+        return rows if self.array is None else Unnest(rows, _ELEMENT, self.array)
+
+
+def _array_of(call: exp.Anonymous, translate: Callable[[exp.Expr], Expr]) -> Expr | None:
+    """The array that a call takes apart; None for a function that gives one value."""
+    function = find_function(call.name)
+    if function is not None and function.gives_rows:
+        return make_call(function.name, [translate(argument) for argument in call.expressions])
+    if call.name.lower() != "unnest":
+        return None
+    if len(call.expressions) != 1:
+        raise FunctionArgumentsError(f"unnest takes one array, not {len(call.expressions)} arguments")
+    return translate(call.expressions[0])

@@ -23,18 +23,22 @@ from engine.errors import EngineError, JoinError, TooLargeError, UnsupportedClau
 from engine.plan.expressions.expr import Case, Column, Expr, Literal, Named, columns_of
 from engine.plan.nodes import Filter, JoinKind, Project, pass_through
 from engine.plan.tree import Node
-from engine.sql.column_names import numbered
+from engine.sql.data_types import numbered
 from engine.sql.query.aggregate_calls import has_aggregate
-from engine.sql.query.conjunctions import conjunction, conjuncts, filter_rows, where_conditions
-from engine.sql.query.join_choice import choose_join, join_condition_of
-from engine.sql.query.joins import with_nullability
-from engine.sql.query.query_reader import QueryReader
+from engine.sql.query.join_choice import (
+    choose_join,
+    conjunction,
+    conjuncts,
+    filter_rows,
+    join_condition_of,
+    where_conditions,
+    with_nullability,
+)
+from engine.sql.query.query_reader import QueryReader, is_plain
 from engine.sql.query.relation_columns import column_of, output_column, rename_apart
-from engine.sql.query.scalar_subqueries import AggregateSubquery
+from engine.sql.query.scalar_subqueries import AggregateSubquery, read_correlated
 from engine.sql.query.select_list import name_of_item, names_of_alias, read_item, with_unique_names
-from engine.sql.query.subquery_tests import is_plain
-from engine.sql.query.where_subqueries import read_correlated
-from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.comparisons import make_call
 from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Scope, ScopedRows, Visible, scope_of
 

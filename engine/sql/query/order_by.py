@@ -20,13 +20,11 @@ from engine.errors import ColumnCountError, OverError, ScriptRefused, Unsupporte
 from engine.plan.expressions.expr import Column, Expr, Named
 from engine.plan.nodes import Order, Project, Top
 from engine.plan.tree import Node
-from engine.sql.complaints import errors_located
-from engine.sql.query.over import Translate, read_order
+from engine.sql.catalog import errors_located
+from engine.sql.query.over import RowRange, Translate, read_order, refuse_unordered, top_rows
 from engine.sql.query.relation_columns import output_column
-from engine.sql.query.updating_ranking import RowRange, refuse_unordered, top_rows
 from engine.sql.query.windows import recoverable_window, with_window
-from engine.sql.text.clauses import refused_clause
-from engine.sql.text.parse import Script
+from engine.sql.text.parse import Script, refused_clause
 
 _CLAUSES = ("order", "limit", "offset")
 _MAX_COUNT = 2**31 - 1

@@ -7,6 +7,13 @@
 
 All rows of a window arrive in one epoch, so nothing is kept. Without a window only a ranking can be had, which changes
 with every row: see `updating_ranking`.
+
+row_number, rank and dense_rank where no time window says when all rows are there: places that change.
+
+    SELECT * FROM (SELECT key, row_number() OVER (PARTITION BY key ORDER BY at DESC) AS n FROM events) WHERE n = 1
+    SELECT DISTINCT ON (key) * FROM events ORDER BY at DESC
+
+Both become an UpdatingTop: a row that another one takes the place of is taken back.
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import cast, get_args
 
 from sqlglot import exp
 
@@ -23,13 +31,14 @@ from engine.functions import AggregateFunction, find_aggregate, find_over
 from engine.functions.base import Signature
 from engine.functions.over import OverFunction
 from engine.plan.expressions.calls import coerce
-from engine.plan.expressions.expr import Case, Column, Expr, Literal, Member
-from engine.plan.nodes import NamedOver, Order, Over, Session, Window
+from engine.plan.expressions.expr import Case, Column, Expr, Literal, Member, Named
+from engine.plan.nodes import Filter, Frame, NamedOver, Order, Over, Project, Session, UpdatingTop, Window
+from engine.plan.nodes.updating import Ranking
 from engine.plan.tree import Node
 from engine.sql.query.aggregate_calls import resolve_aggregate
-from engine.sql.query.over_frames import UNBOUNDED, read_frame
-from engine.sql.query.updating_ranking import RANKINGS, rank_rows, refuse_unordered
+from engine.sql.query.relation_columns import output_column
 from engine.sql.query.windows import with_window
+from engine.sql.scalar.comparisons import make_call
 from engine.sql.text.parse import Script
 
 Translate = Callable[[exp.Expr], Expr]
@@ -242,3 +251,93 @@ def _with_row_counts(arguments: tuple[Expr, ...], function: OverFunction) -> tup
         else argument
         for index, argument in enumerate(arguments)
     )
+
+
+UNBOUNDED = 2**31 - 1
+"""As far away as Spark can count rows."""
+
+
+def read_frame(spec: exp.Expr | None) -> Frame | None:
+    """The frame of an OVER; None when it says nothing."""
+    if spec is None:
+        return None
+    unit = str(spec.args.get("kind") or "").lower()
+    if unit not in ("rows", "range") or spec.args.get("exclude") is not None:
+        raise OverError("only frames of ROWS or RANGE are supported", hint="write ROWS BETWEEN ... AND ...")
+    start, end = _ends_of(spec)
+    first, last = (None if start == -UNBOUNDED else start), (None if end == UNBOUNDED else end)
+    if unit == "range" and not {first, last} <= {None, 0}:
+        raise OverError("RANGE goes from or to the current row, or without an end", hint="use ROWS to count rows")
+    return Frame("rows" if unit == "rows" else "range", first, last)
+
+
+def _ends_of(spec: exp.Expr) -> tuple[int, int]:
+    """Return the distance in rows of a frame's first and last row; without AND it ends at the current row."""
+    start = _offset_of(spec.args.get("start"), spec.args.get("start_side"))
+    end = _offset_of(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"))
+    if start == UNBOUNDED or end == -UNBOUNDED or start > end:
+        raise OverError("the frame ends before it starts", hint="write the earlier end first")
+    return start, end
+
+
+def _offset_of(bound: object, side: object) -> int:
+    """Return the distance of a bound in rows; an unbounded one has the largest distance."""
+    sign = -1 if str(side or "").upper() == "PRECEDING" else 1
+    match bound:
+        case "CURRENT ROW":
+            return 0
+        case "UNBOUNDED":
+            return sign * UNBOUNDED
+        case exp.Literal() if bound.name.isdecimal() and bound.name.isascii() and len(bound.name) < 10:
+            return sign * int(bound.name)
+    raise OverError("a frame is counted in whole rows", hint="write 5 PRECEDING")
+
+
+RANKINGS: frozenset[str] = frozenset(get_args(Ranking))
+"""What can stand before OVER without a window."""
+
+_PLACE = "__place"
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Which rows of each partition: `limit` of them, in an order, behind the first `offset`. A limit of zero takes
+    none."""
+
+    partition: tuple[Expr, ...]
+    order: tuple[Order, ...]
+    offset: int
+    limit: int
+
+
+def rank_rows(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) -> Node:
+    """The rows with their places, one column for each function."""
+    for function in functions:
+        ranking = cast("Ranking", function.function)
+        rows = UpdatingTop(rows, ranking, function.partition, function.order, function.name, None, ttl)
+    return rows
+
+
+def top_rows(rows: Node, columns: Sequence[Named], row_range: RowRange, ttl: timedelta) -> Node:
+    """The columns of the first rows of each partition; of rows without a window, they change."""
+    offset, limit = row_range.offset, row_range.limit
+    # UpdatingTop keeps the first rows, and at least one; which of them are meant is told by their number
+    number = _PLACE if offset or not limit else None
+    top: Node = UpdatingTop(
+        rows, "row_number", row_range.partition, row_range.order, number, max(offset + limit, 1), ttl
+    )
+    if number is not None:
+        last_skipped = Literal(offset if limit else offset + 1, types.BIGINT)
+        top = Filter(top, make_call(">", [Column(number, types.BIGINT, nullable=False), last_skipped]))
+    return Project(top, tuple(Named(column.name, output_column(column)) for column in columns))
+
+
+def refuse_unordered(order: Sequence[Order]) -> None:
+    """Refuse to rank rows by values that we do not compare."""
+    kind = next((item.expr.type for item in order if not _has_order(item.expr.type)), None)
+    if kind is not None:
+        raise OverError(f"values of type {kind} have no order", hint="order by something inside them")
+
+
+def _has_order(kind: types.Type) -> bool:
+    return not isinstance(kind, types.Array | types.Struct | types.Null) and kind != types.JSON_PART

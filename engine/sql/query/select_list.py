@@ -10,8 +10,8 @@ from sqlglot import exp
 from engine.errors import ColumnCountError, DuplicateNameError, UnknownColumnError
 from engine.plan.expressions.expr import Expr, Named
 from engine.schema import Schema
-from engine.sql.column_names import count_columns, usable, usable_list
-from engine.sql.complaints import errors_located
+from engine.sql.catalog import errors_located
+from engine.sql.data_types import count_columns, usable, usable_list
 from engine.sql.query.windows import WINDOW_NAME, is_window_call
 from engine.sql.scope import Scope, Visible
 from engine.sql.text.dialect import Arroyo

@@ -19,18 +19,17 @@ from sqlglot import exp
 
 from engine.errors import ColumnCountError, TextPosition, TooLargeError, TypeMismatchError, UnsupportedClauseError
 from engine.functions.coercion import common_type
+from engine.plan.expressions.calls import make_struct
 from engine.plan.expressions.expr import Column, Expr, Named
-from engine.plan.expressions.structs import make_struct
 from engine.plan.nodes import Project, Union
 from engine.plan.tree import Node
 from engine.schema import Field
-from engine.sql.column_names import count_columns
-from engine.sql.complaints import BrokenTableError, Complaints, errors_located
-from engine.sql.query.aggregate_checks import distinct_rows
+from engine.sql.catalog import MAX_RELATIONS, BrokenTableError, Complaints, errors_located
+from engine.sql.data_types import count_columns
+from engine.sql.query.aggregate_calls import distinct_rows
 from engine.sql.query.join_choice import JoinCondition, choose_join
 from engine.sql.query.query_reader import QueryReader
 from engine.sql.query.relation_columns import cast_columns, column_of
-from engine.sql.relation_limits import MAX_RELATIONS
 from engine.sql.scope import Relation
 
 

@@ -16,12 +16,11 @@ from sqlglot import exp
 from engine import types
 from engine.errors import EngineError, WindowArgumentError, WindowMismatchError
 from engine.plan.expressions.expr import Call, Column, Literal, Named
-from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, pass_through, window_of
-from engine.plan.tree import Node
-from engine.sql.scalar.calls import make_call
+from engine.plan.tree import EVENT_TIME, Node
+from engine.sql.scalar.comparisons import make_call
 from engine.sql.scalar.expressions import WINDOWS
-from engine.sql.scalar.intervals import read_interval
+from engine.sql.scalar.literals import read_interval
 from engine.sql.text.parse import Script
 from engine.values.durations import read_duration
 

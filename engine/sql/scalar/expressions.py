@@ -6,12 +6,30 @@ becomes and(>(*(price, cast(2)), cast(10)), not(is_null(name))), each part with 
 comes out are columns, literals, casts, CASE and calls of declared functions; no text of the user's goes further
 (docs/decisions/expressions-are-our-own-values.md).
 What has a syntax of its own is read by the modules beside this one; each gives None for what is not its own.
+
+Functions that are written with words between their arguments, such as `substring(text FROM 2 FOR 3)`.
+
+extract(hour FROM at)              date_part('hour', at)
+overlay(text PLACING x FROM 2)     overlay(text, x, 2)
+position(x IN text)                strpos(text, x)
+trim(LEADING '0' FROM text)        ltrim(text, '0')
+
+Calls of the user's functions inside CASE: made for the rows that take the branch, and for no other.
+
+    CASE WHEN n <> 0 THEN inverse(n) WHEN n IS NULL THEN f(1) ELSE g(n) END
+
+    inverse(n)   when is_true(n <> 0)
+    f(1)         when is_not_true(n <> 0) and is_true(n IS NULL)
+    g(n)         when is_not_true(n <> 0) and is_not_true(n IS NULL)
+
+Spark computes Python functions before the expressions they stand in, also for the rows that a CASE would keep from
+them; so the condition goes into the call (docs/decisions/functions-of-the-users-are-arrow-functions.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from sqlglot import exp
@@ -28,20 +46,27 @@ from engine.errors import (
 )
 from engine.functions import aggregate_names, find_aggregate, find_function, find_over, function_names
 from engine.functions.coercion import can_cast, common_type
-from engine.plan.expressions.calls import coerce
-from engine.plan.expressions.expr import Case, Cast, Expr, Literal
-from engine.plan.expressions.json_calls import part_as
+from engine.plan.expressions.calls import coerce, part_as
+from engine.plan.expressions.expr import Call, Case, Cast, Expr, Literal, rewrite, walk
 from engine.sql.data_types import translate_type, unit_of
-from engine.sql.scalar.arrays_and_structs import translate_nested
-from engine.sql.scalar.calls import clipped, make_call, negated
-from engine.sql.scalar.comparisons import USE_IN_WHERE, translate_comparison
-from engine.sql.scalar.function_syntax import translate_function
-from engine.sql.scalar.intervals import read_interval, translate_moved_by_months
-from engine.sql.scalar.like_patterns import translate_pattern
-from engine.sql.scalar.literals import translate_literal
-from engine.sql.scalar.row_values import translate_rows
-from engine.sql.scalar.udf_calls_in_case import call_in_branches
-from engine.sql.scalar.unreadable_constants import check_constants
+from engine.sql.scalar.comparisons import (
+    USE_IN_WHERE,
+    Translate,
+    TranslateCall,
+    clipped,
+    make_call,
+    negated,
+    translate_comparison,
+    translate_nested,
+    translate_pattern,
+)
+from engine.sql.scalar.literals import (
+    check_constants,
+    read_interval,
+    translate_literal,
+    translate_moved_by_months,
+    translate_rows,
+)
 from engine.sql.scope import Scope, member_of
 from engine.sql.text.dialect import Arroyo
 from engine.sql.text.parse import Script
@@ -266,3 +291,62 @@ def _hint_for(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Window):
         return "use OVER in the SELECT list, and its result in a query around it"
     return None
+
+
+_TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+
+
+def translate_function(node: exp.Expr, translate: Translate, translate_call: TranslateCall) -> Expr | None:
+    """The call of a function, however it is written; None for every other expression."""
+    match node:
+        case exp.Anonymous():
+            return translate_call(node.name.lower(), node.expressions)
+        case exp.Extract():
+            return make_call("date_part", [Literal(node.name.lower(), types.TEXT), translate(node.expression)])
+        case exp.Substring():
+            return translate_call("substr", _present(node.this, node.args.get("start"), node.args.get("length")))
+        case exp.Overlay():
+            parts = _present(node.this, node.expression, node.args.get("from_"), node.args.get("for_"))
+            return translate_call("overlay", parts)
+        case exp.StrPosition():
+            return translate_call("strpos", [node.this, node.args["substr"]])
+        case exp.Trim():
+            name = _TRIMS.get(str(node.args.get("position") or "").upper(), "btrim")
+            return translate_call(name, _present(node.this, node.expression or None))
+    return None
+
+
+def _present(*arguments: exp.Expr | None) -> list[exp.Expr]:
+    return [argument for argument in arguments if argument is not None]
+
+
+def call_in_branches(case: Case) -> Case:
+    """The CASE in which calls of the user's functions carry the condition of their branch."""
+    before: tuple[Expr, ...] = ()
+    branches: list[tuple[Expr, Expr]] = []
+    for test, value in case.branches:
+        branches.append((_guarded(test, before), _guarded(value, (*before, _is("is_true", test)))))
+        before = (*before, _is("is_not_true", test))
+    default = None if case.default is None else _guarded(case.default, before)
+    return replace(case, branches=tuple(branches), default=default)
+
+
+def _guarded(expr: Expr, tests: tuple[Expr, ...]) -> Expr:
+    if not tests or not any(_is_users(part) for part in walk(expr)):
+        return expr
+    return rewrite(expr, lambda part: _called_when(part, tests) if isinstance(part, Call) and _is_users(part) else part)
+
+
+def _called_when(user_call: Call, tests: tuple[Expr, ...]) -> Call:
+    conditions = tests if user_call.when is None else (*tests, user_call.when)
+    when = conditions[0] if len(conditions) == 1 else Call("and", conditions, types.BOOLEAN)
+    return replace(user_call, when=when, nullable=True)
+
+
+def _is(function: str, test: Expr) -> Expr:
+    return Call(function, (test,), types.BOOLEAN, nullable=False)
+
+
+def _is_users(expr: Expr) -> bool:
+    function = find_function(expr.function) if isinstance(expr, Call) else None
+    return function is not None and function.by_user

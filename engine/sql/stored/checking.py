@@ -1,23 +1,42 @@
-"""What is wrong with a connection or a table that is to be kept, and what a table that is right looks like."""
+"""What is wrong with a connection or a table that is to be kept, and what a table that is right looks like.
+
+A script that reads dead letters again.
+
+The table rejected holds records that orders (id BIGINT NOT NULL, name TEXT) could not read:
+
+    CREATE TABLE "rejected" ("source" TEXT, "record" TEXT) WITH ('connector' = 'filesystem', 'type' = 'source', ...);
+    SELECT TRY_CAST("record" ->> 'id' AS BIGINT) AS "id", "record" ->> 'name' AS "name", "record"
+    FROM "rejected" WHERE "source" = 'orders';
+
+What cannot be read is NULL there. Whoever has mended it inserts the rows where those of orders go.
+
+The names that a script uses and does not declare itself, as far as it can be read.
+
+    CREATE TABLE out WITH (connector = 'kafka', connection_profile = 'shop', ...);
+    INSERT INTO out SELECT plus(n) FROM orders
+
+uses the table `orders`, the connection `shop` and the function `plus`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sqlglot import exp
 
-from engine.connectors.base import Direction
+from engine import types
+from engine.connectors.base import Direction, Table
 from engine.connectors.kinds import Connector
-from engine.connectors.options import known_names, parse_options
-from engine.errors import EngineError, OptionValueError, ScriptRefused, TableColumnError
+from engine.connectors.options import WithOption, known_names, parse_options
+from engine.errors import EngineError, OptionValueError, ScriptRefused, TableColumnError, TextPosition
 from engine.schema import Field
-from engine.sql.catalog import LookupTable, SinkTable, SourceTable
-from engine.sql.complaints import Complaints
-from engine.sql.stored.spelling import StoredValue, spell_connection, spell_table
+from engine.sql.catalog import Complaints, LookupTable, SinkTable, SourceTable
+from engine.sql.stored.spelling import StoredValue, spell_connection, spell_name, spell_table
 from engine.sql.tables.columns import read_columns
-from engine.sql.tables.create_connection import Connection, Connections, connector_named, declare_connection
+from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, connector_named, declare_connection
 from engine.sql.tables.create_table import declare_table
 from engine.sql.tables.written_options import given_options
 from engine.sql.text.parse import Script, parse
@@ -109,3 +128,87 @@ def _only_statement(script: Script, name: str, options: set[str]) -> exp.Create:
     if node.kind != "TABLE" or node.expression is not None or {option.name for option in given} != options:
         raise wrong
     return node
+
+
+_PLAIN = (types.Boolean, types.Integer, types.Float, types.Decimal, types.Timestamp, types.Date)
+
+
+def replay_script(letters: Table, place: Path, sources: Sequence[Table]) -> str | None:
+    """The script for the records of sources of JSON; None where a table of dead letters does not have what it takes."""
+    columns = {field.name: field.type for field in letters.schema}
+    if columns.get("record") != types.TEXT or letters.format is None:
+        return None
+    readable = [table for table in sources if table.format is not None and table.format.format == "json"]
+    if not readable or (len(readable) > 1 and "source" not in columns):
+        return None
+    listed = ", ".join(f"{spell_name(name)} {kind}" for name, kind in columns.items())
+    options = {"type": "source", "path": str(place), "format": letters.format.format}
+    head = "-- Records that could not be read, once more: mend the expressions, then insert the rows where they belong."
+    declared = spell_table(letters.name, letters.connector, listed, options)
+    has_source = "source" in columns
+    return "\n".join([head, declared, *(_select(letters, table, has_source) for table in readable)]) + "\n"
+
+
+def _select(letters: Table, table: Table, has_source: bool) -> str:
+    items = ",\n  ".join([*_items(table), spell_name("record")])
+    name = table.name.replace("'", "''")
+    where = f" WHERE {spell_name('source')} = '{name}'" if has_source else ""
+    return f"\n-- of {' '.join(table.name.split())}\nSELECT {items}\nFROM {spell_name(letters.name)}{where};"
+
+
+def _items(table: Table) -> Iterator[str]:
+    for field in table.schema:
+        key = field.name.replace("'", "''")
+        text = f"{spell_name('record')} ->> '{key}'"
+        value = f"TRY_CAST({text} AS {field.type})" if isinstance(field.type, _PLAIN) else text
+        yield f"{value} AS {spell_name(field.name)}"
+
+
+_NAMES_TABLE = frozenset({"dead_letter.table", "late_rows"})
+
+
+@dataclass(frozen=True, slots=True)
+class UsedNames:
+    """All in lower case, as names are found."""
+
+    tables: frozenset[str] = frozenset()
+    connections: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()
+
+
+def used_names(text: str) -> UsedNames:
+    """The names that a script uses beside its own. What cannot be read uses none: whoever compiles it says why."""
+    try:
+        script = parse(text)
+    except EngineError:
+        return UsedNames()
+    declared: dict[bool, set[str]] = {True: set(), False: set()}
+    tables, connections, functions = set[str](), set[str](), set[str]()
+    for statement in script.statements:
+        node = statement.node
+        if node is None:
+            continue
+        target = _declared(node)
+        if target is not None and isinstance(node, exp.Create):
+            declared[node.kind == CONNECTION].add(target.name.lower())
+        tables |= {table.name.lower() for table in node.find_all(exp.Table) if table is not target}
+        functions |= {call.name.lower() for call in node.find_all(exp.Anonymous)}
+        for option in _options(node, script, statement.at):
+            if option.name == "connection_profile":
+                connections.add(str(option.value).lower())
+            if option.name in _NAMES_TABLE:
+                tables.add(str(option.value).lower())
+    return UsedNames(frozenset(tables - declared[False]), frozenset(connections - declared[True]), frozenset(functions))
+
+
+def _declared(node: exp.Expr) -> exp.Expr | None:
+    """Return the object that a CREATE declares."""
+    if not isinstance(node, exp.Create):
+        return None
+    target = node.this.this if isinstance(node.this, exp.Schema) else node.this
+    return target if isinstance(target, exp.Table) else None
+
+
+def _options(node: exp.Expr, script: Script, at: TextPosition) -> Iterator[WithOption]:
+    if isinstance(node, exp.Create):
+        yield from given_options(node, script, Complaints(), at)

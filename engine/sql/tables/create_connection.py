@@ -27,7 +27,7 @@ from engine.errors import (
     TextPosition,
     UnknownOptionError,
 )
-from engine.sql.complaints import Complaints
+from engine.sql.catalog import Complaints
 from engine.sql.tables.written_options import given_options, option_named
 from engine.sql.text.parse import Script, parse
 

@@ -3,30 +3,52 @@
 Columns (`columns.py`) and options (`options.py`) are read on their own, so that the faults of both are found; what is
 left is whether they fit together. Sources have a module of their own, as they also have an event time and computed
 columns.
+
+Sources: a scan of what is decoded, with the computed columns on top.
+
+    CREATE TABLE s (id BIGINT, day DATE GENERATED ALWAYS AS (at::DATE), at TIMESTAMP) WITH (...)
+
+    Scan     id, at, as the connector and the format give them, with event time and watermark
+    Project  id, cast(at as DATE) as day, at, in the order of the text
+
+The computed columns see only what is decoded, not each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from sqlglot import exp
 
 from engine import types
-from engine.connectors import CONNECTORS, find_connector
-from engine.connectors.base import Cache
+from engine.connectors import CONNECTORS, connector_of, find_connector, kind_of, sink_kind_of
+from engine.connectors.base import Cache, Table
 from engine.connectors.kinds import Connector
 from engine.connectors.options import ReadOptions, WithOption, read_table_options
-from engine.errors import MemoryTableError, MissingOptionError, OptionValueError, TableColumnError, TextPosition
-from engine.schema import Schema
-from engine.sql.catalog import Entry, LookupTable, MemoryTable, SinkTable
-from engine.sql.complaints import Complaints
-from engine.sql.tables.columns import TableColumns, read_columns
+from engine.errors import (
+    EventTimeError,
+    MemoryTableError,
+    MissingOptionError,
+    OptionValueError,
+    TableColumnError,
+    TextPosition,
+    UpdatingQueryError,
+)
+from engine.formats import find_format
+from engine.formats.debezium.format import DEBEZIUM_JSON
+from engine.plan.expressions.expr import Column, Expr, Named
+from engine.plan.nodes import Project, Scan
+from engine.plan.times import fixed_delay
+from engine.plan.tree import Node
+from engine.schema import Field, Schema
+from engine.sql.catalog import Complaints, Entry, LookupTable, MemoryTable, SinkTable, SourceTable
+from engine.sql.scalar.comparisons import cast_for
+from engine.sql.scalar.expressions import Expressions
+from engine.sql.scope import Scope, Visible
+from engine.sql.tables.columns import CONNECTOR_TIME, EventTimes, MetadataColumn, TableColumns, read_columns
 from engine.sql.tables.create_connection import Connections, with_connection
-from engine.sql.tables.declaration import Declaration
-from engine.sql.tables.sinks import check_columns
-from engine.sql.tables.source_tables import declare_source
 from engine.sql.tables.written_options import as_lookup, given_options, is_temporary, option_named
 from engine.sql.text.parse import Script
 
@@ -151,3 +173,197 @@ def _lookup(declaration: Declaration) -> LookupTable:
             at=at,
         )
     return LookupTable(table, Schema(tuple(fields[column] for column in columns.order)), key.name)
+
+
+def declare_source(declaration: Declaration) -> SourceTable:
+    """The source that a CREATE TABLE declares."""
+    complaints = Complaints()
+    columns, connector = declaration.columns, declaration.connector
+    physical = _physical(declaration)
+    visible = (*physical, *declaration.metadata_fields(complaints))
+    decoded = tuple(Column(field.name, field.type, field.nullable) for field in visible)
+    generated = _generated(declaration, decoded, complaints)
+    complaints.raise_any()
+    values: dict[str, Expr] = {column.name: column for column in decoded} | generated
+    event_time, watermark = EventTimes(
+        declaration.name, connector, columns, declaration.options.general, declaration.script, declaration.positions
+    ).read(values)
+    if declaration.options.general.quiet_after is not None and fixed_delay(event_time, watermark) is None:
+        complaints.add(OptionValueError(_NO_DELAY, hint=_DELAY), declaration.positions["quiet_after"])
+    if not visible:
+        raise TableColumnError(f"source {declaration.name} has no columns", hint="declare them", at=declaration.at)
+    filled = declaration.filled()
+    if connector.event_time is not None:
+        filled = (*filled, (CONNECTOR_TIME, connector.event_time))
+    table = declaration.table(Schema(physical), filled)
+    check_columns(table)
+    is_changes = _carries_changes(declaration, complaints)
+    complaints.raise_any()
+    schema = Schema(visible)
+    rows: Node = Scan(declaration.name, schema, event_time, watermark, is_changes)
+    order = columns.order or Schema(physical).names
+    if generated or order != schema.names:
+        rows = Project(rows, tuple(Named(name, values[name]) for name in order))
+    late_rows = declaration.options.general.late_rows
+    return SourceTable(
+        table,
+        rows,
+        declaration.positions.get("dead_letter.table"),
+        None if late_rows == "drop" else late_rows,
+        declaration.positions.get("late_rows"),
+    )
+
+
+def _generated(declaration: Declaration, decoded: tuple[Column, ...], complaints: Complaints) -> dict[str, Expr]:
+    scope = Scope(tuple(Visible(declaration.name, column) for column in decoded))
+    expressions = Expressions(declaration.script, scope)
+    values: dict[str, Expr] = {}
+    for column in declaration.columns.generated:
+        with complaints.collect(declaration.script.position(column.written)):
+            value = expressions.translate(column.written)
+            values[column.field.name] = cast_for(value, column.field.type, f"column {column.field.name!r}")
+    return values
+
+
+def _physical(declaration: Declaration) -> tuple[Field, ...]:
+    """The columns that are decoded; a connector with columns of its own needs no list of them."""
+    written, schema = declaration.columns.physical, declaration.connector.schema
+    if schema is None:
+        return written
+    for field in written:
+        connectors_field = schema.find(field.name)
+        if connectors_field is None or connectors_field.type != field.type:
+            listing = ", ".join(f"{column.name} {column.type}" for column in schema)
+            raise TableColumnError(
+                f"connector {declaration.connector.name} has no column {field.name} {field.type}",
+                hint=f"it has {listing}; the list can be left out",
+                at=declaration.at,
+            )
+    return written or tuple(schema)
+
+
+def _carries_changes(declaration: Declaration, complaints: Complaints) -> bool:
+    """Whether the records say what is done to rows; then times and values must be those of the rows themselves."""
+    form, columns, script = declaration.options.format, declaration.columns, declaration.script
+    if form is None or not find_format(form.format).carries_changes:
+        return False
+    for name in ("event_time_field", "watermark_field"):
+        if name in declaration.positions:
+            error = EventTimeError(f"a source of changes cannot have {name}", hint=_NO_TIME)
+            complaints.add(error, declaration.positions[name])
+    if columns.watermark is not None:
+        error = EventTimeError("a source of changes cannot have WATERMARK FOR", hint=_NO_TIME)
+        complaints.add(error, script.position(columns.watermark))
+    for column in columns.generated:
+        message = "a source of changes cannot have computed columns"
+        complaints.add(TableColumnError(message, hint="compute them in the query"), script.position(column.written))
+    if not any(field.name in columns.keys for field in columns.physical):
+        message = "a source of changes needs a PRIMARY KEY"
+        hint = "write PRIMARY KEY after the column that identifies a row"
+        complaints.add(TableColumnError(message, hint=hint), declaration.at)
+    return True
+
+
+_NO_TIME = "rows that change are never late; leave it out"
+_NO_DELAY = "option 'quiet_after' needs a watermark that is the event time less a fixed length of time"
+_DELAY = "declare WATERMARK FOR column AS column - INTERVAL '5 seconds', or leave the option out"
+
+
+Filled = tuple[str, str]
+"""A column, and what the connector calls the value that fills it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What is written of a table; `positions` says where each option stands."""
+
+    name: str
+    connector: Connector
+    columns: TableColumns
+    options: ReadOptions
+    script: Script
+    at: TextPosition
+    positions: Mapping[str, TextPosition]
+
+    def table(self, schema: Schema, metadata: Sequence[Filled] = ()) -> Table:
+        """The table as its connector works on it: `schema` are the columns that are decoded or encoded."""
+        general = self.options.general
+        return Table(
+            name=self.name,
+            connector=self.connector.name,
+            direction=self.options.direction,
+            options=self.options.connector,
+            schema=schema,
+            format=self.options.format,
+            metadata=tuple(metadata),
+            bad_data=general.bad_data,
+            bad_data_check=general.bad_data_check,
+            dead_letter_directory=general.dead_letter_path,
+            dead_letter_table=general.dead_letter_table,
+            idle_time=general.idle_after,
+            quiet_after=general.quiet_after,
+            framing=general.framing,
+            framing_max_length=general.framing_newline_max_length,
+            primary_key=self.columns.keys,
+        )
+
+    def metadata_fields(self, complaints: Complaints) -> tuple[Field, ...]:
+        """The columns that the connector fills; one that it does not know goes to the complaints."""
+        for column in self.columns.metadata:
+            with complaints.collect(self.script.position(column.written)):
+                self._check_metadata(column)
+        return tuple(column.field for column in self.columns.metadata)
+
+    def filled(self) -> tuple[Filled, ...]:
+        """Return the metadata columns, each with the key that the connector fills in."""
+        return tuple((column.field.name, column.key) for column in self.columns.metadata)
+
+    def _check_metadata(self, column: MetadataColumn) -> None:
+        declared = self.connector.metadata.get(column.key)
+        if declared is None:
+            names = ", ".join(self.connector.metadata) or "none"
+            raise TableColumnError(f"there is no metadata field '{column.key}'", hint=f"this connector has: {names}")
+        if declared.type != column.field.type:
+            raise TableColumnError(
+                f"metadata field '{column.key}' is of type {declared.type}, not {column.field.type}",
+                hint=f"declare the column as {declared.type}",
+            )
+
+
+def with_columns(table: Table, columns: Schema) -> Table:
+    """The sink with the columns of what is inserted; refused when they do not fit its connector or format."""
+    sink = replace(table, schema=columns)
+    check_columns(sink)
+    return sink
+
+
+def check_columns(table: Table) -> None:
+    """Refuse columns that the connector or the format of a table cannot carry."""
+    complaint = kind_of(table).check(table)
+    if complaint is None and table.format is not None:
+        form = find_format(table.format.format)
+        complaint = form.check(table.format, table.schema, table.direction, table.connector)
+    if complaint is not None:
+        raise OptionValueError(f"table {table.name}: {complaint}")
+
+
+def taking_changes(table: Table, *, is_anonymous: bool) -> Table:
+    """The sink as it takes rows that are changed afterwards; refused when it cannot. One that only shows its rows, or
+    that nobody declared, shows them as changes."""
+    connector, sink = connector_of(table), sink_kind_of(table)
+    if sink.drops_all or (table.format is not None and find_format(table.format.format).carries_changes):
+        return table
+    if (is_anonymous or sink.only_shows) and DEBEZIUM_JSON.name in connector.formats:
+        return replace(table, format=DEBEZIUM_JSON.options.model_validate({}))
+    raise UpdatingQueryError(
+        "the rows are changed afterwards, and the sink cannot take changes",
+        hint="use format = 'debezium_json', or aggregate within a time window, which gives every result once",
+    )
+
+
+def anonymous_sink(name: str, connector: str, columns: Schema) -> Table:
+    """The sink for the rows of a bare SELECT."""
+    declared = next(candidate for candidate in CONNECTORS if candidate.name == connector)
+    at = TextPosition(1, 1)
+    options = read_table_options(declared, [WithOption("type", "sink", at)], table=name, at=at)
+    return Table(name, connector, "sink", options.connector, columns, options.format)

@@ -12,7 +12,7 @@ from functools import cache
 import pyarrow as pa
 
 from engine.functions import AGGREGATES
-from engine.functions.retention import Retention
+from engine.functions.base import Retention
 from engine.schema import to_arrow
 from engine.types import Decimal, Float
 from engine.updating.accumulators.base import Accumulator, Measure

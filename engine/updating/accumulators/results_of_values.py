@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.functions import AGGREGATES
-from engine.plan.hidden import ROW_ID
+from engine.plan.tree import ROW_ID
 from engine.schema import to_arrow
 from engine.updating.accumulators import accumulator_of
 from engine.updating.accumulators.base import Measure, Sorting

@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from pyspark.sql import SparkSession
 
-from engine.plan.times.window_ends import Ends
+from engine.plan.times import Ends
 from engine.spark.read.watermarks import END_OF_WINDOWS
 
 _TICK = timedelta(microseconds=1)

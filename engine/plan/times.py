@@ -1,4 +1,6 @@
-"""How far the output of a sink is complete, worked out from its plan and the watermark of an epoch.
+"""Event times of a plan: delays of watermarks, ends of windows, and how far output is complete.
+
+How far the output of a sink is complete, worked out from its plan and the watermark of an epoch.
 
     INSERT INTO counts SELECT ... GROUP BY tumble(INTERVAL '1 minute')     rows come by the path clicks, (Tumble(1 min))
 
@@ -11,18 +13,35 @@ tumble: the windows of a row of 05:25:10 end up to 05:30, after 05:29:51; those 
 until 05:25:00. Of sessions nobody knows how long ago the oldest open one has begun. Rows that go through no window are
 in the output as soon as they are read: theirs is the watermark of their source. Instants are microseconds since 1970.
 See docs/decisions/complete-until-is-worked-out-from-the-plan.md.
+
+Which windows a range of event time cuts through, so that only a part of their rows is in it; pure.
+
+from 00:00 to 24:00
+tumble of an hour                   none: each lies within the range, or outside
+tumble of 7 hours                   21:00 to 04:00 is cut, and so is 22:00 to 05:00 of the day before
+hop of an hour, every 5 minutes     23:05 to 00:05 is cut, wherever the range begins
+session                             any of them may go on beyond the range
+
+When windows may end, so that an epoch in which none does need not look for those that have.
+
+tumble(10 seconds)               every 10 s
+hop(2 seconds, 5 seconds)        every 2 s, 1 s after each
+session(10 seconds)              nobody knows
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import TypeAlias, assert_never
 
-from engine.plan.nodes import Carried, Hop, LateRows, Scan, Session, Tumble, WindowAggregate
-from engine.plan.tree import Node, inputs_of, walk
+from engine import types
+from engine.plan.expressions.expr import Call, Column, Expr, Literal
+from engine.plan.nodes import Carried, Hop, LateRows, Scan, Session, Tumble, Window, WindowAggregate, Write
+from engine.plan.state.retained_state import spell
+from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, walk_once
 from engine.values.instants import FAR_FUTURE, to_micros
 
 END = to_micros(FAR_FUTURE)
@@ -125,3 +144,59 @@ def _floor(instant: int, step: timedelta) -> int:
 
 def _micros(length: timedelta) -> int:
     return length // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def cut_windows(writes: Sequence[Write], edges: Sequence[datetime]) -> list[str]:
+    """In words, the windows of a plan that one of the edges may cut through."""
+    windows = dict.fromkeys(
+        node.window for write in writes for node in walk(write) if isinstance(node, WindowAggregate)
+    )
+    return [cut for window in windows for cut in _cuts(window, edges)]
+
+
+def _cuts(window: Window, edges: Sequence[datetime]) -> Iterator[str]:
+    for edge in edges:
+        match window:
+            case Tumble(width) if (edge - _EPOCH) % width:
+                yield f"a tumble of {spell(width)} at {edge.isoformat()}"
+            case Hop(slide, width) if slide != width or (edge - _EPOCH) % width != timedelta(0):
+                yield f"hops of {spell(width)} at {edge.isoformat()}"
+            case Session():
+                yield f"sessions at {edge.isoformat()}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ends:
+    """Moments with the same distance, the first of them so long after 1970."""
+
+    every: timedelta
+    since: timedelta
+
+
+def window_ends(branches: Iterable[Node]) -> tuple[Ends, ...] | None:
+    """Return the instants at which windows of a plan may end; None if they depend on the rows."""
+    ends = set[Ends]()
+    for window in (
+        node.window for branch in branches for node in walk_once(branch) if isinstance(node, WindowAggregate)
+    ):
+        match window:
+            case Tumble(width):
+                ends.add(Ends(width, timedelta(0)))
+            case Hop(slide, width):
+                ends.add(Ends(slide, width % slide))
+            case Session():
+                return None
+    return tuple(sorted(ends)) or None
+
+
+def fixed_delay(event_time: Expr | None, watermark: Expr) -> timedelta | None:
+    """The length of time that the watermark is behind the event time, None when it differs from row to row; without an
+    event time that is the moment of reading."""
+    base = Column(EVENT_TIME, types.TIMESTAMP, nullable=False) if event_time is None else event_time
+    match watermark:
+        case Call("-", (minuend, Literal(timedelta() as delay))) if minuend == base:
+            return delay
+    return timedelta() if watermark == base else None

@@ -1,1 +1,0 @@
-"""Windows and watermarks of a plan: when windows end, how far output is complete."""
