@@ -45,7 +45,7 @@ from engine.errors import message_of
 from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
-from engine.plan.times.window_ends import window_ends
+from engine.plan.times import window_ends
 from engine.spark.jvm.cluster_conf import ClusterLaunch
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
 from engine.spark.jvm.session import close_session, death_explained, leave_state, open_session, scratch_on_this_machine
