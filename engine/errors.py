@@ -421,6 +421,20 @@ class StateInUseError(StateError):
     retryable = True
 
 
+class StateBucketError(StateError):
+    """The state of operators is in a bucket that cannot be used."""
+
+    code = "state.bucket"
+
+
+class StateBucketUnavailableError(StateError):
+    """The bucket with the state of operators does not answer."""
+
+    code = "state.bucket_unavailable"
+    retryable = True
+    is_outage = True
+
+
 class UdfError(EngineError):
     """A Python function of the user is wrong."""
 
@@ -498,6 +512,18 @@ class MissingPackageError(RunError):
     """What is asked for needs a Python package that is not installed."""
 
     code = "run.missing_package"
+
+
+class MissingJarsError(RunError):
+    """The Java archives by which Spark reads and writes S3 are not installed."""
+
+    code = "run.missing_jars"
+
+
+class JarsError(RunError):
+    """The Java archives for S3 cannot be fetched, or are not the ones that are pinned."""
+
+    code = "run.jars"
 
 
 class SecretNotFoundError(RunError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,8 +60,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark session of the test process, with the settings of a real driver."""
+    from engine.errors import EngineError
+    from engine.spark.jvm.s3_jars import fetch_s3_jars
     from engine.spark.jvm.session import close_session, open_session
+    from engine.spark.jvm.start import spark_home
 
+    with suppress(EngineError):  # only the tests of state in a bucket need them
+        fetch_s3_jars(os.environ, spark_home())
     session = open_session(
         app_name="tests",
         master="local[2]",

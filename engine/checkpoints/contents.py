@@ -23,14 +23,17 @@ already have used its range and its watermark, and a restart repeats it exactly.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.checkpoints.spark_log import read_committed
+from engine.checkpoints.state_files import StateFiles, state_files
+from engine.checkpoints.state_pointer import read_pointer
 
 WITHHELD = "withheld.json"
 """File with the suppressed aggregates (`withheld.py`)."""
@@ -41,15 +44,17 @@ PANES = "panes.json"
 _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot)$")
 
 
-def files_of(checkpoint: Path, epoch: int) -> Iterator[Path]:
-    """The files of an epoch, relative to the checkpoint. One that vanishes meanwhile raises FileNotFoundError."""
+def files_of(checkpoint: Path, epoch: int, files: StateFiles | None = None) -> Iterator[Path]:
+    """The files of an epoch, relative to the checkpoint, wherever its state is. One that vanishes meanwhile raises
+    FileNotFoundError."""
     yield Path("metadata")
     yield from (Path(name) for name in (WITHHELD, FORMS, PANES) if (checkpoint / name).exists())
     for log in ("offsets", "commits"):
         yield from (Path(log) / str(number) for number in (epoch - 1, epoch) if number >= 0)
     yield from _below(checkpoint, Path("sources"))
-    for store in _folders(checkpoint / "state"):
-        yield from (path.relative_to(checkpoint) for path in _store_files(checkpoint, store, epoch))
+    files = files or state_files(checkpoint)
+    for store in _stores(files.sizes()):
+        yield from _store_files(checkpoint, files, store, epoch)
 
 
 def plan_of_the_next(checkpoint: Path, epoch: int) -> Path | None:
@@ -60,7 +65,7 @@ def plan_of_the_next(checkpoint: Path, epoch: int) -> Path | None:
 
 def has_state(checkpoint: Path) -> bool:
     """Whether the query keeps anything from one epoch to the next."""
-    return (checkpoint / "state").is_dir()
+    return (checkpoint / "state").is_dir() or read_pointer(checkpoint) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +77,9 @@ class _VersionFile:
     is_snapshot: bool
 
 
-def _store_files(checkpoint: Path, folder: Path, epoch: int) -> Iterator[Path]:
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not _is_scratch(path))
+def _store_files(checkpoint: Path, files: StateFiles, store: list[Path], epoch: int) -> Iterator[Path]:
     versions: dict[int, list[_VersionFile]] = {}
-    for path in files:
+    for path in store:
         if match := _VERSIONED.match(path.name):
             file = _VersionFile(path, match[2], match[3] in {"zip", "snapshot"})
             versions.setdefault(int(match[1]), []).append(file)
@@ -84,7 +88,7 @@ def _store_files(checkpoint: Path, folder: Path, epoch: int) -> Iterator[Path]:
     for path in _needed(checkpoint, versions, epoch):
         yield path
         if path.suffix == ".zip":
-            yield from _tables_of(path)
+            yield from _tables_of(path, files.read(path))
 
 
 def _needed(checkpoint: Path, versions: dict[int, list[_VersionFile]], epoch: int) -> list[Path]:
@@ -113,8 +117,8 @@ def _ids_of(checkpoint: Path, version: int) -> frozenset[str]:
         return frozenset()
 
 
-def _tables_of(snapshot: Path) -> Iterator[Path]:
-    with zipfile.ZipFile(snapshot) as archive:
+def _tables_of(snapshot: Path, content: bytes) -> Iterator[Path]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
         listing = json.loads(archive.read("metadata").decode().split("\n", 1)[1])
     for table in listing.get("sstFiles", ()):
         yield snapshot.parent / "SSTs" / table["dfsSstFileName"]
@@ -122,13 +126,13 @@ def _tables_of(snapshot: Path) -> Iterator[Path]:
         yield snapshot.parent / "logs" / log["dfsLogFileName"]
 
 
-def _folders(root: Path) -> Iterator[Path]:
-    """Every folder below `root` but those whose files a snapshot names."""
-    if root.is_dir():
-        for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-            if folder.name not in {"SSTs", "logs"}:
-                yield folder
-                yield from _folders(folder)
+def _stores(paths: Iterable[Path]) -> list[list[Path]]:
+    """Return the files of every folder but those whose files a snapshot names."""
+    stores: dict[Path, list[Path]] = {}
+    for path in sorted(paths):
+        if not _is_scratch(path) and not {"SSTs", "logs"} & set(path.parent.parts):
+            stores.setdefault(path.parent, []).append(path)
+    return [stores[folder] for folder in sorted(stores)]
 
 
 def _below(checkpoint: Path, folder: Path) -> Iterator[Path]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.lineage import read_lineage
-from engine.errors import EngineError, UnreadableStateError
+from engine.checkpoints.state_files import state_files
+from engine.errors import EngineError, StateBucketError, StateBucketUnavailableError, UnreadableStateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +51,18 @@ def _spark_faults(checkpoint: Path, epoch: int | None, plans: list[int]) -> Iter
         return
     yield from _parse(checkpoint / "commits" / str(epoch), lambda _: spark_log.read_committed(checkpoint, epoch))
     try:
-        needed = list(contents.files_of(checkpoint, epoch))
+        files = state_files(checkpoint)
+        needed, sizes = list(contents.files_of(checkpoint, epoch, files)), files.sizes()
+    except (StateBucketError, StateBucketUnavailableError):
+        raise
     except (zipfile.BadZipFile, KeyError, IndexError, json.JSONDecodeError, EngineError):
         yield DamagedFile(checkpoint / "state", "holds a snapshot that cannot be read")
         return
     for file in needed:
         path = checkpoint / file
-        if not path.exists():
+        if file not in sizes if file.parts[0] == "state" else not path.exists():
             yield DamagedFile(path, "is missing")
-        elif path.stat().st_size == 0 and path.suffix in {".zip", ".changelog", ".sst"}:
+        elif sizes.get(file) == 0 and path.suffix in {".zip", ".changelog", ".sst"}:
             yield DamagedFile(path, "is empty")
 
 

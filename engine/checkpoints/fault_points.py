@@ -26,6 +26,21 @@ class StatePoint(StrEnum):
     """The new state is in place."""
 
 
+class StateMovePoint(StrEnum):
+    """A place in the move of an operator state to or from a bucket, in their order."""
+
+    AFTER_PREFIX = "after_prefix"
+    """The new prefix is recorded, and nothing is there."""
+    AFTER_UPLOAD = "after_upload"
+    """The state is in both places, and the pointer is not written."""
+    AFTER_POINTER = "after_pointer"
+    """The pointer is written, and the local files are still there."""
+    AFTER_DOWNLOAD = "after_download"
+    """The state is in both places, and the pointer is still there."""
+    AFTER_POINTER_REMOVED = "after_pointer_removed"
+    """The state is on this disk, and the prefix is not swept."""
+
+
 class MovePoint(StrEnum):
     """Fault points of exporting and importing a savepoint, in their order."""
 

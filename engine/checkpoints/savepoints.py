@@ -31,6 +31,7 @@ from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, SavepointManifest, damaged, read_manifest, write_manifest
+from engine.checkpoints.state_files import link, state_files
 from engine.checkpoints.state_partitions import lacking
 from engine.checkpoints.swap import is_swapping
 from engine.delivery.durable import sync_directory
@@ -149,7 +150,12 @@ def copy_epoch(paths: StatePaths, target: Path, epoch: int) -> list[Path]:
     # Readers overwrite their notes in the next epoch. So the notes come first and the plan of the next epoch last: when
     # there is none even then, the notes are of this epoch.
     copy(file.relative_to(paths.root) for file in _notes(paths))
-    copy(checkpoint / file for file in contents.files_of(paths.checkpoint, epoch))
+    of_state = state_files(paths.checkpoint)
+    needed = list(contents.files_of(paths.checkpoint, epoch, of_state))
+    in_state = [file for file in needed if file.parts[0] == "state"]
+    copy(checkpoint / file for file in needed if file.parts[0] != "state")
+    of_state.copy(in_state, target / checkpoint)
+    copied.extend(checkpoint / file for file in in_state)
     copy(Path(name) for name in (paths.pipeline.name, paths.lineage.name))
     plan = contents.plan_of_the_next(paths.checkpoint, epoch)
     copy([checkpoint / plan] if plan else [])
@@ -168,17 +174,6 @@ def copy_open_files(paths: StatePaths, target: Path, lineage: Lineage, epoch: in
             copied.append(folder / saved_name(number))
         copied.append(folder / write_saved(target / folder, saved.manifest))
     return copied
-
-
-def link(source: Path, target: Path) -> None:
-    """A second name for a file that will never change; a copy of it where that cannot be."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def committed_watermark(checkpoint: Path, epoch: int) -> int | None:

@@ -8,12 +8,13 @@ state/0/1     42_bb.changelog, 40.zip                                    version
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.spark_log import CommitRecord
+from engine.checkpoints.state_files import state_files
 from engine.errors import UnreadableStateError, message_of
 
 _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot)")
@@ -60,8 +61,9 @@ def ids_of_partitions(committed: CommitRecord) -> Mapping[Partition, frozenset[s
 def missing_versions(checkpoint: Path, epoch: int) -> Iterator[tuple[Partition, int, str]]:
     """The versions of partitions that are needed for an epoch and that no file holds, with the id that was to be in its
     name."""
+    listed = state_files(checkpoint).sizes()
     for partition, ids in ids_of_partitions(spark_log.read_committed(checkpoint, epoch)).items():
-        versions = _versions(checkpoint / partition.folder)
+        versions = _versions(listed, partition.folder)
         for version in range(epoch + 1, 0, -1):
             wanted = ids if version == epoch + 1 else _ids_of(checkpoint, version, partition)
             files = [kind for id_, kind in versions.get(version, ()) if id_ is None or not wanted or id_ in wanted]
@@ -87,10 +89,10 @@ def lacking(checkpoint: Path, epoch: int) -> str | None:
     return None
 
 
-def _versions(folder: Path) -> Mapping[int, list[tuple[str | None, str]]]:
+def _versions(files: Iterable[Path], folder: Path) -> Mapping[int, list[tuple[str | None, str]]]:
     versions: dict[int, list[tuple[str | None, str]]] = {}
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if match := _VERSIONED.fullmatch(path.name):
+    for path in files:
+        if path.parent == folder and (match := _VERSIONED.fullmatch(path.name)):
             versions.setdefault(int(match[1]), []).append((match[2], match[3]))
     return versions
 

@@ -37,6 +37,7 @@ class Verb:
 LOCAL = (
     Verb("run", "Run a script until its input ends or Ctrl-C stops it", "scripts.run", "RUN"),
     Verb("warm", "Show or end the processes kept by `arroyo run --warm`", "scripts.warm", "WARM"),
+    Verb("jars", "Fetch the Java archives for state in a bucket", "scripts.jars", "JARS"),
     Verb("check", "Report every problem in a script, without running it", "scripts.check", "CHECK"),
     Verb("explain", "Show the plan of a script", "scripts.explain", "EXPLAIN"),
     Verb("lineage", "Show where each column that a script writes comes from", "scripts.lineage", "LINEAGE"),

@@ -38,11 +38,11 @@ def write_archive(archive: Archive | None, content: bytes) -> None:
 
 
 def test_the_first_start_makes_it_and_the_next_one_uses_it(java: Java, jars: Path, tmp_path: Path) -> None:
-    first = find_archive(java, jars, tmp_path)
+    first = find_archive(java, (jars,), tmp_path)
     assert f"-XX:ArchiveClassesAtExit={existing(first).path}" in existing(first).options()
     write_archive(first, WHOLE)
 
-    second = existing(find_archive(java, jars, tmp_path))
+    second = existing(find_archive(java, (jars,), tmp_path))
 
     assert f"-XX:SharedArchiveFile={second.path}" in second.options()
     assert second.path.read_bytes() == WHOLE
@@ -50,16 +50,16 @@ def test_the_first_start_makes_it_and_the_next_one_uses_it(java: Java, jars: Pat
 
 
 def test_two_that_start_at_once_do_not_both_make_it(java: Java, jars: Path, tmp_path: Path) -> None:
-    first = find_archive(java, jars, tmp_path)
+    first = find_archive(java, (jars,), tmp_path)
 
-    assert find_archive(java, jars, tmp_path) is None
+    assert find_archive(java, (jars,), tmp_path) is None
     existing(first).handed_over()
 
 
 def test_one_that_was_cut_short_is_made_again(java: Java, jars: Path, tmp_path: Path) -> None:
-    write_archive(find_archive(java, jars, tmp_path), CUT_SHORT)
+    write_archive(find_archive(java, (jars,), tmp_path), CUT_SHORT)
 
-    again = existing(find_archive(java, jars, tmp_path))
+    again = existing(find_archive(java, (jars,), tmp_path))
 
     assert again.lock is not None
     assert not again.path.exists()
@@ -67,10 +67,10 @@ def test_one_that_was_cut_short_is_made_again(java: Java, jars: Path, tmp_path: 
 
 
 def test_another_class_path_gets_its_own(java: Java, jars: Path, tmp_path: Path) -> None:
-    write_archive(find_archive(java, jars, tmp_path), WHOLE)
+    write_archive(find_archive(java, (jars,), tmp_path), WHOLE)
     (jars / "more.jar").touch()
 
-    second_archive = existing(find_archive(java, jars, tmp_path))
+    second_archive = existing(find_archive(java, (jars,), tmp_path))
 
     assert second_archive.lock is not None
     second_archive.handed_over()
@@ -79,7 +79,7 @@ def test_another_class_path_gets_its_own(java: Java, jars: Path, tmp_path: Path)
 def test_a_cache_that_cannot_be_used_is_done_without(java: Java, jars: Path, tmp_path: Path) -> None:
     (tmp_path / "classes").touch()
 
-    assert find_archive(java, jars, tmp_path) is None
+    assert find_archive(java, (jars,), tmp_path) is None
 
 
 def test_from_java_25_on_it_is_the_aot_cache(tmp_path: Path) -> None:

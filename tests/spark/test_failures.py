@@ -14,6 +14,8 @@ from engine.errors import (
     EpochFailedError,
     InvalidValueError,
     OutOfRangeError,
+    StateBucketError,
+    StateBucketUnavailableError,
     UnreadableStateError,
     WorkerDiedError,
     WorkerLateError,
@@ -147,3 +149,33 @@ def test_anything_else_is_reported_by_its_innermost_cause() -> None:
     assert type(error) is EpochFailedError
     assert error.message == "java.io.IOException: disk full"
     assert "spark.log" in (error.hint or "")
+
+
+S3A = "[STREAM_FAILED] Query terminated\nCaused by: org.apache.hadoop.fs.s3a."
+
+
+@pytest.mark.parametrize(
+    ("thrown", "kind"),
+    [
+        ("AWSStatus500Exception: PUT 0-object on s3a://b/j/0/0/7_a.changelog: Service Unavailable", "unavailable"),
+        ("AWSClientIOException: PUT on s3a://b/j/0/0/7_a.changelog: Unable to execute HTTP request", "unavailable"),
+        ("AWSBadRequestException: PUT on s3a://b/j: ExpiredToken: The provided token has expired", "unavailable"),
+        ("UnknownStoreException: `s3a://b/j': Bucket does not exist: NoSuchBucket", "refused"),
+        ("AWSBadRequestException: getFileStatus on s3a://b/j: InvalidAccessKeyId", "refused"),
+    ],
+)
+def test_a_bucket_that_fails_is_named(thrown: str, kind: str) -> None:
+    error = explain_failure(PySparkException(S3A + thrown), PATHS)
+
+    assert type(error) is (StateBucketUnavailableError if kind == "unavailable" else StateBucketError)
+    assert (cause_of(error) is Cause.OUTAGE) == (kind == "unavailable")
+    assert thrown.partition(": ")[2] in error.message
+
+
+def test_an_object_that_is_missing_is_a_fault_of_the_state() -> None:
+    text = (
+        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred\n"
+        "Caused by: java.io.FileNotFoundException: No such file or directory: s3a://b/j/0/0/7_a.changelog"
+    )
+
+    assert type(explain_failure(PySparkException(text), PATHS)) is UnreadableStateError

@@ -59,9 +59,9 @@ def cache_dir(env: Mapping[str, str]) -> Path:
     return Path(base) / "arroyo"
 
 
-def find_archive(java: Java, jars: Path, cache: Path, *, makes: bool = True) -> Archive | None:
-    """The archive for this Java and these jars; else, when asked, the right to make it; None when another JVM is just
-    making it, or when there is no place for it."""
+def find_archive(java: Java, jars: Sequence[Path], cache: Path, *, makes: bool = True) -> Archive | None:
+    """The archive for this Java and these folders of jars; else, when asked, the right to make it; None when another
+    JVM is just making it, or when there is no place for it."""
     folder = cache / "classes"
     try:
         finished = folder / f"{_key(java, jars)}.jsa"
@@ -103,14 +103,14 @@ def _is_whole(draft: Path) -> bool:
         return False
 
 
-def _key(java: Java, jars: Path) -> str:
+def _key(java: Java, jars: Sequence[Path]) -> str:
     """A digest of the JVM's build and of the class path as the JVM itself will check it: names, sizes, times."""
     program = java.path.resolve()
     digest = hashlib.sha256(f"{program} {program.stat().st_size} {program.stat().st_mtime_ns}\n".encode())
     release = program.parent.parent / "release"
     if release.exists():
         digest.update(release.read_bytes())
-    for path in (ARCHIVE, *sorted(jars.iterdir())):
+    for path in (ARCHIVE, *(path for folder in jars for path in sorted(folder.iterdir()))):
         stat = path.stat()
         digest.update(f"{path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:24]

@@ -84,7 +84,7 @@ def open_session(
     java, home = find_java(os.environ), java_process.spark_home()
     os.environ["SPARK_HOME"] = str(home)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    archive = find_archive(java, home / "jars", cache_dir(os.environ), makes=makes_archive)
+    archive = find_archive(java, java_process.folders_of_jars(home), cache_dir(os.environ), makes=makes_archive)
     started = java_process.launch(
         java,
         conf,

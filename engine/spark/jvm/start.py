@@ -26,6 +26,7 @@ from engine.spark.jvm.class_archive import Archive
 from engine.spark.jvm.economy import economy_options
 from engine.spark.jvm.java import Java
 from engine.spark.jvm.local_files import ARCHIVE
+from engine.spark.jvm.s3_jars import has_s3_jars, s3_folder
 from engine.values.process_endings import count_memory_kills, describe_ending
 from engine.values.process_starts import starting_process
 
@@ -163,7 +164,7 @@ def launch(
         *_options(java, master=conf.get("spark.master", ""), memory=memory, quick=quick),
         *_logging_options(log_file, is_shared=is_shared),
         *(archive.options() if archive else ()),
-        "-cp", f"{ARCHIVE}:{home}/jars/*",
+        "-cp", class_path(home),
         "org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell",
     ]  # fmt: skip
     env = {
@@ -184,6 +185,17 @@ def launch(
     if archive:
         archive.handed_over()
     return StartedJvm(process, handshake, log, is_archiving=archive is not None and archive.lock is not None)
+
+
+def class_path(home: Path) -> str:
+    """Return the class path of a JVM: our classes, Spark's, and those for S3 if they are installed."""
+    return ":".join((str(ARCHIVE), *(f"{folder}/*" for folder in folders_of_jars(home))))
+
+
+def folders_of_jars(home: Path) -> tuple[Path, ...]:
+    """Return the folders with the archives of a JVM: those of Spark, and those for S3 if they are installed."""
+    s3 = (s3_folder(os.environ),) if has_s3_jars(os.environ) else ()
+    return home / "jars", *s3
 
 
 def environment_of_processes() -> dict[str, str]:

@@ -33,6 +33,8 @@ def explain_failure(error: PySparkException, paths: StatePaths, memory_kills: in
     marked = _OURS.search(text)
     if marked:
         return _ERRORS.get(marked[1], RunError)(marked[4], hint=marked[5])
+    if (bucket := _bucket_error(text)) is not None:
+        return bucket
     state = _STATE.search(text)
     if state:
         return errors.UnreadableStateError(
@@ -59,6 +61,36 @@ def explain_failure(error: PySparkException, paths: StatePaths, memory_kills: in
     if value:
         return value
     return errors.EpochFailedError(_short(text), hint=f"the whole log is in {paths.logs / 'spark.log'}")
+
+
+_S3A = re.compile(r"org\.apache\.hadoop\.fs\.s3a\.\w|software\.amazon\.awssdk\.|s3a://")
+_MISSING_OBJECT = re.compile(r"FileNotFoundException: [^\n]*s3a://(?!.*(?:NoSuchBucket|UnknownStore))")
+_REFUSED_BY_BUCKET = re.compile(
+    r"AccessDenied|Forbidden|NoSuchBucket|UnknownStoreException|InvalidAccessKeyId|SignatureDoesNotMatch|"
+    r"AWSBadRequestException|AWSRedirectException|NoAuthWithAWSException|CredentialInitializationException"
+)
+_EXPIRED = re.compile(r"ExpiredToken|token included in the request is expired")
+
+
+def _bucket_error(text: str) -> EngineError | None:
+    """Return the error of a bucket that does not take or give the state, if that is the failure; a file that is missing
+    there is one of the state."""
+    if not _S3A.search(text) or _MISSING_OBJECT.search(text):
+        return None
+    if _EXPIRED.search(text):
+        return errors.StateBucketUnavailableError(
+            f"the credentials for the state have expired: {_short(text)}",
+            hint="nothing is lost: the next start takes the credentials that are there then",
+        )
+    if _REFUSED_BY_BUCKET.search(text):
+        return errors.StateBucketError(
+            f"the bucket with the state refuses requests: {_short(text)}",
+            hint="check the bucket, AWS_REGION, AWS_ENDPOINT_URL and the permissions of the credentials",
+        )
+    return errors.StateBucketUnavailableError(
+        f"the bucket with the state does not answer: {_short(text)}",
+        hint="nothing is lost: the job goes on from its last epoch once the bucket answers",
+    )
 
 
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")

@@ -35,20 +35,29 @@ from engine.checkpoints.forms import read_forms
 from engine.checkpoints.late_batches import LateBatch
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.panes import is_begun, read_panes, write_panes
+from engine.checkpoints.state_moves import (
+    bring_state_home,
+    is_elsewhere,
+    probe_bucket,
+    state_prefix,
+    sweep_prefixes,
+)
 from engine.checkpoints.withheld import read_withheld
 from engine.compile import Program, compile_script
 from engine.connectors.base import SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
-from engine.errors import message_of
+from engine.errors import StateInUseError, message_of
 from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
 from engine.plan.times import window_ends
 from engine.spark.jvm.cluster_conf import ClusterLaunch
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
+from engine.spark.jvm.s3_jars import s3_jars
 from engine.spark.jvm.session import close_session, death_explained, leave_state, open_session, scratch_on_this_machine
+from engine.spark.jvm.state_in_bucket import state_in_bucket
 from engine.spark.read.histories import histories_of, unsaid_starts
 from engine.spark.read.history import History
 from engine.spark.read.offset_log import planned_for, read_ends
@@ -226,10 +235,10 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
         owner=spec.owner,
     )
     prepared = _PreparedRun(spec, program, claimed)
-    if claimed.is_foreign:
-        return prepared  # what the old query has read, and the new one goes on with, the upgrade says
     try:
-        return _begun(prepared)
+        _settle_state(prepared)
+        # what the old query has read, and the new one goes on with, the upgrade says
+        return prepared if claimed.is_foreign else _begun(prepared)
     except BaseException:
         claimed.release()
         raise
@@ -268,6 +277,7 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         # the lock stays with the run that follows
         rest = replace(prepared, program=filled, claim=replace(held, lock=None), only_finishes=True)
         _run(spark, rest, Control(), _Listeners(listeners.on_epoch, lambda: None, listeners.on_sign))
+        bring_state_home(prepared.paths)
 
     fresh = take_over(
         spark,
@@ -327,9 +337,38 @@ def _run(
         )
         linger, interval = prepared.spec.linger, prepared.spec.epoch_interval
         pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
-        return _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing).until_end(spark)
+        url = _begin_state(prepared)
+        with state_in_bucket(spark, checkpoint, url):
+            return _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing).until_end(spark)
     finally:
         prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
+
+
+def _settle_state(prepared: _PreparedRun) -> None:
+    """Have the state on this disk if it is to be changed, or kept elsewhere from now on."""
+    spec, paths, held = prepared.spec, prepared.paths, prepared.claim
+    state_url = spec.cluster.state_url
+    if state_url is not None and prepared.program.operators:
+        s3_jars(os.environ)
+        probe_bucket(state_url)
+    if not held.is_foreign and not is_elsewhere(paths, state_url):
+        return
+    if held.lock is None:
+        raise StateInUseError(
+            f"the state in {paths.root} cannot be moved while another run has it",
+            hint="nothing is lost: try again when that run has ended",
+        )
+    bring_state_home(paths)
+
+
+def _begin_state(prepared: _PreparedRun) -> str | None:
+    """Return the prefix in a bucket that has the state of the run, once it has it; None if it stays on this disk."""
+    state_url = prepared.spec.cluster.state_url
+    if state_url is None or not prepared.program.operators:
+        return None
+    url = state_prefix(prepared.paths, state_url)
+    sweep_prefixes(prepared.paths)
+    return url
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,86 @@
+"""The files of operators' state, on this disk or in a bucket, by their paths below the checkpoint.
+
+sizes()                                     {state/0/1/42_aa.changelog: 812, state/0/1/40.zip: 5130, ...}
+read(state/0/1/40.zip)                      its bytes
+copy([state/0/1/40.zip], /saved/checkpoint) the file at the same place below another checkpoint
+
+Files of a state never change, and their names are unique.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from engine.checkpoints.state_bucket import StateBucket, read_state_url
+from engine.checkpoints.state_pointer import read_pointer
+
+_STATE = Path("state")
+
+
+class StateFiles(Protocol):
+    """The files of a state."""
+
+    def sizes(self) -> Mapping[Path, int]:
+        """List them with their sizes."""
+
+    def read(self, file: Path) -> bytes:
+        """Return the content of one; raise FileNotFoundError if it is gone."""
+
+    def copy(self, files: Iterable[Path], target: Path) -> None:
+        """Copy some below another checkpoint; raise FileNotFoundError if one is gone."""
+
+
+def state_files(checkpoint: Path) -> StateFiles:
+    """Return the files of a checkpoint's state, wherever they are."""
+    pointer = read_pointer(checkpoint)
+    return _Local(checkpoint) if pointer is None else _InBucket(StateBucket(read_state_url(pointer.url)))
+
+
+def link(source: Path, target: Path) -> None:
+    """A second name for a file that will never change; a copy of it where that cannot be."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    checkpoint: Path
+
+    def sizes(self) -> Mapping[Path, int]:
+        found: dict[Path, int] = {}
+        for folder, _, names in os.walk(self.checkpoint / _STATE):
+            for name in names:
+                path = Path(folder) / name
+                found[path.relative_to(self.checkpoint)] = path.stat().st_size
+        return found
+
+    def read(self, file: Path) -> bytes:
+        return (self.checkpoint / file).read_bytes()
+
+    def copy(self, files: Iterable[Path], target: Path) -> None:
+        for file in files:
+            link(self.checkpoint / file, target / file)
+
+
+@dataclass(frozen=True, slots=True)
+class _InBucket:
+    bucket: StateBucket
+
+    def sizes(self) -> Mapping[Path, int]:
+        return {_STATE / name: size for name, size in self.bucket.sizes().items()}
+
+    def read(self, file: Path) -> bytes:
+        return self.bucket.read(file.relative_to(_STATE).as_posix())
+
+    def copy(self, files: Iterable[Path], target: Path) -> None:
+        self.bucket.download({file.relative_to(_STATE).as_posix(): target / file for file in files})
