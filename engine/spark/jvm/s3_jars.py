@@ -49,9 +49,9 @@ def s3_jars(env: Mapping[str, str]) -> tuple[Path, ...]:
 def fetch_s3_jars(
     env: Mapping[str, str], home: Path, *, source: Path | None = None, settings: Path | None = None
 ) -> Path:
-    """Fetch the archives with the Ivy of the Spark in `home`, or copy them from the folder `source`, and compare their digests; return their folder.
-    `settings` are those of Ivy, for another repository. Of several at once one fetches, and a fetch that was cut short
-    leaves nothing behind."""
+    """Fetch the archives with the Ivy of the Spark in `home`, or copy them from the folder `source`, and compare their
+    digests; return their folder. `settings` are those of Ivy, for another repository. Of several at once one fetches,
+    and a fetch that was cut short leaves nothing behind."""
     folder = s3_folder(env)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
