@@ -41,8 +41,8 @@ from engine.checkpoints.layout import StatePaths, write_json, write_text
 from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
 from engine.checkpoints.operator_form import is_data, operator_numbers, read_form
 from engine.checkpoints.panes import write_panes
-from engine.checkpoints.savepoints import link
 from engine.checkpoints.spark_log import CommitRecord, PlannedEpoch
+from engine.checkpoints.state_files import link
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.checkpoints.withheld import write_withheld
 from engine.delivery.durable import replace_durably

@@ -61,11 +61,11 @@ def state_in_bucket(spark: SparkSession, checkpoint: Path, url: str | None) -> I
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
+        for name, earlier in before.items():
+            if earlier is None:
                 spark.conf.unset(name)
             else:
-                spark.conf.set(name, value)
+                spark.conf.set(name, earlier)
 
 
 def bucket_settings(checkpoint: Path, url: str) -> Mapping[str, str]:
