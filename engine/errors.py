@@ -1209,6 +1209,12 @@ class UnreadableFileError(DataError):
     code = "data.unreadable_file"
 
 
+class LocalPathOnClusterError(DataError):
+    """A table reads a file of the driver's disk that is too large to be sent to each executor."""
+
+    code = "data.local_path_on_cluster"
+
+
 class DuplicateKeyError(DataError):
     """A lookup table has two rows with the same primary key."""
 

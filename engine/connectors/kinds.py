@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from engine.connectors.base import Direction, Lookup, Options, Sink, SinkContext, Source, SparkRead, Table
@@ -42,6 +43,8 @@ class TableKind:
     place: Callable[[Options], str | None] = lambda options: None
     """URI by which other systems know the data that a table with these options reads or writes; None if there is
     none."""
+    reads: Callable[[Options], Sequence[Path]] = lambda options: ()
+    """Files and directories of the driver's disk that tasks read. On a cluster, workers get copies of the files."""
     redirect: Callable[[Options, str], Options] | None = None
     """Returns options that write to another target under a prefix, or for a source, commit positions to another group.
     Raises ValueError with a reason if that is impossible. Without it, sinks are refused."""

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from engine.connectors.base import Chunk, Compression, DeadLetter, Table
 from engine.connectors.text_files import lines_before, read_blocks
+from engine.delivery.driver_files import readable
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
 from engine.formats.base import BadRecord, Decoded, Decoder
@@ -29,15 +30,16 @@ class LineReader:
 
     def read(self, path: Path, compression: Compression, start: int, end: int | None) -> Iterator[Chunk]:
         """The rows between two bytes of a file; None is its end."""
+        local = readable(path)
         needs_lines = any(key == "line" for _, key in self.table.metadata)
-        line = lines_before(path, compression, start) if needs_lines else 0
+        line = lines_before(local, compression, start) if needs_lines else 0
         byte = start
-        for block in read_blocks(path, compression, start, end):
+        for block in read_blocks(local, compression, start, end):
             longest = self.table.framing_max_length
             decoded = self.decoder.decode_lines(block if longest is None else cut_lines(block, longest))
             dead_letters: tuple[DeadLetter, ...] = ()
             if decoded.bad and self.table.bad_data != "drop":
-                dead_letters = self._dead_letters(decoded, path, lines_before(path, compression, byte) + 1)
+                dead_letters = self._dead_letters(decoded, path, lines_before(local, compression, byte) + 1)
             yield from chunks(self._with_metadata(decoded, path, line), len(decoded.bad), dead_letters)
             byte += len(block)
             line += count_lines(block) if needs_lines else 0

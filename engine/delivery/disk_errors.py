@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence
+from engine.delivery.outbox import task_path
 from engine.errors import DiskFullError, UnreadableSegmentError, UnwritableTargetError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -74,4 +75,4 @@ def staging(directory: Path, epoch: Epoch) -> Iterator[None]:
         raise
     except OSError as error:
         check_fence(directory, epoch)
-        raise unwritable(directory, error) from error
+        raise unwritable(task_path(directory), error) from error

@@ -7,6 +7,7 @@ driver refuses is not tried again.
 from __future__ import annotations
 
 import hmac
+import json
 import os
 import socket
 import ssl
@@ -28,8 +29,10 @@ from engine.delivery.mailbox_protocol import (
 from engine.errors import (
     DiskFullError,
     EngineError,
+    LocalPathOnClusterError,
     MailboxRefusedError,
     MailboxUnreachableError,
+    UnreadableFileError,
     UnwritableTargetError,
     message_of,
 )
@@ -66,41 +69,71 @@ class MailboxClient:
                 self._socket.close()
         self._socket = self._conversation = None
 
-    def _ask(self, message: dict[str, object], content: BinaryIO | None, size: int) -> None:
-        failure: Exception | None = None
-        for pause in PAUSES:
-            if pause:
-                self.sleep(pause)
-            try:
-                answer = self._once(message, content, size)
-            except (OSError, BrokenConversationError) as error:
-                failure = error
-                self.close()
-                continue
-            if answer:
-                self.close()
-                raise _refused(str(message["path"]), answer)
-            return
-        assert failure is not None
-        raise MailboxUnreachableError(
-            f"{socket.gethostname()} cannot hand the file {message['path']} to the driver at {self._where}: "
-            f"{message_of(failure)}",
-            hint="check that executors reach the driver at its host and mailbox_port; the epoch is run again",
-        ) from failure
+    def read(self, path: str, version: str | None, write: Callable[[memoryview], object]) -> str:
+        """Read a file of the driver's disk, unless it still has that version, and return its version. `write` gets the
+        content; it is called again from the beginning after `write` has got an empty chunk."""
 
-    def _once(self, message: dict[str, object], content: BinaryIO | None, size: int) -> dict[str, object]:
-        """Send a file and return the answer, which is empty if the driver has it."""
-        conversation = self._conversation or self._connect()
-        if content is None:
-            conversation.send(message, seconds=_SEND_SECONDS)
-        else:
+        def once(conversation: Conversation) -> dict[str, object]:
+            conversation.send({"read": path, "version": version}, seconds=_SEND_SECONDS)
+            answer = _answer(conversation)
+            write(memoryview(b""))
+            _read_content(conversation, answer, write)
+            return answer
+
+        return str(self._tried(once, path)["version"])
+
+    def list_files(self, path: str, pattern: str | None) -> list[tuple[int, str, int]]:
+        """Return the time, the name and the size of each file in a directory of the driver's disk."""
+        content = bytearray()
+
+        def once(conversation: Conversation) -> dict[str, object]:
+            content.clear()
+            conversation.send({"list": path, "pattern": pattern}, seconds=_SEND_SECONDS)
+            answer = _answer(conversation)
+            _read_content(conversation, answer, content.extend)
+            return answer
+
+        self._tried(once, path)
+        return [(time, name, size) for time, name, size in json.loads(content)]
+
+    def _ask(self, message: dict[str, object], content: BinaryIO | None, size: int) -> None:
+        """Send a file, and wait until the driver has it."""
+
+        def once(conversation: Conversation) -> dict[str, object]:
+            if content is None:
+                conversation.send(message, seconds=_SEND_SECONDS)
+                return _answer(conversation)
             content.seek(0)
             # a small file goes with its message in one packet
             conversation.send(message, content.read(min(size, CHUNK_BYTES)), seconds=_SEND_SECONDS)
             for start in range(CHUNK_BYTES, size, CHUNK_BYTES):
                 chunk = content.read(min(CHUNK_BYTES, size - start))
                 conversation.send_bytes(chunk, seconds=_SEND_SECONDS)
-        return _answer(conversation)
+            return _answer(conversation)
+
+        self._tried(once, str(message["path"]))
+
+    def _tried(self, once: Callable[[Conversation], dict[str, object]], path: str) -> dict[str, object]:
+        """Return the answer of the driver about a file, after some tries. Raise the error that it answers."""
+        failure: Exception | None = None
+        for pause in PAUSES:
+            if pause:
+                self.sleep(pause)
+            try:
+                answer = once(self._conversation or self._connect())
+            except (OSError, BrokenConversationError) as error:
+                failure = error
+                self.close()
+                continue
+            if "error" in answer:
+                raise _refused(path, answer)
+            return answer
+        assert failure is not None
+        raise MailboxUnreachableError(
+            f"{socket.gethostname()} does not reach the driver at {self._where}, for the file {path}: "
+            f"{message_of(failure)}",
+            hint="check that executors reach the driver at its host and mailbox_port; the epoch is run again",
+        ) from failure
 
     def _connect(self) -> Conversation:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -126,7 +159,7 @@ class MailboxClient:
         self._conversation = Conversation(secure)
         self._conversation.send({"token": self.address.token}, seconds=_SEND_SECONDS)
         answer = _answer(self._conversation)
-        if answer:
+        if "error" in answer:
             self.close()
             raise _refused("", answer)
         return self._conversation
@@ -150,6 +183,17 @@ def _answer(conversation: Conversation) -> dict[str, object]:
     return answer
 
 
+def _read_content(conversation: Conversation, answer: dict[str, object], write: Callable[[memoryview], object]) -> None:
+    """Read the bytes that follow an answer, if any do."""
+    size = answer.get("bytes", 0)
+    if not isinstance(size, int) or size < 0:
+        raise BrokenConversationError(f"a file of {size!r} bytes")
+    while size:
+        chunk = conversation.read_bytes(size, seconds=_SEND_SECONDS)
+        write(chunk)
+        size -= len(chunk)
+
+
 def _refused(path: str, answer: dict[str, object]) -> EngineError:
     reason, text = answer.get("error"), str(answer.get("message", ""))
     match reason:
@@ -163,11 +207,20 @@ def _refused(path: str, answer: dict[str, object]) -> EngineError:
                 f"{path} cannot be written on the disk of the driver: {text}",
                 hint="check the permissions and the disk of the driver",
             )
+        case Refusal.UNREADABLE:
+            return UnreadableFileError(
+                f"{path} cannot be read on the disk of the driver: {text}", hint="check that it is there, and readable"
+            )
+        case Refusal.TOO_LARGE:
+            return LocalPathOnClusterError(
+                f"{path} is on the disk of the driver, and executors do not see it: {text}",
+                hint="put it into a bucket and name it as s3://..., or set shared_disk = on if all executors see it",
+            )
         case Refusal.TOKEN:
             return MailboxRefusedError(
                 "the driver does not know this run", hint="this run has ended, or was replaced by a newer one"
             )
     return MailboxRefusedError(
-        f"the driver does not take the file {path}: {text}",
-        hint="a sink may write only segments on a cluster; elsewhere, this is an error of ours",
+        f"the driver refuses the file {path}: {text}",
+        hint="on a cluster, connectors may write segments, and read the paths that they declare",
     )

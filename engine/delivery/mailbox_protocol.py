@@ -6,6 +6,12 @@
     driver    {}                                                     the file is there
     task      {"place": "", "path": "sinks/out/segments/...", "bytes": 12000000, "sync": true}, and 12,000,000 bytes
     driver    {"error": "disk_full", "message": "No space left on device"}
+    task      {"read": "/data/shops.csv", "version": null}           a file that a table of the script reads
+    driver    {"bytes": 310, "version": "310-1732800000"}, and 310 bytes
+    task      {"read": "/data/shops.csv", "version": "310-1732800000"}
+    driver    {"version": "310-1732800000"}                          it is the same
+    task      {"list": "/data", "pattern": null}
+    driver    {"bytes": 90}, and 90 bytes, which are JSON
 
 A message is JSON behind four bytes with its length. The bytes of a file have no frame: the message says how many they
 are. See docs/decisions/task-files-travel-through-a-mailbox.md.
@@ -27,6 +33,8 @@ TOKEN = "ARROYO_MAILBOX_TOKEN"  # noqa: S105 - the name of a variable; Spark hid
 MOST_MESSAGE_BYTES = 64 * 1024
 """A message has a path and some numbers; a longer one is refused unread."""
 MOST_FILE_BYTES = 1 << 40
+MOST_READ_BYTES = 1 << 30
+"""Each worker gets its own copy of a file that it reads; larger ones belong into an object store."""
 CHUNK_BYTES = 256 * 1024
 """How much of a file is in memory at once."""
 _LENGTH = struct.Struct("!I")
@@ -43,6 +51,9 @@ class Refusal(StrEnum):
     """It is no message."""
     DISK_FULL = "disk_full"
     UNWRITABLE = "unwritable"
+    UNREADABLE = "unreadable"
+    TOO_LARGE = "too_large"
+    """A file that is read is too large to be sent to each worker."""
 
 
 class BrokenConversationError(Exception):
@@ -79,6 +90,7 @@ class Conversation:
         self._connection = connection
         self._clock = clock
         self._buffer = bytearray()
+        self._chunk = bytearray()
 
     def send(self, message: Mapping[str, object], content: bytes = b"", *, seconds: float) -> None:
         """Send a message, and right behind it some bytes."""
@@ -106,11 +118,21 @@ class Conversation:
             raise BrokenConversationError("a message that is not an object")
         return message
 
-    def read_bytes(self, most: int, *, seconds: float) -> bytes:
-        """Return the next bytes of a file, some or as many as `most`."""
-        if not self._buffer and not self._receive(self._clock() + seconds):
-            raise BrokenConversationError("the connection has ended in the middle of a file")
-        return self._cut(min(most, len(self._buffer)))
+    def read_bytes(self, most: int, *, seconds: float) -> memoryview:
+        """Return the next `most` bytes of a file, or as many as fit into a chunk; valid until the next read."""
+        deadline = self._clock() + seconds
+        if not self._chunk:
+            self._chunk = bytearray(CHUNK_BYTES)
+        chunk = memoryview(self._chunk)[: min(most, CHUNK_BYTES)]
+        filled = min(len(chunk), len(self._buffer))
+        chunk[:filled] = self._cut(filled)
+        while filled < len(chunk):
+            self._limit(deadline)
+            received = self._connection.recv_into(chunk[filled:])
+            if not received:
+                raise BrokenConversationError("the connection has ended in the middle of a file")
+            filled += received
+        return chunk
 
     def _exactly(self, count: int, deadline: float) -> bytes:
         while len(self._buffer) < count:
@@ -128,10 +150,13 @@ class Conversation:
 
     def _receive(self, deadline: float) -> bool:
         """Wait for bytes; False at the end of the connection."""
+        self._limit(deadline)
+        received = self._connection.recv(CHUNK_BYTES)
+        self._buffer += received
+        return bool(received)
+
+    def _limit(self, deadline: float) -> None:
         remaining = deadline - self._clock()
         if remaining <= 0:
             raise TimeoutError("nothing has come in time")
         self._connection.settimeout(remaining)
-        received = self._connection.recv(CHUNK_BYTES)
-        self._buffer += received
-        return bool(received)

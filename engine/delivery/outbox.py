@@ -33,13 +33,13 @@ def is_remote() -> bool:
 
 def task_path(path: Path) -> Path:
     """Return where a task writes what is to be at `path`, which is in the state directory."""
-    return _outbox().path(path) if is_remote() else path
+    return current_outbox().path(path) if is_remote() else path
 
 
 def finish(path: Path, *, sync: bool) -> None:
     """Hand in a file that is written, under a path of `task_path`: durable with `sync`."""
     if is_remote():
-        _outbox().send(path, sync=sync)
+        current_outbox().send(path, sync=sync)
     elif sync:
         sync_file(path)
 
@@ -49,20 +49,20 @@ def post(path: Path, content: bytes | None, *, sync: bool = False) -> bool:
     disk of the driver, and has to do it itself."""
     if not is_remote():
         return False
-    _outbox().post(path, content, sync=sync)
+    current_outbox().post(path, content, sync=sync)
     return True
 
 
 def clear() -> None:
     """Forget files that a task of this process has left when it failed."""
     if is_remote():
-        _outbox().clear()
+        current_outbox().clear()
 
 
 def send_rest() -> None:
     """Post the files that were written and not handed in by whoever has written them."""
     if is_remote():
-        _outbox().send_rest()
+        current_outbox().send_rest()
 
 
 @dataclass(slots=True)
@@ -109,13 +109,17 @@ class Outbox:
 _current: Outbox | None = None
 
 
-def _outbox() -> Outbox:
+def current_outbox() -> Outbox:
     """The outbox of this process. A child process has one of its own: two must not share a connection."""
     global _current  # noqa: PLW0603 - a worker has one connection for all its tasks
     if _current is None or _current.pid != os.getpid():
         from engine.delivery.mailbox_client import client_of_environment  # noqa: PLC0415 - local runs need no TLS
 
-        scratch = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]
-        # Spark removes its directory when the application ends
-        _current = Outbox(client_of_environment(), Path(tempfile.mkdtemp(prefix="outbox-", dir=scratch)))
+        _current = Outbox(client_of_environment(), scratch_directory("outbox-"))
     return _current
+
+
+def scratch_directory(prefix: str) -> Path:
+    """Return a new directory for files of this process. Spark removes it when the application ends."""
+    scratch = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=scratch))

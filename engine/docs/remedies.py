@@ -18,6 +18,7 @@ REMEDIES: Mapping[str, str] = {
     "data.invalid_value": "Use `TRY_CAST`, or filter or fix the values.",
     "data.lookup_failed": "Check the lookup service. The job retries until it responds.",
     "data.lookup_refused": "Check user, password, permissions and the type of the stored value.",
+    "data.local_path_on_cluster": "Put the file into a bucket, or set `shared_disk = on`.",
     "data.missing_file": "Check the path, and that the driver's machine can see it.",
     "data.missing_topic": "Create the topic, or correct its name.",
     "data.null_value": "Use `coalesce`, filter NULLs, or declare the column nullable.",

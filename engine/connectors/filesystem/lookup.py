@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from engine.connectors.base import Chunk, LookupResult, Table, row_schema
 from engine.connectors.files.csv_rows import read_csv
-from engine.connectors.files.listing import ListedFile, list_files
+from engine.connectors.files.listing import ListedFile, list_for_task
 from engine.connectors.files.parquet_rows import read_rows
 from engine.connectors.filesystem.options import METADATA, FilesystemLookupOptions
 from engine.connectors.line_rows import line_reader
@@ -34,7 +34,7 @@ class FilesystemLookup:
 
     def refresh(self) -> None:
         """Read the files when their names, sizes or times are not those of the last reading."""
-        files = list_files(self._options.path, self._options.regex_pattern, by_time=True)
+        files = list_for_task(self._options.path, self._options.regex_pattern)
         if files == self._files:
             return
         self._rows = pa.concat_batches(

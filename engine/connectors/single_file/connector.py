@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine import types
@@ -43,6 +44,11 @@ def _place(options: Options) -> str:
     return file_name(options.path)
 
 
+def _reads(options: Options) -> Sequence[Path]:
+    assert isinstance(options, SingleFileOptions)
+    return (options.path,)
+
+
 def _redirect(options: Options, prefix: str) -> Options:
     if not isinstance(options, SingleFileSinkOptions):
         return options
@@ -56,6 +62,7 @@ SINGLE_FILE = Connector(
         options=SingleFileOptions,
         open=_open_source,
         place=_place,
+        reads=_reads,
         is_all_there=lambda options: True,
     ),
     sink=SinkKind(

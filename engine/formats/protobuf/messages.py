@@ -31,7 +31,7 @@ def message_class(options: ProtobufOptions) -> Any:
     """The class of the message that the options name."""
     pool = descriptor_pool.DescriptorPool()
     try:
-        files = descriptor_pb2.FileDescriptorSet.FromString(options.descriptor.read_bytes())
+        files = descriptor_pb2.FileDescriptorSet.FromString(options.descriptor_bytes())
         for file in files.file:
             pool.Add(file)
     except (OSError, TypeError, message.DecodeError) as error:

@@ -305,7 +305,7 @@ def _with_secrets(program: Program) -> Mapping[str, Table]:
 
 
 def _filled_in(table: Table) -> Table:
-    form = table.format and fill_in(table.format, os.environ)
+    form = table.format and fill_in(table.format, os.environ).with_files()
     return replace(table, options=fill_in(table.options, os.environ), format=form)
 
 

@@ -22,14 +22,15 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from engine.connectors import kind_of
+from engine.connectors.base import Table
 from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.mailbox_protocol import (
-    CHUNK_BYTES,
     MOST_FILE_BYTES,
     BrokenConversationError,
     Conversation,
@@ -38,6 +39,7 @@ from engine.delivery.mailbox_protocol import (
 )
 from engine.errors import SettingError, message_of
 from engine.spark.run.mailbox_certificate import make_certificate
+from engine.spark.run.mailbox_inputs import Answer, Inputs
 
 LOG = logging.getLogger(__name__)
 _EXPECTED = re.compile(
@@ -78,6 +80,7 @@ class Mailbox:
     address: MailboxAddress
     places: Mapping[str, Path]
     """The directories into which tasks may write by their names; the state directory has the empty name."""
+    inputs: Inputs = field(default_factory=Inputs)
     limits: MailboxLimits = field(default_factory=MailboxLimits)
     counts: MailboxCounts = field(default_factory=MailboxCounts)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -101,7 +104,11 @@ class Mailbox:
                     return
                 time.sleep(0.1)  # no file descriptor is free
                 continue
-            self._admit(connection, context)
+            try:
+                self._admit(connection, context)
+            except (OSError, RuntimeError) as error:  # it has gone already, or there can be no more threads
+                self._count_refusal(f"a connection: {message_of(error)}")
+                connection.close()
 
     def close(self) -> None:
         """End all connections."""
@@ -137,9 +144,8 @@ class Mailbox:
             conversation = Conversation(connection)
             if self._is_known(connection, conversation):
                 while (message := conversation.read(seconds=self.limits.idle_seconds)) is not None:
-                    answer = self._take(message, conversation)
-                    conversation.send(answer, seconds=self.limits.chunk_seconds)
-        except (OSError, BrokenConversationError) as error:
+                    self._answer(message, conversation)
+        except (OSError, EOFError, BrokenConversationError) as error:
             self._count_refusal(f"a connection, which has ended: {message_of(error)}")
         except Exception:
             self._count_refusal("a connection, which has failed")
@@ -166,6 +172,21 @@ class Mailbox:
         conversation.send({}, seconds=self.limits.chunk_seconds)
         return True
 
+    def _answer(self, message: Mapping[str, object], conversation: Conversation) -> None:
+        """Do what a task asks for, and say how it went."""
+        if "read" in message:
+            answer = self.inputs.read(str(message["read"]), message.get("version"))
+        elif "list" in message:
+            answer = self.inputs.list_files(str(message["list"]), message.get("pattern"))
+        else:
+            answer = Answer(self._take(message, conversation))
+        if answer.message.get("error") == Refusal.PATH:
+            self._count_refusal(f"a file that tasks neither write nor read: {message}")
+        with closing(answer.content) if answer.content is not None else nullcontext():
+            conversation.send(answer.message, seconds=self.limits.chunk_seconds)
+            for chunk in answer.chunks():
+                conversation.send_bytes(chunk, seconds=self.limits.chunk_seconds)
+
     def _take(self, message: Mapping[str, object], conversation: Conversation) -> Mapping[str, object]:
         """Write or remove the file of a message; the answer, which is empty if that was done."""
         size = message.get("bytes", -1)
@@ -173,7 +194,6 @@ class Mailbox:
             raise BrokenConversationError(f"a file of {size!r} bytes")
         target = self._target(str(message.get("place")), str(message.get("path")))
         if target is None:
-            self._count_refusal(f"a file that tasks do not write: {message.get('path')!r}")
             self._discard(conversation, size or 0)
             return {"error": Refusal.PATH, "message": "tasks do not write such files"}
         sync = message.get("sync") is True
@@ -202,7 +222,7 @@ class Mailbox:
         draft = _Draft(target)
         try:
             while size:
-                chunk = conversation.read_bytes(min(size, CHUNK_BYTES), seconds=self.limits.chunk_seconds)
+                chunk = conversation.read_bytes(size, seconds=self.limits.chunk_seconds)
                 draft.write(chunk)
                 size -= len(chunk)
         except BaseException:
@@ -213,7 +233,7 @@ class Mailbox:
 
     def _discard(self, conversation: Conversation, size: int) -> None:
         while size:
-            size -= len(conversation.read_bytes(min(size, CHUNK_BYTES), seconds=self.limits.chunk_seconds))
+            size -= len(conversation.read_bytes(size, seconds=self.limits.chunk_seconds))
 
     def _count_refusal(self, reason: str) -> None:
         with self._lock:
@@ -234,12 +254,11 @@ class _Draft:
             target.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._path.open("xb", buffering=0)
 
-    def write(self, chunk: bytes) -> None:
+    def write(self, chunk: memoryview) -> None:
         """Append some bytes."""
         with self._noting_fault():
-            rest = memoryview(chunk)
-            while rest and self._file is not None:
-                rest = rest[self._file.write(rest) :]
+            while chunk and self._file is not None:
+                chunk = chunk[self._file.write(chunk) :]
 
     def finish(self, *, sync: bool) -> None:
         """Give the file its name, with its contents durable if it is to `sync`."""
@@ -289,12 +308,12 @@ def open_mailbox(
     host: str,
     port: int,
     *,
-    beside: Sequence[Path] = (),
+    tables: Sequence[Table] = (),
     limits: MailboxLimits | None = None,
 ) -> Iterator[Mailbox]:
-    """Take the files of the tasks of a run below its state directory `root`, and in the directories of dead letters
-    `beside` it, while the context lasts. It listens on the address `bind`, and executors reach it at `host`; a port of
-    0 lets the system choose."""
+    """Take the files of the tasks of a run, below its state directory `root` and in the directories of dead letters of
+    its `tables`, and give tasks the files that these tables read, while the context lasts. It listens on the address
+    `bind`, and executors reach it at `host`; a port of 0 lets the system choose."""
     certificate = make_certificate()
     listener = _listen(bind, port)
     with listener:
@@ -302,8 +321,7 @@ def open_mailbox(
         address = MailboxAddress(host, listener.getsockname()[1], str(root), certificate.fingerprint, token)
         for draft in root.glob("watermarks/*/.*.part"):  # of a driver that was killed
             draft.unlink(missing_ok=True)
-        places = {"": Path(os.path.realpath(root)), **{str(path): Path(os.path.realpath(path)) for path in beside}}
-        mailbox = Mailbox(address, places, limits or MailboxLimits())
+        mailbox = Mailbox(address, _places(root, tables), _inputs(tables), limits or MailboxLimits())
         thread = threading.Thread(
             target=mailbox.serve, args=(listener, certificate.context), name="mailbox door", daemon=True
         )
@@ -315,6 +333,19 @@ def open_mailbox(
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
             thread.join(5)
+
+
+def _places(root: Path, tables: Sequence[Table]) -> Mapping[str, Path]:
+    """Return the directories into which tasks write, by the names that they know."""
+    directories = [table.dead_letter_directory for table in tables if table.dead_letter_directory is not None]
+    return {
+        "": Path(os.path.realpath(root)),
+        **{str(directory): Path(os.path.realpath(directory)) for directory in directories},
+    }
+
+
+def _inputs(tables: Sequence[Table]) -> Inputs:
+    return Inputs(tuple(path for table in tables for path in kind_of(table).reads(table.options)))
 
 
 def _listen(bind: str, port: int) -> socket.socket:

@@ -1,0 +1,81 @@
+"""Files on the disk of the driver that tasks read: in place, or as copies where a worker sees another disk.
+
+    a worker of the driver's machine     reads /data/shops.csv
+    a worker that sees another disk      asks the mailbox of the driver, and reads <its own directory>/0-shops.csv
+
+A copy is used again as long as size and time of the file are the same. Only the paths that the tables of the script
+read are given out.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from engine.delivery.outbox import current_outbox, is_remote, scratch_directory
+
+_MOST_COPIES = 16
+
+
+def readable(path: Path) -> Path:
+    """Return where this process reads a file that is at `path` on the disk of the driver."""
+    return _copies().of(path) if is_remote() else path
+
+
+def listed_by_driver(path: Path, pattern: str | None) -> list[tuple[int, str, int]] | None:
+    """Return the time, name and size of each file in a directory of the driver's disk; None if this process sees it."""
+    return current_outbox().client.list_files(str(path), pattern) if is_remote() else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    path: Path
+    version: str
+
+
+@dataclass(slots=True)
+class _Copies:
+    """The copies of a process; the one that was used last is the last."""
+
+    folder: Path
+    pid: int = field(default_factory=os.getpid)
+    _copies: dict[Path, _Copy] = field(default_factory=dict)
+    _numbers: count[int] = field(default_factory=count)
+
+    def of(self, path: Path) -> Path:
+        """Return an up-to-date copy of a file."""
+        before = self._copies.pop(path, None)
+        # the end of the name says how it is compressed
+        target = self.folder / f"{next(self._numbers)}-{path.name}"
+        with target.open("wb") as file:
+
+            def write(chunk: memoryview) -> None:
+                if chunk:
+                    file.write(chunk)
+                else:
+                    file.seek(0)
+                    file.truncate()
+
+            version = current_outbox().client.read(str(path), before and before.version, write)
+        if before is not None and before.version == version:
+            target.unlink()
+            target = before.path
+        elif before is not None:
+            before.path.unlink()
+        self._copies[path] = _Copy(target, version)
+        while len(self._copies) > _MOST_COPIES:
+            self._copies.pop(next(iter(self._copies))).path.unlink()
+        return target
+
+
+_current: _Copies | None = None
+
+
+def _copies() -> _Copies:
+    """The copies of this process. A child process has its own."""
+    global _current  # noqa: PLW0603 - a worker keeps its copies from task to task
+    if _current is None or _current.pid != os.getpid():
+        _current = _Copies(scratch_directory("inputs-"))
+    return _current
