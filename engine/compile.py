@@ -43,7 +43,7 @@ from engine.schema import Schema
 from engine.sql.set_statement import SinkPrefix
 from engine.sql.statements import Translation, translate
 from engine.sql.tables.create_connection import read_connections
-from engine.sql.tables.written_options import keys_in_urls, literal_secrets
+from engine.sql.text.literal_secrets import keys_in_urls, literal_secrets
 from engine.sql.text.parse import parse
 from engine.udf.declared import NO_UDFS, Udf, UdfFile, Udfs
 from engine.udf.reading import read_udfs

@@ -526,6 +526,12 @@ class JarsError(RunError):
     code = "run.jars"
 
 
+class PluginError(RunError):
+    """A connector of another package cannot be used."""
+
+    code = "run.plugin"
+
+
 class SecretNotFoundError(RunError):
     """An option refers to a secret or a variable that is not set where the job starts."""
 

@@ -13,6 +13,7 @@ from engine.connectors.impulse import IMPULSE
 from engine.connectors.kafka.connector import KAFKA
 from engine.connectors.kinds import Connector, LookupKind, SinkKind, SourceKind
 from engine.connectors.nexmark.connector import NEXMARK
+from engine.connectors.plugins import find_plugin, load_plugins
 from engine.connectors.preview import PREVIEW
 from engine.connectors.redis.connector import REDIS
 from engine.connectors.rehearsal import REHEARSAL
@@ -45,8 +46,13 @@ EXTRA_ALLOWED = "ARROYO_TEST_CONNECTORS_ALLOWED"
 
 
 def find_connector(name: str) -> Connector | None:
-    """The connector of that name, or None."""
-    return _named(name, CONNECTORS) or _named(name, _extra_connectors())
+    """The connector of that name, or None. Raises PluginError if that of another package cannot be loaded."""
+    return _named(name, CONNECTORS) or _named(name, _extra_connectors()) or find_plugin(name)
+
+
+def offered_connectors() -> tuple[Connector, ...]:
+    """The connectors that scripts can name, with those of other packages."""
+    return (*(connector for connector in CONNECTORS if not connector.hidden), *load_plugins())
 
 
 def connector_of(table: Table) -> Connector:

@@ -107,6 +107,7 @@ REMEDIES: Mapping[str, str] = {
     "run.mailbox_unreachable": "Check that executors reach `driver_host` at `mailbox_port`.",
     "run.maintenance_stuck": "Check the disk. It is tried again.",
     "run.missing_note": "Nothing: the epoch runs again. If it repeats, check the disk.",
+    "run.plugin": "Install what the package needs, update it, or uninstall it.",
     "run.missing_package": "Install the extra that the hint names.",
     "run.missing_jars": "Run `arroyo jars` on the machine of the driver, then start the pipeline again.",
     "run.jars": "Check the network or the mirror, or copy the archives with `arroyo jars --from FOLDER`.",

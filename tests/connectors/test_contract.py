@@ -3,9 +3,7 @@ differently the second time, fails here without a test of its own."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping
-from itertools import pairwise
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,30 +12,28 @@ import pytest
 from pydantic import BaseModel
 
 from engine.connectors import CONNECTORS
-from engine.connectors.base import Direction, Position, Source, Table
+from engine.connectors.base import Direction, Table
 from engine.connectors.kinds import Connector
 from engine.connectors.options import TableOptions
+from engine.connectors.testing import SINK_CHECKS, SOURCE_CHECKS, SinkCheck, SourceCheck, check_declaration
 from engine.formats import FORMATS, make_encoder
 from engine.formats.base import Format
 from engine.formats.json.options import JsonOptions
-from engine.schema import Field, Schema, arrow_schema
+from engine.schema import Field, Schema
 from engine.types import TEXT, Bytes
 from tests.connectors.tables import (
     NUMBERS,
     batch,
-    between,
     epoch,
-    positions,
     read_all,
-    rows,
     sink,
     source,
-    start,
     table,
     take,
 )
 
 COUNT = 1234
+BEGIN = "2026-01-01T00:00:00Z"
 
 
 def lines(first: int, count: int) -> bytes:
@@ -83,9 +79,15 @@ SOURCES: dict[str, Callable[[Path], Table]] = {
     "filesystem, json": json_directory,
     "filesystem, parquet": parquet_directory,
     "impulse": lambda folder: table(
-        "impulse", None, {"at": "timestamp"}, event_rate=1e9, message_count=COUNT, event_time_interval=1000
+        "impulse",
+        None,
+        {"at": "timestamp"},
+        event_rate=1e9,
+        message_count=COUNT,
+        event_time_interval=1000,
+        start_time=BEGIN,
     ),
-    "nexmark": lambda folder: table("nexmark", None, {"at": "timestamp"}, message_count=COUNT),
+    "nexmark": lambda folder: table("nexmark", None, {"at": "timestamp"}, message_count=COUNT, start_time=BEGIN),
 }
 
 
@@ -125,11 +127,7 @@ def test_every_option_has_a_description(model: type[BaseModel]) -> None:
 
 @pytest.mark.parametrize("declaration", CONNECTORS, ids=lambda declaration: declaration.name)
 def test_a_connector_does_what_it_declares(declaration: Connector) -> None:
-    assert declaration.summary.endswith(".")
-    assert declaration.kinds
-    assert declaration.formats <= {form.name for form in FORMATS}
-    assert declaration.default_format is None or declaration.default_format in declaration.formats
-    assert declaration.event_time is None or declaration.event_time in declaration.metadata
+    check_declaration(declaration)
 
 
 LINES = {"json", "debezium_json", "raw_string"}
@@ -167,82 +165,11 @@ def is_usable(form: Format, direction: Direction) -> bool:
     return form.check(form.options.model_validate(options), columns, direction, "kafka") is None
 
 
-def test_rows_have_the_declared_schema(of: Table) -> None:
-    expected = arrow_schema(of.schema)
-
-    for chunk in between(source(of), start(source(of)), positions(source(of), None)[-1]):
-        assert pa.schema(list(chunk.schema)[: len(expected)]).equals(expected)
-        assert chunk.schema.names[len(expected) :] == [name for name, _ in of.metadata]
-
-
-def test_a_range_reads_the_same_every_time(of: Table) -> None:
-    reader = source(of)
-    last = positions(reader, None)[-1]
-
-    once = rows(between(reader, start(reader), last))
-
-    assert len(once) == COUNT
-    assert rows(between(source(of), start(reader), last)) == once
-
-
-def test_a_source_gives_at_most_the_rows_it_is_asked_for(of: Table) -> None:
-    ends = positions(source(of), 100)
-    counts = [len(rows(between(source(of), begin, end))) for begin, end in pairwise(ends)]
-
-    last_count, *full_counts = (count for count in reversed(counts) if count)
-    assert last_count == COUNT % 100
-    assert full_counts == [100] * (COUNT // 100)
-
-
-def test_nothing_more_comes_behind_the_end(of: Table) -> None:
-    reader = source(of)
-    last = positions(reader, None)[-1]
-
-    assert dict(reader.advance(last, None)) == last
-    assert all(reader.is_finished(partition, at) for partition, at in last.items())
-    assert rows(between(reader, last, last)) == []
-
-
-@pytest.mark.parametrize("tasks", [1, 2, 5])
-@pytest.mark.parametrize("seed", range(3))
-def test_any_cut_into_epochs_and_slices_gives_the_same_rows(
-    of: Table, tasks: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("check", SOURCE_CHECKS, ids=lambda check: check.__name__)
+def test_a_source_keeps_the_contract(check: SourceCheck, of: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     small_slices(monkeypatch)
-    chance = random.Random(seed)
-    reader = source(of)
-    whole = positions(reader, None)
-    expected = [strip(row) for row in rows(between(reader, whole[0], whole[-1]))]
-    at, records = start(reader), []
-    while not finished(reader, at):
-        following = dict(reader.advance(at, chance.choice([1, 7, 300, 5000])))
-        records += rows(between(source(of), at, following, tasks))
-        at = following
 
-    assert [strip(row) for row in records] == expected
-
-
-@pytest.mark.parametrize("tasks", [2, 3, 8])
-def test_a_range_is_cut_into_at_most_as_many_slices_as_there_are_tasks(
-    of: Table, tasks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_slices(monkeypatch)
-    reader = source(of)
-    last = positions(reader, None)[-1]
-
-    for partition, end in last.items():
-        assert 1 <= len(reader.slices(partition, reader.start(partition), end, tasks)) <= tasks
-
-
-def finished(reader: Source, at: Mapping[str, Position]) -> bool:
-    return all(reader.is_finished(partition, where) for partition, where in at.items())
-
-
-def strip(row: dict[str, object]) -> dict[str, object]:
-    """A row without what depends on when the source was first started."""
-    return {name: value for name, value in row.items() if name not in ("at", "person", "auction")} | {
-        "bid": (row.get("bid") or {}) and {k: v for k, v in row["bid"].items() if k != "datetime"}  # type: ignore[attr-defined]
-    }
+    check(of, COUNT)
 
 
 SINKS: dict[str, Callable[[Path], Table]] = {
@@ -275,6 +202,20 @@ def test_an_epoch_may_be_committed_again_and_may_be_empty(name: str, tmp_path: P
     take(sink(of, directory), epoch(1), [some], [some])
 
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", ["delta", "filesystem", "single_file"])
+def test_a_sink_keeps_the_contract(check: SinkCheck, name: str, tmp_path: Path) -> None:
+    of = SINKS[name](tmp_path)
+
+    check(of, tmp_path / "state", lambda: readable(tmp_path))
+
+
+def readable(folder: Path) -> dict[str, bytes]:
+    """What readers of the target see, who pass over hidden and empty files."""
+    files = contents(folder / "out") | contents(folder)
+    return {name: content for name, content in files.items() if content and "/state/" not in name and "/_" not in name}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -13,6 +13,7 @@ from engine.api.answers import Page
 from engine.connectors import CONNECTORS, kinds
 from engine.connectors.base import Direction
 from engine.connectors.option_schemas import connection_schema, direction_schema, table_schema
+from engine.connectors.plugins import load_plugins
 
 ROUTER = APIRouter(tags=["connectors"])
 
@@ -55,7 +56,7 @@ def list_connectors() -> Page[Connector]:
 
 @cache
 def _connectors() -> tuple[Connector, ...]:
-    return tuple(map(_connector, sorted(CONNECTORS, key=lambda connector: connector.name)))
+    return tuple(map(_connector, sorted((*CONNECTORS, *load_plugins()), key=lambda connector: connector.name)))
 
 
 def _connector(connector: kinds.Connector) -> Connector:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from engine.connectors import CONNECTORS
+from engine.connectors import offered_connectors
 from engine.connectors.options import TableOptions
 from engine.formats import FORMATS
 from engine.functions import AGGREGATES, FUNCTIONS, OVER, AggregateFunction, Function
@@ -52,7 +52,7 @@ def list_completions() -> Completions:
 
 @cache
 def _completions() -> Completions:
-    offered = [connector for connector in CONNECTORS if not connector.hidden]
+    offered = offered_connectors()
     return Completions(
         functions=sorted(_called(), key=lambda called: (called.name, called.usage)),
         table_options=list(_options(TableOptions)),

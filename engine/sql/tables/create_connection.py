@@ -14,7 +14,7 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from engine.connectors import CONNECTORS
+from engine.connectors import find_connector, offered_connectors
 from engine.connectors.kinds import Connector
 from engine.connectors.options import WithOption, known_names
 from engine.errors import (
@@ -66,10 +66,9 @@ def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Co
 
 def connector_named(name: str, at: TextPosition | None = None) -> Connector:
     """The connector of that name; refused where there is none."""
-    connectors = {connector.name: connector for connector in CONNECTORS if not connector.hidden}
-    connector = connectors.get(name)
-    if connector is None:
-        hint = f"there are {', '.join(connectors)}"
+    connector = find_connector(name)
+    if connector is None or connector.hidden:
+        hint = f"there are {', '.join(offered.name for offered in offered_connectors())}"
         raise OptionValueError(f"there is no connector {name!r}", hint=hint, at=at)
     return connector
 

@@ -23,7 +23,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from engine import types
-from engine.connectors import CONNECTORS, connector_of, find_connector, kind_of, sink_kind_of
+from engine.connectors import CONNECTORS, connector_of, find_connector, kind_of, offered_connectors, sink_kind_of
 from engine.connectors.base import Cache, Table
 from engine.connectors.kinds import Connector
 from engine.connectors.options import ReadOptions, WithOption, read_table_options
@@ -94,7 +94,7 @@ def _connector_options(
 def _connector(option: WithOption, complaints: Complaints) -> Connector:
     connector = find_connector(str(option.value))
     if connector is None:
-        names = ", ".join(declared.name for declared in CONNECTORS if not declared.hidden)
+        names = ", ".join(offered.name for offered in offered_connectors())
         complaints.add(
             OptionValueError(f"there is no connector {option.value!r}", hint=f"there are {names}", at=option.at)
         )
