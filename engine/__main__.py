@@ -1,5 +1,5 @@
-"""The `arroyo` command, which is `python -m engine` too. To import all that it can do takes seconds on a busy machine,
-and Ctrl-C ends it then as it does later."""
+"""Entry point of the `arroyo` command and of `python -m engine`. Imports take seconds on a busy machine, and Ctrl-C
+works during them, too."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""The chain of verbs from a script to something that can be run.
+"""Compile a script to a program.
 
-parse -> translate -> optimize -> check -> split; what follows (lower, run) needs Spark and lives in `engine.spark`.
+parse -> translate -> optimize -> check -> split; the next steps (lower, run) need Spark and are in `engine.spark`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from engine.udf.requirements import needs_of
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A script that was understood: what it writes, the tables it touches, and how its plan is cut."""
+    """A compiled script: its writes, its tables, and its plan, split into a stream part and an epoch part."""
 
     writes: tuple[Write, ...]
     tables: Mapping[str, Table]
@@ -60,15 +60,15 @@ class Program:
     fingerprint: str
     udfs: Udfs = NO_UDFS
     is_fused: bool = False
-    """Whether the tasks of its sources do what they can of it."""
+    """Whether source tasks execute as much of the plan as they can."""
     declared: Mapping[str, Table] = field(default_factory=dict)
-    """The tables with all the columns that they are declared with."""
+    """Tables with all their declared columns."""
     without_prefix: Mapping[str, Table] = field(default_factory=dict)
-    """The tables as they are without the prefix that the script writes under."""
+    """Tables as they are without the sink prefix."""
     translated: tuple[Write, ...] = ()
-    """The writes before any rewrite."""
+    """Writes before any rewrite."""
     as_said: tuple[Write, ...] = ()
-    """What it writes, before any rewrite."""
+    """Writes before any rewrite."""
 
     @property
     def running_parts(self) -> Parts:

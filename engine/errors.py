@@ -26,9 +26,9 @@ class Cause(StrEnum):
     """The cause of an error, which decides about retries."""
 
     OUTAGE = "outage"
-    """Another system is away: a retry helps once it is back."""
+    """Another system is down: a retry helps once it is back."""
     MISTAKE = "mistake"
-    """Needs a fix first: a retry ends the same way, or does harm."""
+    """Needs a fix first: a retry fails the same way, or does harm."""
     UNKNOWN = "unknown"
     """A retry may help, up to a number of tries."""
 
@@ -40,7 +40,7 @@ class EngineError(Exception):
     code: ClassVar[str] = "engine.error"
     retryable: ClassVar[bool] = False
     is_outage: ClassVar[bool] = False
-    """Whether another system is away. Every outage is retryable."""
+    """Whether another system is down. Every outage is retryable."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Expressions and functions computed over columns of Arrow, with the results that Spark gives."""
+"""Expressions and functions over Arrow columns, with the results of Spark."""

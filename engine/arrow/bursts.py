@@ -1,4 +1,4 @@
-"""The bursts that rows of sessions are in: of a key, each row comes less than the gap after the one before it.
+"""Group the rows of sessions into bursts: in a burst, each row of a key comes less than the gap after the previous one.
 
     gap 10 s, watermark 12:00:10         burst
     auction 3   12:00:00   late            0
@@ -7,10 +7,10 @@
     auction 3   12:00:27                   2     exactly the gap later
     auction 4   12:00:17                   3
 
-A row is late if a session of it alone were over: its time and the gap are not after the watermark. So no burst has both
-late rows and others, and its first row tells of all. Spark's watermark is in whole milliseconds and never after ours,
-but its sessions are a microsecond shorter: rows of the one instant at which a row is late for Spark and not for us are
-bursts by themselves as well. See docs/decisions/sources-leave-out-what-no-query-wants.md.
+A row is late if a session of it alone would have ended: its time plus the gap is not after the watermark. No burst has
+both late and other rows, so its first row represents all. Spark's watermark is in whole milliseconds and never after
+ours, but its sessions are a microsecond shorter. So rows of the one instant at which a row is late for Spark and not
+for us form bursts of their own as well. See docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from engine.plan.tree import EVENT_TIME
 
 _TICK = timedelta(microseconds=1)
 _LONGEST = 10**16
-"""Rows that lie further apart, in microseconds, are not merged: it is three centuries, and no burst may be longer than
-an interval of Spark's."""
+"""Largest distance of merged rows in microseconds (three centuries): a burst must fit into an interval of Spark."""
 
 
 def may_be_in_bursts(times: pa.Array) -> bool:

@@ -1,4 +1,4 @@
-"""Casts of Arrow arrays, with the spellings, units and failures of the casts that Spark makes for us."""
+"""Casts of Arrow arrays, with the text formats, units and errors of the casts in Spark."""
 
 from __future__ import annotations
 

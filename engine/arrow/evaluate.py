@@ -1,9 +1,9 @@
-"""What each expression gives, computed column by column with Arrow. Each kernel equals what Spark makes of the same.
+"""Evaluate expressions over Arrow columns. Each kernel has the same results as Spark.
 
-CASE WHEN b <> 0 THEN a / b ELSE 0 END     over a = [6, 1, 8], b = [3, 0, 4]
-`b <> 0` over all three rows               [true, false, true]
-`a / b` over rows 0 and 2 only             [2, 2], and so row 1 does not divide by zero
-`0` over row 1, then all in their order    [2, 0, 2]
+CASE WHEN b <> 0 THEN a / b ELSE 0 END over a = [6, 1, 8], b = [3, 0, 4]
+`b <> 0` over all three rows         [true, false, true]
+`a / b` over rows 0 and 2 only       [2, 2], so row 1 does not divide by zero
+`0` over row 1, then all in order    [2, 0, 2]
 """
 
 from __future__ import annotations

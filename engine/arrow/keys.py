@@ -1,8 +1,8 @@
-"""Which rows have equal keys, and in which order rows are, as numbers.
+"""Group rows by equal keys, and sort rows, as numbers.
 
-keys     (a, 1)  (b, 1)  (a, 1)  (a, NULL)
-groups   0       2       0       1              equal where the keys are, NULL as a value of its own
-pairs    of these with ("a", 1) and (NULL, 1): places 0 and 2 with place 0, and nothing with NULL
+keys       (a, 1) (b, 1) (a, 1) (a, NULL)
+groups     0      2      0      1             equal keys have equal numbers; NULL is a value
+pairs with ("a", 1) and (NULL, 1)             rows 0 and 2 with row 0, and none with NULL
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TooManyPairs(Exception):  # noqa: N818 - it is no error: whoever meets it goes another way
-    """A join has more pairs of rows than are wanted at once."""
+    """A join has more row pairs than the limit."""
 
 
 def groups_of(columns: Sequence[pa.Array], rows: int) -> Numbers:

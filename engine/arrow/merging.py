@@ -1,14 +1,14 @@
-"""Rows of a source that are merged before Spark has them.
+"""Pre-aggregate rows of a source before Spark gets them.
 
     pane 12:00:00, auction 3, price 5         12:00:00, auction 3, 2 rows, max 8
     pane 12:00:00, auction 4, price 1    ->   12:00:00, auction 4, 1 row, max 1
     pane 12:00:00, auction 3, price 8
 
-Of sessions it is bursts that are merged, here with a gap of 10 s: the rows at :00 and :08 are one row at :00 that lasts
-until :08; that at :18 is another burst.
+For sessions, bursts are merged, here with a gap of 10 s: the rows at :00 and :08 become one row at :00 that lasts until
+:08; the row at :18 is another burst.
 
-Rows are merged some hundred thousands at a time, fewer of long ones. Where they stay nearly as many, the following
-ones go on as they are, each with the count 1. See docs/decisions/sources-leave-out-what-no-query-wants.md.
+Some hundred thousand rows are merged at a time, fewer if they are long. If that hardly reduces their number, later rows
+pass through unmerged, each with the count 1. See docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from engine.plan.nodes import LAST_TIME, MERGED_ROWS, Aggregate, Burst, Pane, Pa
 from engine.plan.tree import EVENT_TIME
 
 ROWS_MERGED = 262_144
-"""So many rows are waited for: some megabytes, as only the columns wait that are read. The more they are, the smaller
-is the share of them that remains."""
+"""Number of rows to collect: some megabytes, since only the used columns are collected. The more rows, the smaller the
+share that remains."""
 BYTES_MERGED = 32 * 2**20
-"""So many bytes are waited for at most: long texts must not fill the memory, and Arrow joins no 2 GiB of them."""
+"""Largest number of bytes to collect: long texts must not fill the memory, and Arrow cannot join 2 GiB of them."""
 _WORTH_IT = 0.7
-"""Where a larger share of the rows remains, merging costs more than it saves."""
+"""Largest share of remaining rows for which merging pays off."""
 _SMALL = 1 << 40
-"""Sums of smaller numbers are far from leaving the range. Rows with larger ones are not merged, so that Spark adds them
-one by one, and fails where it always did."""
+"""Limit of numbers that are summed. Rows with larger ones are not merged, so that Spark adds them one by one and fails
+on overflow as before."""
 _TICK = timedelta(microseconds=1)
 
 
 class MergingRows:
-    """Takes the rows of a slice and gives them back, fewer, in the schema of `partials` with the event time behind. The
-    `watermark`, in microseconds, says which are late."""
+    """Takes the rows of a slice and returns fewer, in the schema of `partials` followed by the event time. The
+    `watermark` (microseconds) determines which are late."""
 
     def __init__(self, partials: Partials, watermark: int) -> None:
         self._partials = partials

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """The rows that branches have released, with their event times behind the columns where these are wanted, and how
-    many pairs a join may have."""
+    """Rows of the branches, followed by their event times if needed, and the limit of row pairs of a join."""
 
     branches: Sequence[pa.RecordBatch]
     most_pairs: int

@@ -1,1 +1,1 @@
-"""What becomes of a pipeline's state when another script takes its place, said before anything is done."""
+"""Upgrade planning: the effect of a new script on a pipeline's state, computed before anything is done."""

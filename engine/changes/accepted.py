@@ -1,11 +1,11 @@
-"""Whether a change may be done that was planned: not one that is refused, nor one that loses what nobody has accepted.
+"""Decide whether a planned change is allowed: it must not be refused, and its losses must be accepted.
 
-    plan 3f0c loses nothing                       may be done
-    plan 88aa loses a window, 88aa is accepted    may be done
-    plan 88aa loses a window, 3f0c is accepted    may not: that was another plan
-    plan 99bb is refused, 99bb is accepted        may not: what is refused would give a wrong answer
+    plan 3f0c loses nothing                       allowed
+    plan 88aa loses a window, 88aa is accepted    allowed
+    plan 88aa loses a window, 3f0c is accepted    not allowed: another plan was accepted
+    plan 99bb is refused, 99bb is accepted        not allowed: the result would be wrong
 
-A control plane decides so before it stops anything, and a run once more of the state as it is then.
+A control plane decides this before it stops anything, and the run decides it again for the state at that time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 
 
 class PlannedChange(Protocol):
-    """What is to be known of a plan."""
+    """Facts about a plan that the decision needs."""
 
     @property
     def id(self) -> str:
@@ -32,8 +32,8 @@ class PlannedChange(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How whoever reads a refusal says what may be lost: the words for naming it, for accepting a plan, and what else
-    there is to do."""
+    """How the reader of a refusal can accept a loss: the words for naming it, for accepting a plan, and other
+    remedies."""
 
     reset: str
     accept_loss: str
@@ -42,7 +42,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class RefusedChange:
-    """Why a change may not be done, and what to do about it."""
+    """Reason why a change is not allowed, and the remedy."""
 
     message: str
     hint: str

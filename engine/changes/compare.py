@@ -1,13 +1,13 @@
-"""Two scripts compared: what becomes of the state of the first when the second takes its place.
+"""Compare two scripts: the effect on the state of the first when the second replaces it.
 
     before   tumble-3f0c of clicks into counts
     after    session-77aa of clicks into sessions, tumble-3f0c of clicks into counts
 
-    clicks         SAME         it is read on from where it was
-    tumble-3f0c    STATE_KEPT   Spark's number 1 goes on with the state of number 0
+    clicks         SAME         continues at its position
+    tumble-3f0c    STATE_KEPT   Spark's operator 1 gets the state of operator 0
     session-77aa   STATE_NEW
     counts         SAME
-    sessions       STATE_NEW    it has the rows from the change on
+    sessions       STATE_NEW    has the rows from the change on
 
 See docs/decisions/operators-are-known-by-what-they-mean.md.
 """

@@ -1,8 +1,8 @@
-"""What is to be expected of a change beside what becomes of the state: how long nothing is computed, and which
-certificates of gates hold no more. It is measured, or it is not known; and it changes by itself, so it is no part of
-what is accepted (docs/decisions/what-is-accepted-is-the-plan.md).
+"""Expected effects of a change besides the state: the pause, and the gate certificates that it voids. They are measured
+or unknown. They change over time, so they are not part of what a user accepts
+(docs/decisions/what-is-accepted-is-the-plan.md).
 
-    expected pause: about 9 s, the epoch in hand and a start, as the last 2 upgrades took
+    expected pause: about 9 s, the current epoch and a start, as the last 2 upgrades took
     gate certificates voided: g_1 of hourly scheduled_05:00
 """
 
@@ -15,8 +15,8 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The `pause` is about so long, None where that is not known; `why` says of what it is made, or why it is not
-    known. `voided` names the certificates that hold no more, None where nobody knows of any."""
+    """Expected effects. `pause` is None if unknown; `why` explains its parts, or why it is unknown. `voided` names the
+    voided certificates, None if that is unknown."""
 
     pause: timedelta | None
     why: str
@@ -36,7 +36,7 @@ class Expected:
 
 
 WITHOUT_A_CONTROL_PLANE = Expected(None, "only a control plane notes how long starts take", None)
-"""Of a state directory or a savepoint nobody has measured anything."""
+"""Expectation for a state directory or a savepoint, where nothing is measured."""
 
 
 def of_restart(starts: Sequence[timedelta], epoch: timedelta | None, voided: tuple[str, ...]) -> Expected:

@@ -1,10 +1,10 @@
-"""A fork: another pipeline goes on from the state of this one, beside it. What it writes must be elsewhere.
+"""Plan a fork: another pipeline starts from the state of this one. It must write to other targets.
 
     original   tumble-3f0c of clicks into counts, the topic "counts"
-    fork       tumble-3f0c of clicks into counts, the topic "counts"           refused: the topic has its writer
+    fork       tumble-3f0c of clicks into counts, the topic "counts"           refused: the topic has a writer
     fork       tumble-3f0c of clicks into counts, the topic "counts-2"         tumble-3f0c STATE_KEPT, counts STATE_NEW
 
-A sink of the fork has nothing of that of the original, whatever its name: not its rows and not its open files.
+A sink of the fork gets nothing from a sink of the original, whatever its name: neither rows nor open files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.connectors.base import Table
 from engine.delivery.target_names import first_collision
 
 _PLACE = ("path", "topic", "endpoint", "address", "cluster_addresses", "key_prefix", "bootstrap_servers")
-"""The options of a sink that say where it writes, for those sinks beside which others may write."""
+"""Options with the location of a sink, for sinks that several pipelines may share."""
 
 
 def plan_fork(

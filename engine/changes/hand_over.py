@@ -1,8 +1,8 @@
-"""A pipeline goes on with the state of the one that has read its input again: operators of that one, sinks of its own.
+"""Plan a hand-over: a pipeline takes over the operators' state of its reprocessed copy, and keeps its own sinks.
 
-original       counts, the topic "counts"          what it keeps by now is put aside
-copy           tumble-3f0c, "again-counts"         tumble-3f0c is kept; "again-counts" stays as it is
-from then on   tumble-3f0c, the topic "counts"     windows that the original has given out are given out there once
+original    counts, the topic "counts"      its state is moved aside
+copy        tumble-3f0c, "again-counts"     tumble-3f0c is kept; "again-counts" gets no more rows
+result      tumble-3f0c, the topic "counts" windows that the original has emitted are emitted there once
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Whether the state of an aggregation can go on with other aggregates, and how.
+"""Decide whether the state of an aggregation can be used with other aggregates, and how.
 
-    before    count(*), min(price)             keeps count, min
-    after     count(*), sum(price), max(n)     keeps count, sum, max     <- 0, null, null
+    before    count(*), min(price)             stores count, min
+    after     count(*), sum(price), max(n)     stores count, sum, max     <- 0, null, null
 
-What a new aggregate is in windows that are open at the change is not known, and must not look as if it were: those
-windows show NULL for it, or are held back as a whole. So it may go into a sink, also as a part of a sum; a condition, a
-ranking or another operator over it would make something of that NULL, and is refused unless they are held back. It is
-the same with the keys of an updating aggregate, which are never held back.
+The value of a new aggregate is unknown in windows that are open during the change. Such windows show NULL for it, or
+are suppressed. So the aggregate may be written to a sink, also within a sum. A condition, a ranking or another operator
+over it would interpret the NULL, and is refused unless the windows are suppressed. The same applies to the keys of
+changelog aggregates, which are never suppressed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from engine.plan.tree import Node, inputs_of, walk
 from engine.types import Decimal, Float, Integer, Type
 
 _MOST = 62
-"""What of a key is not known is kept as bits of a BIGINT."""
+"""Largest number of aggregates with unknown values: they are stored as bits of a BIGINT."""
 _NULL_IN_NULL_OUT = frozenset({"+", "-", "*", "/", "%"})
 
 
@@ -254,7 +254,7 @@ def _origins(old: Sequence[Aggregate], new: Sequence[Aggregate], places: Sequenc
 
 @dataclass(slots=True)
 class _Unknown:
-    """Where the values of some aggregates go that are not known for a while, all the way up to the sinks."""
+    """Propagates the temporarily unknown values of aggregates up to the sinks."""
 
     program: Program
     operator: Operator

@@ -1,15 +1,15 @@
-"""What becomes of operators that keep state.
+"""Compare stateful operators.
 
-    before   tumble-3f0c of page = '/'    keeps user, count(*)
-    after    tumble-3f0c of page = '/a'   keeps user, count(*)     REFUSED: its input rows have changed
-             session-77aa of page = '/'   keeps user, count(*)     STATE_NEW
+    before   tumble-3f0c of page = '/'    stores user, count(*)
+    after    tumble-3f0c of page = '/a'   stores user, count(*)     REFUSED: its input rows have changed
+             session-77aa of page = '/'   stores user, count(*)     STATE_NEW
 
-Where one of several sinks that have the rows of an operator gets another query, that has an operator of its own, which
-goes on with a copy of the state: it has had the same rows, up to the same place.
+If one of several sinks with the rows of an operator gets another query, that query has an operator of its own. It
+continues with a copy of the state, because it has had the same rows up to the same position.
 
-The same id means the same source, keys and window, unless a hint has pinned it: then it is the operator of that name,
-and what it means is compared with what it meant. Where rows and columns are the same as well, the state is right as it
-is; where they differ, it is not guessed what the old one is good for.
+The same id means the same source, keys and window, unless a hint has set it. With a hint, the operators of that name
+are compared by their definitions. If rows and columns are the same as well, the state is valid; otherwise no use is
+guessed for it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from engine.plan.tree import inputs_of, walk
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What somebody has agreed to: the operators in `keep_state` keep rows that would not come to them any more, what
-    is in `reset` begins anew, and those in `hold_back` give out nothing of the windows that are open."""
+    """What the user has agreed to: operators in `keep_state` keep rows that they would not get any longer, objects in
+    `reset` start empty, and operators in `hold_back` suppress their open windows."""
 
     keep_state: frozenset[str] = frozenset()
     reset: frozenset[str] = frozenset()
@@ -42,9 +42,9 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An operator of the old script with the one of the new that means the same; None where there is none. It
-    `is_copied` where the old one goes on as another one as well, for other sinks. `old_ids` are those of all of the old
-    script: what one of them means, no other operator is called."""
+    """An operator of the old script and the matching one of the new script; None if there is none. It `is_copied` if
+    the old operator also continues as another one, for other sinks. `old_ids` are the ids of all old operators, which
+    no other operator may use."""
 
     old: Operator | None
     new: Operator | None
@@ -147,11 +147,11 @@ def _pins(operators: Sequence[Operator]) -> set[str | None]:
 
 
 OTHER = "it means something else"
-"""Why the state of an operator is of no use to the one that is called the same."""
+"""Reason why the state of an operator is useless for an operator of the same name."""
 
 Moves: TypeAlias = Mapping[int, Migration | Reform | str]
-"""For the number of a new operator that has other columns than the old one how it goes on with that state, or in words
-why it cannot."""
+"""For a new operator with other columns than the old one, by number: how it uses the old state, or a text why it
+cannot."""
 
 
 def moves_of(pairs: Sequence[Pair], after: Program, consent: Consent) -> Moves:

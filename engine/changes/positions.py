@@ -1,12 +1,12 @@
-"""Which position each place of a plan that reads a table goes on from.
+"""Choose the start position of each place of a plan that reads a table.
 
     before   tumble of clicks            source 0        after   session of clicks           source 0 <- 0
              clicks into others          source 1                tumble of clicks            source 1 <- 0
                                                                  clicks into others          source 2 <- 1
 
-Spark reads a table once for every place of the plan that names it, and numbers these sources as they stand, from the
-top down and branch by branch. On a live topic they need not have come equally far. What a kept operator has counted
-goes up to the position of its own source, and so does what a branch without state has written.
+Spark has a source for each place of the plan that reads a table, numbered from the top, branch by branch. On a live
+topic their positions may differ. The state of a kept operator covers the rows up to the position of its own source, and
+so does the output of a branch without state.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from engine.plan.tree import Node, inputs_of
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place that reads a table: the number of the operator that it is below, or, without one, the sinks that have its
-    rows; and what its rows mean before they meet any others."""
+    """A place in the plan that reads a table: the number of the operator above it or, without one, the sinks of its
+    rows; and the canonical form of its rows before they are combined with others."""
 
     table: str
     operator: int | None

@@ -1,8 +1,8 @@
-"""Which updating aggregates can be asked for all their rows once more, since another condition lets them out.
+"""Find changelog aggregates that can re-emit all their rows because a filter above them has changed.
 
     before   group by user   HAVING count(*) > 3    into out
     after    group by user   HAVING count(*) > 5    into out
-    so       c1 > 3, over what the new aggregate keeps: such rows are in out
+    result   c1 > 3 over the stored columns selects the rows that are in out
 
 That is known where the state goes on, where nothing but conditions and projections stands between it and its sinks,
 and where these are the same ones, or some of them. See `engine.plan.state.withheld`.

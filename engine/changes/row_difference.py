@@ -1,4 +1,4 @@
-"""What a rehearsal has found: for each sink how many rows both queries have written, and which of them differ.
+"""Result of a rehearsal: the number of rows of both queries per sink, and the differing rows.
 
 counts    old 100,000 rows, new 100,000 rows; 1 row is only in the old one, and 1 only in the new one
 - {"user": "ann", "n": 7}
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class DifferentRow:
-    """A row that only one of the queries has, as JSON, and how many times it has it more often than the other."""
+    """A row that only one of the queries has, as JSON, and how many more copies of it that query has."""
 
     row: str
     is_new: bool
@@ -22,8 +22,8 @@ class DifferentRow:
 
 @dataclass(frozen=True, slots=True)
 class SinkDifference:
-    """A sink compared over the columns that both queries write. The rows of a query are None where it does not write
-    the sink; `examples` are some of the rows that differ."""
+    """Comparison of a sink over the columns that both queries write. The rows of a query are None if it does not write
+    the sink; `examples` are some of the differing rows."""
 
     sink: str
     rows_old: int | None
@@ -45,8 +45,8 @@ class SinkDifference:
 
 @dataclass(frozen=True, slots=True)
 class PlayedRange:
-    """What of a table was read: behind the positions of its partitions in the savepoint, up to those where they ended;
-    None where it ends by itself."""
+    """Range of a table that was read: from the positions in the savepoint to the end positions; None if the table ends
+    by itself."""
 
     begin: object
     end: object
@@ -54,8 +54,8 @@ class PlayedRange:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalReport:
-    """What came of a rehearsal that was played to its end. `plan` is the id of the plan by which the state was carried
-    over, `rows_in` how many rows of each table the queries have read, and `ranges` between which positions."""
+    """Result of a completed rehearsal. `plan` is the id of the upgrade plan, `rows_in` the number of rows read per
+    table, and `ranges` the positions between which they were read."""
 
     plan: str
     epoch: int

@@ -1,4 +1,4 @@
-"""The plan of a change for people: a table on a terminal, JSON for programs, Markdown for a comment on a change."""
+"""Render an upgrade plan: as a table for a terminal, as JSON, or as Markdown for a comment."""
 
 from __future__ import annotations
 

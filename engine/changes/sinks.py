@@ -1,4 +1,4 @@
-"""What becomes of what sinks have written, and of what they have not published yet. A table is known by its name."""
+"""Compare sinks: the effect on written output and on unpublished output. A table is identified by its name."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LOGIN = {
     "auth_type", "auth_protocol", "auth_mechanism", "auth_username", "auth_password", "auth_region", "ssl_ca",
     "ssl_certificate", "ssl_key",
 }  # fmt: skip
-"""How a sink shows who it is says nothing about where it writes."""
+"""Options of a login, which do not affect the location of a sink."""
 _OF_A_SCHEMA = {"descriptor", "avro_schema"}
-"""Options of formats that say what schema records have."""
+"""Options of formats that define the schema of records."""
 _OF_TEXT = ("json", "debezium_json", "raw_string")
-"""Formats whose records need no schema to be read."""
+"""Formats whose records can be read without a schema."""
 
 
 def sink_verdicts(

@@ -1,4 +1,4 @@
-"""What becomes of the positions up to which source tables are read. A table is known by its name."""
+"""Compare source tables: the effect on their positions. A table is identified by its name."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
-"""Which rows of a table that keeps changing are not as they should be, once a condition behind the state is another.
+"""Find rows of a changelog table that will be wrong because a filter above the state has changed.
 
-A row is taken back by giving it again as it was, and what is taken back has to pass the conditions as well. So when
-`count(*) > 3` is new:
+A retraction repeats the old row, and has to pass the filters as well. So when `count(*) > 3` is new:
 
     key   written   at the change              later
-    a     a 2       does not pass: it stays    a 3: neither what is taken back nor the new row passes, and a 2 stays
+    a     a 2       does not pass: it stays    a 3: neither the retraction nor the new row passes, and a 2 stays
     b     b 2       does not pass: it stays    b 4: b 2 is replaced
-    c     c 5       as it should be
+    c     c 5       is correct
 
-Nobody knows which rows a sink has of those, so nothing can be taken back for them. Where a condition goes instead, rows
-that it has kept out are missing until their key changes next.
+It is unknown which rows a sink has, so they cannot be retracted. If a filter is removed instead, rows that it had
+dropped are missing until their key changes next.
 
-A table may get changes from several places, by UNION ALL or by several INSERTs: each has its own conditions.
+A table may get changelog rows from several places (UNION ALL, or several INSERTs), each with its own filters.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ from engine.plan.tree import Node, walk, with_inputs
 
 @dataclass(frozen=True, slots=True)
 class ChangedPlace:
-    """The conditions that have come and gone where a table gets changes from, as their scripts say them; `name` says
-    which place that is, if there are several, and `operator` has the number of what is there in the new script. It
-    `is_told` if the table is told of all its rows anew."""
+    """Filters that were added and removed at one place that writes a table, as in the scripts; `name` identifies the
+    place if there are several, and `operator` is the number of its operator in the new script. `is_told` if all rows
+    are re-emitted."""
 
     came: tuple[str, ...]
     went: tuple[str, ...]
@@ -90,7 +89,7 @@ class ChangedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ChangedConditions:
-    """All places where conditions have changed."""
+    """All places where filters have changed."""
 
     places: tuple[ChangedPlace, ...]
 
@@ -133,8 +132,8 @@ def told_by(before: Program, after: Program, able_to_tell: Collection[int]) -> f
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """Changes that a table gets: what they mean whatever the width of numbers, what the script calls aggregates,
-    where they are from, and the number of the operator there."""
+    """Changelog rows that a table gets: their canonical form without widths, the script's names of the aggregates,
+    their origin, and the number of the operator there."""
 
     meaning: Meaning
     names: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The plan of a change: a verdict for each operator, source and sink."""
+"""Upgrade plan: a verdict for each operator, source and sink."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ Subject: TypeAlias = Literal["operator", "source", "sink", "lookup", "function",
 
 
 FROM_OPTIONS = "where its options say"
-"""Where a source begins of which nothing was read yet, and nobody has said anything else."""
+"""Text of the start position of a new source without an explicit start."""
 
 
 class Change(StrEnum):
-    """What becomes of something."""
+    """Effect of an upgrade on an object."""
 
     SAME = "SAME"
-    """It is as it was."""
+    """Unchanged."""
     LIVE = "LIVE"
-    """It changes while the pipeline runs."""
+    """Changes while the pipeline runs."""
     RESTART = "RESTART"
-    """It changes when the pipeline starts again, and keeps nothing that could be lost."""
+    """Changes at the next start, without state that could be lost."""
     RESCALE = "RESCALE"
-    """Its state is cut into another number of parts."""
+    """Its state is repartitioned."""
     STATE_KEPT = "STATE_KEPT"
-    """It goes on with the state that there is."""
+    """Continues with the existing state."""
     STATE_MIGRATED = "STATE_MIGRATED"
-    """It goes on with the state that there is, in another form."""
+    """Continues with the existing state, converted to another form."""
     STATE_DROPPED = "STATE_DROPPED"
-    """What it has kept goes."""
+    """Its state is discarded."""
     STATE_NEW = "STATE_NEW"
-    """It begins with nothing."""
+    """Starts empty."""
     REFUSED = "REFUSED"
-    """It cannot be done without losing something, or without a wrong answer."""
+    """Impossible without a loss or a wrong result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of an operator, a source or a sink, and why; `shown` is what its output looks like meanwhile. It
-    `loses` what nobody gets back, which somebody has named. `rows` and `bytes` are what an operator has kept by now;
-    None where that is not known."""
+    """Effect on an operator, a source or a sink, and why; `shown` describes its output in the meantime. It `loses` what
+    cannot be recovered; the user has named it. `rows` and `bytes` are the current size of an operator's state; None if
+    unknown."""
 
     subject: Subject
     name: str
@@ -65,7 +65,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class StateFigures:
-    """How much an operator keeps; None where it is not known."""
+    """Size of an operator's state; None if unknown."""
 
     rows: int | None
     bytes: int | None
@@ -73,13 +73,12 @@ class StateFigures:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How an operator goes on with the state of the old `operator`, which has other columns. `aggregates` has for each
-    aggregate of the new one the place of the same one in the old, None for a new one; `origins` the same for each
-    column that Spark keeps: a place, how it is made of what is there, or with what a new column begins.
-    `columns_before` and `columns_after` are what Spark calls these columns. One that `has_wider_keys` has its rows in
-    other partitions. Windows that are open are `held_back` as a whole, or show what is not known as NULL. Of windows
-    that are kept by pane, and go on so, `reform` says how their buckets do; those that `leave_panes` are made of them
-    as Spark keeps windows."""
+    """How an operator uses the state of the old `operator`, which has other columns. `aggregates` maps each new
+    aggregate to the index of the same old one, None for a new one. `origins` does so for each column in Spark's state:
+    an index, a conversion, or an initial value. `columns_before` and `columns_after` are Spark's names of these
+    columns. With `has_wider_keys` rows move to other partitions. Open windows are `held_back` as a whole, or show
+    unknown values as NULL. For windows that stay stored by pane, `reform` has the conversion of their shards; with
+    `leave_panes` they are converted to Spark's windows."""
 
     operator: int
     aggregates: tuple[int | None, ...]
@@ -94,11 +93,10 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Reform:
-    """How what keeps changes goes on with the state of the old `operator`: each bucket is put into the new form when it
-    is next changed. `aggregates` are as in `Migration`; `form` is a text for each of the old aggregates, None of what
-    has none, and `formerly` has for that of a new one what it was over narrower numbers. `widened` has for each value
-    that is hashed (`plan/hashed.py`) the type that it was in before, nothing where that is the same; `groups` for each
-    group of them that of the old one."""
+    """How a changelog operator uses the state of the old `operator`: each shard is converted when it next changes.
+    `aggregates` are as in `Migration`; `form` has a text for each old aggregate, None if it has none, and `formerly`
+    the text that a new aggregate had with narrower numbers. `widened` has the former type of each hashed value
+    (`plan/state/hashed.py`), empty if unchanged; `groups` maps groups of them to old ones."""
 
     operator: int
     aggregates: tuple[int | None, ...] = ()
@@ -110,14 +108,12 @@ class Reform:
 
 @dataclass(frozen=True, slots=True)
 class UpgradePlan:
-    """What becomes of a pipeline's state. `kept` says for Spark's number of an operator of the new script which number
-    of the old one has its state; `migrated` how, where it is to have another form, and `reformed` how, where it gets
-    that bit by bit; `sources` for one of a source which of the old ones has its position. `before` and `after` are the
-    fingerprints of both scripts. `repeated` are the sinks that get rows again which they have, since a source begins
-    anew: a verdict says so. `retold` are the new operators that tell their sinks of all their rows once
-    more, each with which of them the old script has let out, over columns that are called after their places. It
-    `keeps_other_objects` where functions ask for other packages than those that have made what is kept of them.
-    `copies` are the operators that go on with a copy of a state, each with whose state that is."""
+    """Effect of an upgrade on a pipeline's state. `kept` maps Spark's numbers of new operators to the old ones with
+    their state; `migrated` has the conversions, `reformed` those that shards do gradually; `sources` maps new sources
+    to the old ones with their position. `before` and `after` are the fingerprints of both scripts. `repeated` are sinks
+    that get rows again because a source starts over, as a verdict says. `retold` are new operators that re-emit all
+    their rows, each with the old filter over positional columns. `keeps_other_objects` if functions need other packages
+    than those that made their stored objects. `copies` maps operators to those of whose state they get a copy."""
 
     before: str
     after: str

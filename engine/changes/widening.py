@@ -1,12 +1,10 @@
-"""Operators of an old script as a new one says them, where only the types of their numbers have become wider, or the
-sides of comparisons in front of them have changed places.
+"""Match operators whose numeric types have become wider, or whose comparisons have swapped sides.
 
-    old   tumble-3f0c   sum(CAST(n AS BIGINT)), min(n) of n INT      number > 5
-    new   tumble-3f0c   sum(n), min(n) of n BIGINT                   number > 5, a BIGINT
-    so    tumble-3f0c   sum(n), min(n) as the new one has them, each with what it was
+    old      tumble-3f0c   sum(CAST(n AS BIGINT)), min(n) of n INT      number > 5
+    new      tumble-3f0c   sum(n), min(n) of n BIGINT                   number > 5, a BIGINT
+    result   tumble-3f0c   sum(n), min(n) as in the new script, each with its former type
 
-What is told apart by its text alone (`plan/meaning.py`) is then the same. Whether its state can go on is another
-matter.
+The canonical texts (`plan/identity/meaning.py`) are then equal. Whether the state can be used is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -22,16 +20,16 @@ from engine.plan.state.width_marks import Marked, marked
 from engine.plan.state.widths import without_widths
 
 MOVED = ("tumble", "hop", "updating-aggregate", "updating-join", "updating-top")
-"""What can be moved to wider types."""
+"""Kinds of state that can be converted to wider types."""
 _OF_ROWS = ("updating-join", "updating-top")
-"""What knows its rows by hashes of all that is in them."""
+"""Kinds of state that identify rows by hashes of all their columns."""
 _NARROWER = "of narrower numbers"
-"""Tells texts apart that are the same, but say something else of a wider number: `arrow_typeof(n)`."""
+"""Functions whose result depends on the width of a number, such as `arrow_typeof(n)`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """An operator, and the same without widths."""
+    """An operator, and its form without widths."""
 
     operator: Operator
     loose: Operator

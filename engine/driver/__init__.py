@@ -1,1 +1,1 @@
-"""The process that does the work of one run: its life, its work with Spark, its calls home."""
+"""The driver process of a run: its life, its work with Spark, its reports to the control plane."""

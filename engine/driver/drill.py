@@ -1,7 +1,7 @@
-"""The process of a drill: `python -m engine.driver.drill SAVEPOINT SCRATCH RESULT`.
+"""Process of a restore test: `python -m engine.driver.drill SAVEPOINT SCRATCH RESULT`.
 
-What it has found is in the file RESULT: the rows that it has read, or the error that the savepoint is damaged by. Where
-there is no such file it could not be tried.
+The file RESULT has the number of rows that were read, or the error that shows that the savepoint is damaged. Without
+that file the test could not run.
 """
 
 from __future__ import annotations

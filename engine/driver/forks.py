@@ -1,14 +1,14 @@
-"""`python -m engine.driver.forks DESCRIPTOR`: imports what drivers need, and forks drivers.
+"""Fork server of drivers: `python -m engine.driver.forks DESCRIPTOR` does their imports once.
 
-The descriptor is that of the line to the control plane; when that closes, the process ends. What it has forked lives
-on.
+The descriptor is that of the connection to the control plane; the process ends when that closes, and its children
+continue.
 
     control plane    assignment, log, environment
-    we               fork: the child waits; {"pid": 812}
-    control plane    {"go": 812}            the child goes on as `python -m engine.driver.main run ASSIGNMENT` would
-    control plane    {"ended": 812}         answered by its exit code, once it has ended
+    fork server      forks; the child waits; {"pid": 812}
+    control plane    {"go": 812}            the child continues like `python -m engine.driver.main run ASSIGNMENT`
+    control plane    {"ended": 812}         answered with its exit code, once it has ended
 
-A child that is never told to go on ends, so that none is at work of which the control plane does not know.
+A child that gets no `go` ends, so no driver works without the knowledge of the control plane.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from engine.values.small_script import SMALL_SCRIPT
 
 
 class ForkOrder(BaseModel):
-    """What makes a fork the driver of a run."""
+    """Request for a fork: the assignment, log and environment of a run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -64,12 +64,12 @@ class ForkOrder(BaseModel):
 
 @dataclass(slots=True)
 class Forks:
-    """Forks drivers for the control plane, and tells it how they have ended."""
+    """Forks drivers for the control plane, and reports their exit codes."""
 
     line: Line
     _ended: dict[int, int] = field(default_factory=dict)
     _waiting: dict[int, int] = field(default_factory=dict)
-    """Children that wait to be told to go on, with what they read that from."""
+    """Children that wait for `go`, with the descriptor from which they read it."""
 
     def serve(self) -> ForkOrder | None:
         """Return in each child that goes on, with what it is to be; here only when the control plane has gone."""

@@ -1,12 +1,13 @@
-"""How `arroyo run` hands its work to the spare that the run before it has left, over a socket of the user's own.
+"""Protocol by which `arroyo run` passes its work to the spare process of the previous run, over a socket of the same
+user.
 
-    run      token, surroundings                    the spare is of another version: it hangs up, and ends
+    run      token, environment digest              a spare of another version closes the connection, and ends
     spare    ready
-    run      the order, with the descriptors of its output
-    spare    0, 2 or 3: how the run has ended       meanwhile the run says each signal that it is sent
+    run      the request, with the descriptors of its output
+    spare    0, 2 or 3: exit code of the run        meanwhile the run forwards every signal that it gets
 
-Until the order is sent the run can do its work itself, and from then on it never does. Who hangs up has ended: a spare
-whose run has ended ends at once, as Java ends with its driver. See
+Before the request is sent, the run can still do the work itself; after that it never does. A closed connection means
+that the peer has ended: a spare whose run has ended exits at once. See
 docs/decisions/a-run-leaves-a-new-process-for-the-next.md.
 """
 
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SOCKET, TOKEN, LOCK = "socket", "token", "lock"
-"""What is in the directory: the lock is held by the one spare that can be had."""
+"""Files of the directory. The available spare holds the lock."""
 _READY = {"is": "ready"}
 _PATIENCE = 2.0
 """Seconds for a spare to answer: it has nothing else to do."""
@@ -53,7 +54,7 @@ def is_private(directory: Path) -> bool:
 
 @dataclass(slots=True)
 class Line:
-    """Lines of JSON over a connection."""
+    """JSON lines over a connection."""
 
     connection: socket.socket
     _rest: bytes = b""

@@ -1,16 +1,17 @@
-"""How a driver calls home: says hello, sends heartbeats from a thread of its own, obeys, says goodbye.
+"""Report from a driver to the control plane: hello, heartbeats from a thread of its own, commands in the responses,
+goodbye.
 
 A run of three epochs, with a control plane that is restarted in the middle:
 
-    hello                  answered: no orders
+    hello                  response: no commands
     heartbeat  running []
     heartbeat  running [epoch 0]
-    heartbeat  running [epoch 1]         nobody answers: epoch 1 is kept
-    heartbeat  running [epoch 1, 2]      answered: stop after the epoch in hand
+    heartbeat  running [epoch 1]         no response: epoch 1 is sent again
+    heartbeat  running [epoch 1, 2]      response: stop after the current epoch
     goodbye    stopped []
 
-A control plane that does not answer hurts nobody: the driver runs on until its lease is over. Then it must end, since a
-control plane with another data directory may have started its successor. What is reported twice is stored once.
+If the control plane is down, the driver continues until its lease ends. Then it must end, since a control plane with
+another data directory may have started its successor. A report that arrives twice is stored once.
 """
 
 from __future__ import annotations
@@ -45,30 +46,30 @@ from engine.values.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
 _CLOSEST = 0.2
-"""Seconds between two calls at least: five a second tell an eager watcher enough."""
+"""Shortest interval of requests in seconds; five per second are enough for a live view."""
 _TIMEOUT = 10.0
 _PATIENCE = 15.0
-"""Seconds to go on trying to say goodbye; a control plane that restarts is back within that time, and one that comes
-later finds it written down. One that answers that it cannot take it now, as where its disk is full, is tried for as
-long as the lease: the reason is worth it."""
+"""Seconds of retrying a goodbye. A control plane that restarts is back in that time, and a later one reads the goodbye
+from a file. If the control plane answers that it cannot store it now, for example because its disk is full, the driver
+retries for as long as its lease."""
 _PAUSE = 1.0
 """Seconds between two goodbyes."""
 _DUMP_BEFORE = 0.8
-"""The share of the limit after which the stacks are written down: the control plane, which counts too, comes later."""
+"""Share of the limit after which the driver dumps its stacks, before the control plane kills it."""
 _USAGE_INTERVAL = 10.0
-"""Seconds between two looks at what the run uses of the machine: each reads a few hundred small files of /proc."""
+"""Seconds between two measurements of the run's resource usage; each reads a few hundred small files of /proc."""
 _LAST_GRACE = 60.0
-"""Seconds a driver whose lease is over has for its last epoch."""
+"""Seconds for the last epoch of a driver whose lease has ended."""
 _BECOMING = 0.1
-"""Seconds in which a process that was started last has become another program: until then it shows no environment."""
+"""Seconds after which a process that was just started has executed its program; until then it shows no environment."""
 _ILL = 500
-"""From this status on it is the control plane that is to blame."""
+"""HTTP status from which on the control plane is at fault."""
 
 StopMode = Literal["graceful", "checkpoint", "immediate"]
 
 
 class RefusedCall(HTTPException):
-    """A call home that was answered with a refusal."""
+    """The control plane refused a report."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"status {status}, {text}")
@@ -77,38 +78,38 @@ class RefusedCall(HTTPException):
 
 @dataclass(slots=True)
 class Home:
-    """The connection between one run and its control plane."""
+    """Connection from one run to its control plane."""
 
     assignment: Assignment
     stop: Callable[[StopMode], None]
-    """Makes the run end; may be called again and again."""
+    """Ends the run; may be called repeatedly."""
     end_at_once: Callable[[], None]
-    """Ends this process and all it has started; does not return."""
+    """Ends this process and all its child processes; does not return."""
     dump_stacks: Callable[[], None] = lambda: None
-    """Writes down where this process is at; called once when its work shows no sign of life."""
+    """Writes the stacks of this process; called once when its work makes no progress."""
     measure: Callable[[], RunUsage] = field(default_factory=lambda: UsageMeter().measure)
-    """Looks at what the run uses of the machine."""
+    """Measures the resource usage of the run."""
     _look_at_shared: Callable[[], SharedJava | None] = lambda: None
-    """Looks at what the run uses of a Java that it shares."""
+    """Measures the resource usage in a shared JVM."""
     _reports: list[EpochReport] = field(default_factory=list)
-    """Those that no answered call has carried yet."""
+    """Reports that are not acknowledged."""
     _late: list[LateBatch] = field(default_factory=list)
-    """What came late in committed epochs and no answered call has told of yet."""
+    """Late rows of committed epochs that are not acknowledged."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _wakeup: threading.Event = field(default_factory=threading.Event)
     _state: str = "starting"
     _closing: bool = False
     _is_lost: bool = False
-    """Whether the last call was not answered, so that a long silence is logged once."""
+    """Whether the last request got no response, so that an outage is logged once."""
     _is_ill: bool = False
-    """Whether the last call was answered with a fault of the control plane's own."""
+    """Whether the last response was a server error."""
     _answered_at: float = field(default_factory=time.monotonic)
     _signs: int = 0
     _signed_at: float = field(default_factory=time.monotonic)
     _step: StartStep | None = None
     _has_dumped: bool = False
     _ordered: str | None = None
-    """How the run was last told to stop."""
+    """The last stop command."""
     _measured_at: float | None = None
     _thread: threading.Thread | None = None
 

@@ -1,10 +1,10 @@
-"""The columns of a table that is about to be made, found out from what it is to read.
+"""Infer the columns of a new table from its input.
 
-    json, debezium_json      from the first records: what they have in common
-    parquet                  what the first file says of itself
-    avro                     the schema that the table names, or the newest one of the registry
+    json, debezium_json      from the first records
+    parquet                  from the first file's schema
+    avro                     from the schema that the table names, or the newest one of the registry
 
-Columns that were found out from records are tried on them: those that do not fit are counted.
+Columns that were inferred from records are then tested with them, and the records that do not fit are counted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.sql.tables.create_connection import Connections
 RECORDS = 1_000
 MOST_COLUMNS = 2_048
 _NAMED = 5
-"""So many names are told of those that need to be looked at."""
+"""Largest number of columns to name as uncertain."""
 _OF_RECORDS = ("json.", "avro.", "parquet.", "dead_letter.", "framing")
 Columns = list[tuple[str, types.Type, bool]]
 

@@ -1,4 +1,4 @@
-"""The spare that a run has left, as others see it: whether one waits, and that it ends."""
+"""Spare process of an earlier run: whether one is waiting, and how to end it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from engine.jobs.processes import processes
 
 _LOOK = 0.05
 _PATIENCE = 10.0
-"""Seconds for a spare to notice that its token is gone: it looks once a second."""
+"""Seconds for a spare to notice that its token is gone: it checks once per second."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftSpare:
-    """A spare that waits; `pid` is None where an earlier version has left it, which does not say."""
+    """A waiting spare; `pid` is None if an earlier version has started it."""
 
     pid: int | None
     since: datetime

@@ -1,7 +1,7 @@
-"""The process that does the work of one run, or work on a state directory between two runs.
+"""Entry point of a driver, and of maintenance of a state directory between two runs.
 
 `run ASSIGNMENT` is a driver; `rescale STATE N` and `restore SAVEPOINT STATE` are maintenance. Each holds its pipeline's
-lock for as long as it lives, so no two of them ever meet.
+lock while it lives, so two of them never work at the same time.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from engine.jobs.processes.unleft_java import end_unleft_java
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0
-"""Seconds to wait for the process before this one; it is gone for sure, or learns that it is superseded."""
+"""Seconds to wait for the previous process, which has ended or learns that it is superseded."""
 
 
 class Work(Protocol):
-    """What a driver does; the seam where tests put a fake."""
+    """Work of a driver; tests replace it by a fake."""
 
     def stop(self, mode: StopMode) -> None:
         """Make `run` return soon; safe from any thread, again and again."""

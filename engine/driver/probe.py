@@ -1,5 +1,5 @@
-"""The process of a test: `python -m engine.driver.probe SECONDS`, with the order on its standard input and the
-answer on its standard output. It has the environment of a driver, and changes nothing of what it asks."""
+"""Process of a connection test: `python -m engine.driver.probe SECONDS` reads the request from standard input and
+writes the result to standard output. It has the environment of a driver, and changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.sql.stored.checking import check_connection, check_table
 from engine.sql.tables.create_connection import Connections, read_connections
 
 _LEAST = 1.0
-"""Zero would be no end at all."""
+"""Shortest timeout; zero would mean none."""
 
 
 def main() -> int:

@@ -1,8 +1,7 @@
-"""The process that plays a rehearsal: `python -m engine.driver.rehearsal ORDER`.
+"""Process of a rehearsal: `python -m engine.driver.rehearsal ORDER`.
 
-Beside the order it says what it is at, and in the end what it has found, or why it could not be played. Whoever is
-killed says nothing. Drivers go before it: it takes the processor that they leave, and when memory is short it is ended
-before them.
+It writes its progress next to the request file, and finally the result, or why it failed. A killed process writes no
+result. It has a lower priority than drivers: a lower CPU priority, and the kernel kills it first when memory is short.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from engine.udf.declared import name_files
 LOG = logging.getLogger(__name__)
 _NICENESS = 10
 _ENDED_SOONER = "500"
-"""On the kernel's scale from -1,000 to 1,000, on which drivers are at 0."""
+"""OOM score adjustment, from -1,000 to 1,000; drivers have 0."""
 
 
 def main(path: Path) -> int:

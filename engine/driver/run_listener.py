@@ -1,4 +1,4 @@
-"""What a driver's work says of a run while it goes on."""
+"""Callbacks from a driver's work during a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.values.start_steps import StartStep
 
 
 class RunListener(Protocol):
-    """Who is told what a run shows."""
+    """Receives the progress of a run."""
 
     def report(self, report: EpochReport) -> None:
         """An epoch was committed."""

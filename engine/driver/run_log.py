@@ -1,12 +1,12 @@
-"""The log of a run: what its owner may want to know, a JSON object to a line.
+"""Log of a run for the pipeline's owner, one JSON object per line.
 
     {"time": "...", "level": "info", "job": "job_1", "run": 3, "epoch": null, "text": "starting Java"}
     {"time": "...", "level": "info", "job": "job_1", "run": 3, "epoch": 0, "text": "the first epoch of this run is ..."}
     {"time": "...", "level": "info", "job": "job_1", "run": 3, "epoch": 57, "text": "57 epochs in 60 s, ..."}
     {"time": "...", "level": "warn", ..., "text": "3 rows came after their watermark", "code": "log.late_rows"}
 
-A line for each step of the start, each minute in which something was committed, each warning of a kind that was not
-met before, each order, and the end. What rows are, is never in it.
+There is a line for each step of the start, each minute in which something was committed, the first warning of each
+kind, each command, and the end. The content of rows is never logged.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from engine.values.start_steps import StartStep
 LOG = logging.getLogger(__name__)
 _MINUTE = 60.0
 _LOOK = 1.0
-"""Seconds between two looks at Spark's log."""
+"""Seconds between two reads of Spark's log."""
 _LEVELS = {logging.WARNING: "warn", logging.CRITICAL: "error"}
 _OURS = "engine"
 
 
 @dataclass(slots=True)
 class Figures:
-    """What was committed since the last line of progress."""
+    """Totals since the last progress line."""
 
     epochs: int = 0
     rows_in: int = 0
@@ -57,7 +57,7 @@ class Figures:
 
 @dataclass(slots=True)
 class RunLog:
-    """Passes on what a run shows, to its control plane, and writes down what is worth a line."""
+    """Forwards the progress of a run to its control plane, and logs what is worth a line."""
 
     assignment: Assignment
     home: Home
@@ -142,7 +142,7 @@ class RunLog:
 
 @dataclass(slots=True)
 class JsonLines(logging.Formatter):
-    """Writes each record as a line of JSON, with the run that it belongs to."""
+    """Writes each log record as a JSON line, with its run."""
 
     job: str
     run: int

@@ -1,7 +1,7 @@
-"""`python -m engine.driver.spare DIRECTORY`: a driver that does not know its run yet.
+"""Spare: `python -m engine.driver.spare DIRECTORY` is a driver that gets its run later.
 
-It starts Java and Spark and warms them up, says that it is ready, and waits for a line on its standard input: the run
-that it is to drive. When its standard input closes before, nobody needs it any more.
+It starts Java and Spark and warms them up, reports that it is ready, and waits for a line on its standard input with
+the run. If its standard input closes first, it ends.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.spares import LOCK, READY
 
 _LOOK = 1.0
-"""Seconds between two looks whether Java lives."""
+"""Seconds between two checks whether Java is alive."""
 
 
 class SpareOrder(BaseModel):
-    """What makes a spare the driver of a run."""
+    """Request that turns a spare into the driver of a run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -38,7 +38,7 @@ class SpareOrder(BaseModel):
 
 
 class WarmWork(Work, Protocol):
-    """Work that can be made ready before it is known what it will be."""
+    """Work that can be prepared before its run is known."""
 
     def warm_up(self, directory: Path) -> None:
         """Start what every run needs; what it writes goes into the directory."""

@@ -1,4 +1,4 @@
-"""What a driver that is stuck leaves behind: where all of its threads are, and those of its JVM."""
+"""Dump the stacks of all threads of a stuck driver, and of its JVM."""
 
 from __future__ import annotations
 

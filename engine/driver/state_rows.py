@@ -1,5 +1,5 @@
-"""The process that reads rows of a state: `python -m engine.driver.state_rows`, with the order on its standard input
-and the answer on its standard output."""
+"""Process that reads rows of a state: `python -m engine.driver.state_rows` reads the request from standard input and
+writes the result to standard output."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a process has around it that its work could notice, as one digest.
+"""Digest of a process's environment, as far as its work could depend on it.
 
-A spare that one run has left may do the work of another only where both would have started the same processes: the same
-program, in the same directory, with the same environment and limits.
+A spare may do the work of another run only if both would have started the same processes: the same program, in the same
+directory, with the same environment and limits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import engine
 
 _OF_THE_TERMINAL = frozenset({"_", "OLDPWD", "SHLVL", "COLUMNS", "LINES"})
-"""Variables that change from one command of a shell to the next, and say nothing to a run."""
+"""Variables that differ between commands of one shell, and do not affect a run."""
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 _LIMITS = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
 

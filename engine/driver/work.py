@@ -1,4 +1,4 @@
-"""What a driver does, with Spark."""
+"""Work of a driver with Spark."""
 
 from __future__ import annotations
 

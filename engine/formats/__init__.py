@@ -1,4 +1,4 @@
-"""The formats, each a value in `FORMATS`; Arrow in, Arrow out."""
+"""Registry of formats: each is a value in `FORMATS`; they convert between bytes and Arrow."""
 
 from __future__ import annotations
 

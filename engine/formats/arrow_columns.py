@@ -1,4 +1,4 @@
-"""The types of SQL for those of Arrow: what a file that brings its own schema can be read as."""
+"""SQL types for Arrow types, for files with a schema of their own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a format is: its options, and its two directions.
+"""Interfaces of formats: options, decoder and encoder.
 
-A decoder turns raw records into Arrow batches of a schema; an encoder does the reverse. Both are plain objects
-made from a table, without any knowledge of where the bytes come from.
+A decoder converts raw records to Arrow batches of a schema, an encoder the reverse. Both are created from a table, and
+do not know the connector.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class RecordKind(Enum):
-    """What a format makes of rows, as far as it matters to what carries them. Files are told apart by their layout,
-    since whoever reads or writes whole files knows each layout by itself."""
+    """Kind of a format's records, for connectors that carry them. Each file format is a kind of its own, because code
+    for whole files depends on the format."""
 
     JSON = auto()
-    """A JSON object, which has no newline inside."""
+    """A JSON object without a newline inside."""
     TEXT = auto()
     """Text without a newline."""
     BYTES = auto()
-    """Bytes of any kind, so only what knows their length can carry them."""
+    """Arbitrary bytes, which need a connector that stores their length."""
     PARQUET_FILE = auto()
     """A whole Parquet file."""
     CSV_FILE = auto()
@@ -39,12 +39,12 @@ class RecordKind(Enum):
 
 
 class FormatOptions(BaseModel):
-    """The `<format>.*` options of one format. Unknown ones are refused; each has a description."""
+    """The `<format>.*` options of a format. Unknown options are refused; each has a description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     added: ClassVar[frozenset[str]] = frozenset()
-    """The options that came after pipelines had state: as long as they have their default, fingerprints lack them."""
+    """Options that were added later. While they have their default, fingerprints omit them."""
 
     format: str
 
@@ -55,7 +55,7 @@ class FormatOptions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that could not be decoded: which one it was in its batch (from zero) and what is wrong."""
+    """A record that could not be decoded: its index in the batch (from zero), and the error."""
 
     index: int
     reason: str
@@ -64,7 +64,7 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The rows that could be decoded, which input record each came from, and the rest."""
+    """Decoded rows, the index of the input record of each, and the bad records."""
 
     rows: pa.RecordBatch
     origin: pa.Int64Array | None
@@ -73,7 +73,7 @@ class Decoded:
 
 
 class Decoder(Protocol):
-    """Raw records to rows. One record gives at most one row unless framing says otherwise."""
+    """Decodes raw records. A record gives at most one row unless framing says otherwise."""
 
     def decode_lines(self, block: bytes) -> Decoded:
         """Decode newline-delimited records; the block ends with a newline or with the input."""
@@ -83,7 +83,7 @@ class Decoder(Protocol):
 
 
 class Encoder(Protocol):
-    """Rows to raw records."""
+    """Encodes rows as raw records."""
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
         """One line per row, each ended by a newline."""
@@ -94,16 +94,16 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A way to write a record as bytes. `check` says in words why a schema or a use does not fit, or None."""
+    """Declaration of a record format. `check` returns an error for a schema or use that does not fit, or None."""
 
     name: str
     summary: str
     """One sentence for the reference page."""
     prefix: str
-    """What its options' names start with, before the dot."""
+    """Prefix of its options' names, before the dot."""
     options: type[FormatOptions]
     records: RecordKind
-    """Which connectors can carry it follows from this; see `Connector.carries`."""
+    """Kind of its records, which determines the connectors that can carry it; see `Connector.carries`."""
     decoder: Callable[[FormatOptions, Schema, Subject | None], Decoder] | None = None
     encoder: Callable[[FormatOptions, Schema, Subject | None], Encoder] | None = None
     check: Callable[[FormatOptions, Schema, Literal["source", "sink", "lookup"], str], str | None] = (
@@ -111,6 +111,6 @@ class Format:
     )
     """Called with the options, the decoded columns, the direction and the connector's name of a table."""
     checking_decoder: Callable[[FormatOptions, Schema, Schema], Decoder] | None = None
-    """Makes a decoder that checks the columns of its last argument faster than it decodes them."""
+    """Creates a decoder that checks the columns of its last argument faster than it would decode them."""
     carries_changes: bool = False
-    """Whether a record says what is done to a row, so that rows can be taken back."""
+    """Whether records can express retractions."""

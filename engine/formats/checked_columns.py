@@ -1,4 +1,4 @@
-"""Columns that no query reads, and that a record must fit all the same, since a bad record is a matter of its table."""
+"""Check columns that no query reads: whether a record is valid depends on all columns of its table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CheckingDecoder:
-    """Decodes every declared column with `decoder`, and leaves out those of `unread`."""
+    """Decodes every declared column with `decoder`, and drops those in `unread`."""
 
     def __init__(self, decoder: Decoder, unread: Sequence[str]) -> None:
         self._decoder = decoder

@@ -1,4 +1,4 @@
-"""CSV: whole files of rows, which only lookup tables read."""
+"""CSV: whole files of rows, only for lookup tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READ = _NUMBERS | types.Boolean | types.Text | types.Json | types.Timestamp | t
 
 
 class CsvOptions(FormatOptions):
-    """How a CSV file is laid out."""
+    """Layout of a CSV file."""
 
     format: str = Field("csv", description="`csv`.")
     delimiter: str = Field(",", alias="csv.delimiter", description="The one character between values.")

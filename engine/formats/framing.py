@@ -1,10 +1,10 @@
-r"""How a message becomes records, for tables with `framing = 'newline'`.
+r"""Split messages into records, for tables with `framing = 'newline'`.
 
     payloads   b"a\nb\n", NULL, b"c"
     records    b"a", b"b", b"c"
     origin     0, 0, 2
 
-`origin` says which payload each record came from, so that a bad record is reported with its message.
+`origin` is the index of each record's payload, so that a bad record is reported with its message.
 """
 
 from __future__ import annotations

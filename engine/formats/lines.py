@@ -1,4 +1,4 @@
-"""Text cut into lines, and messages joined to lines, at Arrow speed."""
+"""Split text into lines, and join messages to lines, with Arrow kernels."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""One rule for numbers of all formats that write them as text: finite and in range, and decimals rounded as CAST does.
+"""Rules for numbers in text formats: finite, in range, and decimals rounded like CAST.
 
-1e999, 1e39        too large for DOUBLE, for FLOAT: OverflowError
-"inf", "NaN"       no number: ValueError
-1.005              1.01 as DECIMAL(10, 2)
+1e999, 1e39      too large for DOUBLE, for FLOAT: OverflowError
+"inf", "NaN"     not a number: ValueError
+1.005            1.01 as DECIMAL(10, 2)
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from engine import types
 
 NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
-"""The texts of what is no finite number, as Protobuf and Java spell them."""
+"""Spellings of non-finite numbers in Protobuf and Java."""
 _TOO_LARGE = float.fromhex("0x1.ffffffp+127")
-"""From here on a double becomes infinity in 32 bits."""
+"""Smallest double that becomes infinity in 32 bits."""
 
 
 def finite(value: float | str, kind: types.Float) -> float:

@@ -1,4 +1,4 @@
-"""Parquet: whole files of rows, so it has no records to decode one by one."""
+"""Parquet: whole files of rows, without single records to decode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raw bytes: a record is the value of the one column."""
+"""Raw bytes: a record is the value of the only column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RawBytesOptions(FormatOptions):
 
 
 class RawBytes:
-    """Records as they are, in both directions; a record without a value gives no row."""
+    """Passes records through, in both directions; a record without a value gives no row."""
 
     def decode_lines(self, block: bytes) -> Decoded:
         """Bytes have no lines."""

@@ -1,4 +1,4 @@
-"""Records as plain Python values to rows: for formats that Arrow cannot read itself.
+"""Convert records, as plain Python values, to rows: for formats that Arrow cannot read.
 
 For the columns `id BIGINT NOT NULL, at TIMESTAMP, note TEXT`:
 
@@ -30,7 +30,7 @@ Record = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecord:
-    """A record, or why it could not be read; `index` says which payload it came from."""
+    """A record, or the error; `index` is that of its payload."""
 
     index: int
     raw: bytes

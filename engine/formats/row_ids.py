@@ -1,7 +1,7 @@
-"""A number for the key of a row, always the same for the same key.
+"""Ids of rows, derived from their keys.
 
-It is the id under which changes of one row meet, in every task and after every restart, so it is made of the values
-alone: an integer counts as itself, anything else as a digest of its text, and several columns are mixed in order.
+The id identifies a changelog row in every task and after every restart, so it depends on the values alone: an integer
+is used as is, anything else as a digest of its text, and several columns are combined in order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The wire format of Confluent's schema registry.
+"""Wire format of Confluent's schema registry.
 
     00 00 00 00 2A ...   a zero byte, the schema's number (42) in four bytes, and the record
 
-The number is the registry's own; a sink gets it when it registers its schema under its subject, a source asks for
-the schema by it.
+The registry assigns the number. A sink gets it when it registers its schema under its subject; a source requests the
+schema by number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SchemaKind = Literal["AVRO", "JSON", "PROTOBUF"]
 
 
 class Registry(Protocol):
-    """Knows schemas by number."""
+    """Provides schemas by number."""
 
     def schema_of(self, number: int) -> str:
         """The text of a schema. Raises an error of ours when there is none."""
@@ -26,7 +26,7 @@ class Registry(Protocol):
 
 
 class Subject(Protocol):
-    """A registry, and the name under which it describes a table's records."""
+    """A registry, and the subject of a table's records."""
 
     @property
     def registry(self) -> Registry:

@@ -1,4 +1,4 @@
-"""Timestamps as JSON writes them: text to microseconds since 1970, and back."""
+"""Timestamps in JSON: conversion between text and microseconds since 1970."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One declaration per SQL function; what is not declared here, or by the user in Python, cannot be called."""
+"""Registry of SQL functions. Functions that are declared neither here nor by the user in Python cannot be called."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def find_over(name: str) -> OverFunction | None:
 
 @dataclass(frozen=True, slots=True)
 class UserFunctions:
-    """The functions that one script may call beside those declared here, by lower-case name."""
+    """User-defined functions of one script, by lower-case name."""
 
     scalars: Mapping[str, Function] = field(default_factory=dict)
     aggregates: Mapping[str, AggregateFunction] = field(default_factory=dict)

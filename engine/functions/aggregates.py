@@ -1,4 +1,4 @@
-"""Functions of all rows of a group."""
+"""Aggregate functions."""
 
 from __future__ import annotations
 

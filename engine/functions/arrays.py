@@ -1,4 +1,4 @@
-"""Functions of arrays; positions count from one, and from the end when negative. Two NULLs are the same element."""
+"""Array functions. Positions count from one, and from the end if negative. Two NULLs are the same element."""
 
 from __future__ import annotations
 

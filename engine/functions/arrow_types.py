@@ -1,4 +1,4 @@
-"""The names that Arrow has for our types, for `arrow_cast` and `arrow_typeof`."""
+"""Arrow's names of our types, for `arrow_cast` and `arrow_typeof`."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class Retention(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The types that the arguments of one call are cast to, and the type of what it gives."""
+    """Types to which the arguments of one call are cast, and the type of its result."""
 
     arguments: tuple[Type, ...]
     result: Type
@@ -163,7 +163,7 @@ Resolve: TypeAlias = Callable[[Sequence[Type]], Signature | None]
 Parameter: TypeAlias = Type | Callable[[Type], Type | None]
 Result: TypeAlias = Type | Callable[[tuple[Type, ...]], Type]
 Takes: TypeAlias = Literal["all", "forward", "both"]
-"""How a function of the user's takes the rows of a group: all at once, one by one, or so that it can give one back."""
+"""How a user-defined aggregate gets the rows of a group: all at once, one by one, or one by one with retractions."""
 
 
 ANY_CONSTANT: frozenset[str] = frozenset()
@@ -188,15 +188,14 @@ def first(arguments: Iterable[bool]) -> bool:
 class Function:
     """A scalar function or operator that scripts may call.
 
-    `resolve` gives None when the argument types do not fit; a bare NULL comes in as type `Null`. `nullable` says from
-    the nullability of the arguments whether the result may be NULL: `any` when NULL in gives NULL out, `all` when the
-    first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
-    words allowed there, or an empty set for any constant; `checks` has a test for constant texts, and `advice` is
-    the hint for one that fails it. `variants` sends a call whose first argument is such a constant to
-    another function, with the remaining arguments. One that `is_computed` has a kernel of that name in
-    `engine.arrow.functions`, for calls that Spark has no expression for. One that `gives_rows` returns an array,
-    which a SELECT list takes apart. One that is `by_user` is Python of the user's. One that `cannot_fail` may be
-    evaluated for rows that a script would not have evaluated it for.
+    `resolve` returns None if the argument types do not fit; a bare NULL has the type `Null`. `nullable` derives the
+    nullability of the result: `any` if a NULL argument gives NULL, `all` if the first non-NULL value counts. `choices`
+    has the arguments (by index) that must be constants, with the allowed lower-case words, or an empty set for any
+    constant; `checks` validates constant texts, with `advice` as the hint. `variants` redirects a call whose first
+    argument is such a constant to another function with the remaining arguments. `is_computed`: it has a kernel of that
+    name in `engine.arrow.functions`, for calls that Spark cannot express. `gives_rows`: it returns an array, which a
+    SELECT list unnests. `by_user`: it is user-defined. `cannot_fail`: it may be evaluated for rows for which the script
+    would not evaluate it.
     """
 
     name: str
@@ -219,19 +218,17 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class AggregateFunction:
-    """A function of all rows of a group; `takes_star` when it may be called with `*`, which is no argument at all.
+    """An aggregate function; `takes_star` if it accepts `*`, which counts as no argument.
 
-    `nullable` says whether a group of at least one row, all of whose values are there, may still give NULL, or an
-    empty group does. `constants` names the arguments (counted from zero) that must be constants, each with a test of
-    its value. `is_ordered` when the order of the rows matters: it may then be called with ORDER BY behind its
-    arguments, and with IGNORE NULLS. `within_group` when its first argument may be written as WITHIN GROUP (ORDER BY).
-    What is `by_user` is Python of the user's, and `takes` says how it takes rows.
+    `nullable` says whether a group of at least one row without NULLs may give NULL, or an empty group does. `constants`
+    has the arguments (by index) that must be constants, each with a validator. `is_ordered`: the order of the rows
+    matters, so it accepts ORDER BY after its arguments, and IGNORE NULLS. `within_group`: its first argument may be
+    written as WITHIN GROUP (ORDER BY). `by_user`: it is user-defined, and `takes` says how it gets rows.
 
-    What is kept of a group follows from the next ones: `retention` is what its values are summed up in where there is
-    no window; `collects_in_window` when Spark holds all values of a window for it. NULL is a value like others to one
-    that `takes_nulls`, and one that `ignores_repeats` is the same with DISTINCT and without. `combined_by` names the
-    aggregate that makes the result of a whole out of the results of its parts; with `distinct_by_set` Spark's streams
-    can compute the DISTINCT of it from a set of values.
+    The other fields define its state: `retention` is the state of its values without a window; `collects_in_window` if
+    Spark stores all values of a window. `takes_nulls`: NULL is a value like others. `ignores_repeats`: it is the same
+    with and without DISTINCT. `combined_by` names the aggregate that combines partial results; with `distinct_by_set`,
+    Spark's streams can compute its DISTINCT from a set of values.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""Which types become which others, by themselves or when a script asks for it.
+"""Implicit and explicit type conversions.
 
-a SMALLINT, b INT UNSIGNED      common type BIGINT: the next signed type that holds all of both
-a BIGINT, b DECIMAL(10, 2)      common type DECIMAL(22, 2): 20 digits before the point, 2 behind it
-a FLOAT, b DECIMAL(10, 2)       common type DOUBLE
-a TIMESTAMP, b BIGINT           no common type; a cast of `a` to BIGINT counts nanoseconds
+a SMALLINT, b INT UNSIGNED       common type BIGINT: the smallest signed type that holds both
+a BIGINT, b DECIMAL(10, 2)       common type DECIMAL(22, 2): 20 digits before the point, 2 after it
+a FLOAT, b DECIMAL(10, 2)        common type DOUBLE
+a TIMESTAMP, b BIGINT            no common type; a cast of `a` to BIGINT counts nanoseconds
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from engine.types import (
 )
 
 MAX_DIGITS = 38
-"""As many as Spark's and Arrow's 128 bits hold."""
+"""Largest precision of a decimal in 128 bits, in Spark and Arrow."""
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
-"""Digits of the greatest whole number of so many bits, signed or not."""
+"""Digits of the largest whole number by width in bits, signed and unsigned."""
 _CASTS = (
     (Integer | Float | Decimal, Integer | Float | Decimal),
     (Integer | Float | Decimal | Boolean, Text | Json),
@@ -47,7 +47,7 @@ _CASTS = (
     (Boolean, Integer),
     (Integer, Boolean),
 )
-"""What a script may cast beside what coerces by itself."""
+"""Explicit casts, in addition to implicit ones."""
 
 
 def common_type(a: Type, b: Type) -> Type | None:

@@ -1,4 +1,4 @@
-"""Functions of JSON. Text that is no JSON has no value anywhere inside it, and fails nothing."""
+"""JSON functions. Invalid JSON has no values and causes no error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of numbers; where DOUBLE has no answer they give NaN or an infinity, as in Arroyo."""
+"""Numeric functions. Where DOUBLE has no result they return NaN or an infinity, as in Arroyo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a row among the rows of its window: what may stand before OVER, beside the aggregates."""
+"""Window functions: functions that OVER allows in addition to aggregates."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from engine.types import BIGINT, DOUBLE, Type
 
 @dataclass(frozen=True, slots=True)
 class OverFunction:
-    """A function of a row and of the rows around it. `constants` are the arguments, counted from zero, that must be
-    whole numbers; one that `sees_frame` looks at the rows of its frame only."""
+    """A window function. `constants` are the arguments (by index) that must be whole numbers; `sees_frame` if it uses
+    only the rows of its frame."""
 
     name: str
     usage: str
@@ -49,7 +49,8 @@ def _first(arguments: tuple[Type, ...]) -> Type:
 
 _DISTANCE = frozenset({1})
 _LEAST = -(2**31) + 1
-"""Spark counts rows in 32 bits; the least of them has no opposite, which LEAD would need for LAG."""
+"""Smallest offset. Spark counts rows in 32 bits, and the smallest number has no opposite, which LEAD would need for
+LAG."""
 
 OVER_FUNCTIONS = (
     OverFunction(

@@ -1,5 +1,5 @@
-"""Functions of time; everything is in UTC, and weeks start on Monday. Those that read a clock take the time of the
-epoch, so that an epoch that runs again gives the same, but for what runs after a window is closed."""
+"""Time functions. All times are UTC, and weeks start on Monday. Functions that read a clock use the time of the epoch,
+so that a repeated epoch gives the same result, except above a closed window."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _in_strftime(pattern: str) -> str | None:
 
 
 _MOST_CHECKED = 10
-"""Formats behind so many are checked by the run alone."""
+"""Number of formats in one call that are checked at compile time; the run checks the rest."""
 _FAILS = "a text that fits none of the formats fails the run; NULL when an argument is."
 
 TIME_FUNCTIONS = (

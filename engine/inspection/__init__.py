@@ -1,1 +1,1 @@
-"""What is in a state or a savepoint, and whether it is whole: read without Spark, and never changed."""
+"""Inspect a state or a savepoint for content and damage, without Spark and without changing it."""

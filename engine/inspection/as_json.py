@@ -1,4 +1,4 @@
-"""What was found out about a state, in plain values: as the API answers it, and as the command line prints it."""
+"""Convert inspection results to plain values, for the API and the command line."""
 
 from __future__ import annotations
 

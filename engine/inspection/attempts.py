@@ -1,4 +1,4 @@
-"""An attempt at reading a file: whatever a damaged one makes of its reader is one sentence about the file."""
+"""Read a file that may be damaged: any exception of its reader becomes one sentence about the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_DAMAGED_FILES: tuple[type[Exception], ...] = (
     *(EngineError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError),
     *(zipfile.BadZipFile, RecursionError, EOFError, NotImplementedError),
 )
-"""What readers raise over bytes that make no sense; the last is what `zipfile` says of an unknown compression."""
+"""Exceptions of readers for invalid bytes; the last one is raised by `zipfile` for an unknown compression."""
 
 
 def attempt(kind: Kind, path: Path, read: Callable[[Path], object]) -> Iterator[Damage]:

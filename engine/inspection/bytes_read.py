@@ -1,4 +1,4 @@
-"""Bytes of a file, taken one after the other; what is not as it has to be is said in a few words."""
+"""Read values from bytes one after the other, with a short description of any fault."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class NotAsWrittenError(ValueError):
-    """The bytes are not what was written. Its text goes on a sentence with the file as its subject."""
+    """The bytes are damaged. Its text continues a sentence that begins with the file."""
 
 
 class BytesReader:
-    """A position in some bytes, which moves on with each reading; what ends too early is not as it was written."""
+    """A position in some bytes that advances with each read; a premature end counts as damage."""
 
     def __init__(self, content: bytes, at: int = 0) -> None:
         self.content, self.at = content, at

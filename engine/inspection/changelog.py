@@ -1,11 +1,11 @@
-"""A changelog of Spark's state: what one epoch has put into a partition of an operator's state, and what it took out.
+"""Parse a changelog of Spark's state: the changes of one epoch to a partition of an operator's state.
 
-    LZ4Block ... LZ4Block ...      packed, each block with a sum of what is in it
-    v3 [lineage]                   the version, and whose changes come before these
-    key value, key -1, ...         a value, or none for what is gone
+    LZ4Block ... LZ4Block ...      compressed blocks, each with a checksum
+    v3 [lineage]                   the version, and the ids of earlier changelogs
+    key value, key -1, ...         a value, or -1 for a removed key
     -1
 
-In versions 2 and 4 a byte before each record says what it is, and a byte 0 ends them.
+In versions 2 and 4 a byte before each record is its type, and a byte 0 ends them.
 """
 
 from __future__ import annotations

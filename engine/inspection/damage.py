@@ -1,6 +1,6 @@
-"""The kinds of damage that a state or a savepoint may have: what each means, and the way out of it.
+"""Kinds of damage of a state or a savepoint, with their effect and remedy.
 
-Nothing here repairs anything: what a damaged file has said is not known, and would be a guess.
+Nothing is repaired here: the content of a damaged file is unknown, and would be a guess.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OTHER_SAVEPOINT = "use another savepoint; this one can be deleted"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is said of a kind of damage. `code` is the same for ever."""
+    """Description of a kind of damage. Its `code` never changes."""
 
     code: str
     meaning: str
@@ -24,7 +24,7 @@ class About:
 
 
 class Kind(Enum):
-    """What is wrong."""
+    """Kind of damage."""
 
     IDENTITY = About(
         "damage.identity", "Spark does not know which query the checkpoint is of, and no run starts", _RESTORE
@@ -112,7 +112,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Something that is wrong with a file; `fault` goes on a sentence with the file as its subject."""
+    """Damage of a file; `fault` continues a sentence that begins with the file."""
 
     kind: Kind
     path: Path

@@ -1,4 +1,4 @@
-"""What is wrong with a state or a savepoint, with the savepoint that may take its place."""
+"""Diagnosis of a state or a savepoint, with the savepoint that can replace it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from engine.inspection.left_sinks import LeftSink, left_sinks
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is wrong with a directory. `sound` is the id of the newest savepoint beside it that is whole, and `epoch`
-    the one that it is of."""
+    """Damage in a directory. `sound` is the id of the newest undamaged savepoint, and `epoch` its epoch."""
 
     directory: Path
     damages: tuple[Damage, ...]
     sound: str | None = None
     epoch: int | None = None
     left: tuple[LeftSink, ...] = ()
-    """What sinks have left here that are not written any more, which is no damage."""
+    """Leftovers of sinks that are no longer written, which is no damage."""
 
     @property
     def advice(self) -> str:

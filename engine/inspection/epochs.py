@@ -1,4 +1,4 @@
-"""Which epochs and savepoints are there: `arroyo state ls`."""
+"""List the epochs and savepoints of a state: `arroyo state ls`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from engine.values.instants import to_micros
 
 @dataclass(frozen=True, slots=True)
 class KeptEpoch:
-    """An epoch of a checkpoint: whether it was committed or only begun, when, in microseconds, and the bytes of all
-    files that it needs. Where it cannot be gone back to, `fault` says why."""
+    """An epoch of a checkpoint: whether it is committed or only planned, its time in microseconds, and the size of all
+    files that it needs. If it cannot be restored, `fault` is the reason."""
 
     number: int
     status: Literal["committed", "begun"]
@@ -36,7 +36,7 @@ class KeptEpoch:
 
 @dataclass(frozen=True, slots=True)
 class KeptSavepoint:
-    """A savepoint; where it cannot be used, `fault` says why, and little else is known."""
+    """A savepoint; if it cannot be used, `fault` is the reason, and little else is known."""
 
     id: str
     epoch: int | None = None
@@ -48,7 +48,7 @@ class KeptSavepoint:
 
 @dataclass(frozen=True, slots=True)
 class StateListing:
-    """What is in a state directory: its epochs, oldest first, and its savepoints."""
+    """Content of a state directory: its epochs, oldest first, and its savepoints."""
 
     directory: Path
     name: str | None

@@ -1,8 +1,8 @@
-"""What is wrong with a state or a savepoint: `arroyo state verify` and `arroyo state doctor`.
+"""Find damage in a state or a savepoint: `arroyo state verify` and `arroyo state doctor`.
 
-Every file is read that a run would need to go on from the newest committed epoch, or that a restore would need of a
-savepoint. It is compared with all that says how it has to be: sums, digests, and what other files say of the same.
-See docs/decisions/damage-is-found-by-comparing.md for what that cannot find.
+Every file is read that a run would need to continue after the newest committed epoch, or a restore would need of a
+savepoint. It is compared with everything that constrains it: checksums, digests, and other files. See
+docs/decisions/damage-is-found-by-comparing.md for what cannot be detected.
 """
 
 from __future__ import annotations

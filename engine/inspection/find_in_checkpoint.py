@@ -1,4 +1,4 @@
-"""What is wrong with Spark's own checkpoint, of all that a run would need to go on."""
+"""Find damage in Spark's checkpoint, as far as a run needs it."""
 
 from __future__ import annotations
 

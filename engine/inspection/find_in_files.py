@@ -1,4 +1,4 @@
-"""What is wrong with the small files of a state directory that are ours."""
+"""Find damage in our small files of a state directory."""
 
 from __future__ import annotations
 

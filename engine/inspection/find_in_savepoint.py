@@ -1,4 +1,4 @@
-"""What is wrong with a savepoint: its files against its manifest, and its manifest against what the files say."""
+"""Find damage in a savepoint: its files compared with its manifest, and its manifest with the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with the sinks' own files: ledgers, and the files that the sinks have left open."""
+"""Find damage in the sinks' own files: ledgers, and open files."""
 
 from __future__ import annotations
 

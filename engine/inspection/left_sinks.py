@@ -1,9 +1,9 @@
-"""What is left of sinks that the query of a state does not write any more.
+"""Find leftovers of sinks that the query of a state no longer writes.
 
-    version 1    into lake, whose files are published once an hour    epoch 8 has left 120 rows in open files
-    version 2    does not write lake, which was accepted              nobody ever publishes these rows
+    version 1    writes lake, whose files are published hourly          epoch 8 has left 120 rows in open files
+    version 2    does not write lake, which was accepted                these rows are never published
 
-They harm nobody, so they are no damage. But nobody else would say that they are there.
+They do no harm, so they are no damage, but they should be reported.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from engine.inspection.sinks_written import is_written
 
 @dataclass(frozen=True, slots=True)
 class LeftSink:
-    """What a sink that is not written any more has in a state: its newest epoch, the rows of files that it had left
-    open and nobody publishes, and the segments that lie there. `undecided` is an epoch that was to be written, and of
-    which the state does not say whether the target has it; `unknown` says why nothing can be told."""
+    """Leftovers of a sink: its newest epoch, the rows in its open files, which will not be published, and its segments.
+    `undecided` is an epoch that was being written, for which the state does not show whether the target has it;
+    `unknown` is the reason if nothing is known."""
 
     name: str
     directory: Path

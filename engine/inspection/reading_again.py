@@ -1,4 +1,4 @@
-"""Reading what a run changes meanwhile: a file that vanishes is read again, in the epoch that has taken its place."""
+"""Retry reads that race with a running pipeline: if a file disappears, read the next epoch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.checkpoints.swap import is_swapping
 from engine.errors import UnreadableStateError
 
 ATTEMPTS = 5
-"""A run deletes files only a hundred epochs later; a swap of the whole state takes them from under a reader at once."""
+"""Number of attempts. A run deletes files only after a hundred epochs, but a swap of the state removes them at once."""
 
 Result = TypeVar("Result")
 

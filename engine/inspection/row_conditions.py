@@ -1,9 +1,9 @@
-"""Conditions on rows as people type them: `COLUMN=VALUE`, where both may have a `=` in them.
+"""Parse row filters of the command line: `COLUMN=VALUE`, where both may contain `=`.
 
 user=7              the column user
-note=a=b            the column note with the value a=b, or the column note=a with the value b: whichever there is
-(kind = 'a')=true   the column (kind = 'a'), which an expression is called by
-tags=["a", 1]       the column tags, however the JSON of its value is spaced and escaped: tags=["\u0061",1]
+note=a=b            the column note with the value a=b, or the column note=a with the value b: whichever exists
+(kind = 'a')=true   the column (kind = 'a'), which is the name of an expression
+tags=["a", 1]       the column tags, compared as JSON values: also tags=["a",1]
 """
 
 from __future__ import annotations

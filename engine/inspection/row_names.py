@@ -1,12 +1,12 @@
-"""What the columns of an operator's state are called in the user's script.
+"""Name the columns of an operator's state as in the user's script.
 
-    Spark has            the script says                       a row is shown with
+    Spark has            the script has                        a row is shown with
     _window              tumble(INTERVAL '1 minute')           window.start, window.end
     _key0_of_group       user                                  user
     count, sum, sum      count(*), sum(price), sum(tax)        count(*), sum(price), sum(tax)
 
-Where several columns are kept of an aggregate they have its name and their own. Where it is not known which are whose,
-they keep the names that Spark has given them.
+If an aggregate has several columns, they get its name followed by their own. If the mapping is unknown, Spark's names
+are shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The rows that an operator keeps in the newest committed epoch: `arroyo state rows`.
+"""Read the rows in an operator's state at the newest committed epoch: `arroyo state rows`.
 
-Operators of our own keep tables of Arrow, which are read here. What windows keep is in Spark's own rows, and only Spark
-reads those (`spark/state_rows.py`).
+Our own operators store Arrow tables, which are read here. Only Spark can read the state of its windows
+(`spark/state/state_rows.py`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from engine.values.instants import from_micros
 
 @dataclass(frozen=True, slots=True)
 class KeptRow:
-    """A row of an operator's state: in which partition it is, which of the operator's tables it is of, and its columns
-    by their names in the script."""
+    """A row of an operator's state: its partition, its table, and its columns by their names in the script."""
 
     partition: int
     table: str

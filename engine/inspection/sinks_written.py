@@ -1,4 +1,4 @@
-"""Which of the sinks' directories in a state the query writes to."""
+"""Find the sink directories of a state that the query writes."""
 
 from __future__ import annotations
 

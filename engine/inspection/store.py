@@ -1,11 +1,11 @@
-"""What a partition of an operator's state holds after an epoch: a snapshot's tables, and the changelogs after it.
+"""Content of a state partition after an epoch: a snapshot's tables, and later changelogs.
 
-    1_aa.zip            names the tables SSTs/8.sst, and "head" as the family 2 of keys
-    SSTs/8.sst          (2, bucket 3289): a head, (2, bucket 5168): a head
-    2_bb.changelog      (2, bucket 5168): another head
+    1_aa.zip            names the tables SSTs/8.sst, and "head" as the key family 2
+    SSTs/8.sst          (2, shard 3289): a head, (2, shard 5168): a head
+    2_bb.changelog      (2, shard 5168): another head
 
-Windows keep a row of Spark's for each window and key. Operators of our own keep a head for each bucket, with rows in it
-and in the chunks that it names: so they are counted in there.
+Windows have one Spark row per window and key. Our own operators have one head per shard, with rows in it and in the
+chunks it names, so their rows are counted inside.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from engine.updating.head import LargeChunk
 
 PANES = "panes"
-"""What the table of a bucket is called that has windows by pane (`updating/panes.py`)."""
+"""Name of a shard's table with windows stored by pane (`updating/panes.py`)."""
 _HEADS, _CHUNKS = "head", "chunks"
 
 
 @dataclass(frozen=True, slots=True)
 class StoreContent:
-    """The keys of a partition with their values. `families` are the kinds of keys by their names, each with the number
-    that its keys begin with; empty where there is only one."""
+    """Keys of a partition with their values. `families` maps names of key families to their prefixes; empty if there is
+    only one."""
 
     values: Mapping[bytes, bytes]
     families: Mapping[str, int] = field(default_factory=dict)

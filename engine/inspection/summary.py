@@ -1,7 +1,7 @@
-"""What is in a state or a savepoint, in figures: `arroyo state show`.
+"""Summarise a state or a savepoint in figures: `arroyo state show`.
 
-Everything is of the newest committed epoch. What cannot be known is None, and `unknown` says why, by the name of the
-field. Nothing is written, locked or repaired, and a run may be at work meanwhile.
+All figures are of the newest committed epoch. Unknown ones are None, and `unknown` has the reason by field name.
+Nothing is written, locked or repaired, and a run may be active.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from engine.plan.state.operators import Operator
 from engine.udf.declared import UdfFile
 
 COUNTED_BYTES = 8 << 20
-"""Up to so many bytes of state its rows are counted unasked: about a second of work, also for who asks for a plan."""
+"""Size of a state up to which its rows are counted by default: about a second of work, also for requests for a plan."""
 
 Unknown = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFigures:
-    """A place of the plan that reads a table: how far, by partition, and its watermark, in microseconds."""
+    """A place of the plan that reads a table: its position by partition, and its watermark in microseconds."""
 
     number: int
     table: str | None
@@ -50,7 +50,7 @@ class SourceFigures:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFigures:
-    """A partition of an operator's state: the bytes of its files, and its rows."""
+    """A partition of an operator's state: the size of its files, and its rows."""
 
     number: int
     bytes: int
@@ -59,7 +59,7 @@ class PartitionFigures:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFigures:
-    """An operator that keeps state: Spark's number and name of it, our id, and what it keeps."""
+    """A stateful operator: Spark's number and name, our id, and the size of its state."""
 
     number: int
     id: str | None
@@ -78,7 +78,7 @@ class OperatorFigures:
 
 @dataclass(frozen=True, slots=True)
 class SinkFigures:
-    """A sink: the newest epoch that its ledger has, of which history and run, and the rows that it has left out."""
+    """A sink: the newest epoch in its ledger with lineage and generation, and the number of refused rows."""
 
     name: str
     lineage: str | None = None
@@ -92,7 +92,7 @@ class SinkFigures:
 @dataclass(frozen=True, slots=True)
 class StateSummary:
     """A state or a savepoint. `begun` is an epoch that is planned and not committed; `watermark` is that of committed
-    output, and `at` is when it was committed or saved, both in microseconds."""
+    output, and `at` the time of the commit or savepoint, both in microseconds."""
 
     directory: Path
     name: str | None

@@ -1,10 +1,10 @@
-"""The sums that Hadoop keeps of a file: `.offsets.crc` beside `offsets`.
+"""Hadoop's checksum files: `.offsets.crc` for `offsets`.
 
-    crc 0               a mark of four bytes
-    512                 how many bytes of the file each sum is of
+    crc 0               a magic number of four bytes
+    512                 number of bytes per checksum
     CRC-32, CRC-32 ...
 
-Hadoop compares them whenever it reads the file, and does without where there is no such file, as in what was restored.
+Hadoop verifies them whenever it reads the file, and ignores a missing checksum file, as in a restored state.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from engine.inspection.bytes_read import NotAsWrittenError
 
 _MARK = b"crc\0"
 _LARGEST = 1 << 20
-"""Hadoop makes room for as many bytes as one sum is of; 512, unless somebody has set it."""
+"""Largest number of bytes per checksum, for which Hadoop allocates a buffer; 512 by default."""
 
 
 class SumsUnreadableError(NotAsWrittenError):
-    """The file with the sums is none."""
+    """The checksum file is invalid."""
 
 
 def sums_of(path: Path) -> Path:

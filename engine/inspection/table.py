@@ -1,12 +1,12 @@
-"""A table of RocksDB (an SST file), which holds sorted keys and values of a partition of an operator's state.
+"""Parse a RocksDB table (SST file): sorted keys and values of a partition of an operator's state.
 
-    data blocks         keys that share their beginnings with the one before, and values
+    data blocks         keys that share prefixes with the previous key, and values
     other blocks        a filter, properties
-    index block         where each data block is
-    footer              where the index is, how sums are made, the version, a magic number
+    index block         the positions of the data blocks
+    footer              the position of the index, the kind of checksums, the version, a magic number
 
-Behind each block stand how it is packed and the sum of all its bytes. Each key ends with 8 bytes of RocksDB's own: the
-number of the change, counted over the whole store, and whether it has put or removed the key.
+After each block come its compression and its checksum. Each key ends with 8 bytes of RocksDB: the sequence number of
+the change, and whether it has put or removed the key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REMOVED, _PUT, _REMOVED_ONCE = 0, 1, 7
 
 
 class Change(NamedTuple):
-    """A key of a store, the number of the change, and the new value; None for a key that is gone."""
+    """A key of a store, the sequence number of the change, and the new value; None for a removed key."""
 
     key: bytes
     number: int

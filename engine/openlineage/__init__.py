@@ -1,1 +1,1 @@
-"""Programs in the words of OpenLineage: which datasets they read and write, and which columns come from which."""
+"""Programs in terms of OpenLineage: datasets that they read and write, and column lineage."""

@@ -1,4 +1,4 @@
-"""The datasets of a program, with their columns and where these come from, as OpenLineage writes them."""
+"""OpenLineage datasets of a program, with columns and column lineage."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 PRODUCER = "https://github.com/airflow-provider-arroyo/airflow-provider-arroyo"
 _FACETS = "https://openlineage.io/spec/facets"
 SCHEMAS = f"{PRODUCER}/blob/main/docs/openlineage"
-"""Where our own facets are described."""
+"""URL of the schemas of our own facets."""
 
 
 class Shape(BaseModel):
-    """A part of what OpenLineage defines."""
+    """Base class of OpenLineage objects."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
 
 class Facet(Shape):
-    """A piece of what is known of a dataset, a job or a run."""
+    """A facet of a dataset, a job or a run."""
 
     producer: str = Field(default=PRODUCER, alias="_producer", description="What has made it.")
 
@@ -61,7 +61,7 @@ class Transformation(Shape):
 
 
 class InputField(Shape):
-    """A column that something comes from."""
+    """An input column."""
 
     namespace: str = Field(description="The namespace of its dataset.")
     name: str = Field(description="The name of its dataset.")
@@ -70,13 +70,13 @@ class InputField(Shape):
 
 
 class InputFields(Shape):
-    """What a column comes from."""
+    """Input columns of a column."""
 
     input_fields: list[InputField] = Field(alias="inputFields", description="The columns it comes from.")
 
 
 class ColumnLineageFacet(Facet):
-    """What the columns of a dataset come from."""
+    """Column lineage of a dataset."""
 
     schema_url: str = Field(
         default=f"{_FACETS}/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet",
@@ -88,7 +88,7 @@ class ColumnLineageFacet(Facet):
 
 
 class TableFacet(Facet):
-    """The table of the script that a dataset is."""
+    """Table of the script that corresponds to a dataset."""
 
     schema_url: str = Field(
         default=f"{SCHEMAS}/ArroyoTableDatasetFacet.json#/$defs/ArroyoTableDatasetFacet",
@@ -102,7 +102,7 @@ class TableFacet(Facet):
 
 
 class DatasetFacets(Shape):
-    """What is known of a dataset."""
+    """Facets of a dataset."""
 
     columns: SchemaFacet = Field(alias="schema", description="Its columns.")
     column_lineage: ColumnLineageFacet | None = Field(
@@ -114,7 +114,7 @@ class DatasetFacets(Shape):
 
 
 class Dataset(Shape):
-    """A place that is read or written."""
+    """A dataset that is read or written."""
 
     namespace: str = Field(description="The system that has it.")
     name: str = Field(description="Its name there.")
@@ -122,7 +122,7 @@ class Dataset(Shape):
 
 
 class Datasets(Shape):
-    """All that a program reads and writes."""
+    """All inputs and outputs of a program."""
 
     inputs: list[Dataset] = Field(description="What is read, and looked up in.")
     outputs: list[Dataset] = Field(description="What is written.")

@@ -1,11 +1,11 @@
-"""What OpenLineage calls the places that tables read and write.
+"""OpenLineage names of the datasets of tables.
 
     file:///lake/orders        file              /lake/orders
     s3://lake/orders           s3://lake         orders
     kafka://broker:9092/o      kafka://broker:9092   o
-    none, of a webhook         arroyo            shop.told      the job's namespace, the pipeline and the table
+    none, for a webhook        arroyo            shop.told      the job's namespace, the pipeline and the table
 
-Whoever else reads or writes a place calls it the same, so that the graphs of several systems grow together.
+Other systems use the same names, so that their graphs connect.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from engine.connectors import kind_of
 from engine.connectors.base import Table
 
 JOB_NAMESPACE = "arroyo"
-"""The namespace of jobs where nobody names another."""
+"""Default namespace of jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobName:
-    """What a pipeline is called there."""
+    """OpenLineage name of a pipeline."""
 
     namespace: str
     name: str
@@ -30,7 +30,7 @@ class JobName:
 
 @dataclass(frozen=True, slots=True)
 class DatasetName:
-    """What a place is called."""
+    """OpenLineage name of a dataset."""
 
     namespace: str
     name: str

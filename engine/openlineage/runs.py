@@ -1,11 +1,11 @@
-"""The events of a run, as OpenLineage writes them.
+"""OpenLineage events of a run.
 
-START      the driver is launched                          inputs, outputs, arroyo_run, parent
-RUNNING    it works; later now and then, with its epoch     arroyo_epoch
-RUNNING    somebody relies on an epoch of it                arroyo_certificate
-COMPLETE   its input has ended
-ABORT      it was stopped, also for another version
-FAIL       it has failed, or died                           errorMessage
+START       the driver is started                    inputs, outputs, arroyo_run, parent
+RUNNING     it is running; later with its epoch      arroyo_epoch
+RUNNING     a DAG run relies on an epoch of it       arroyo_certificate
+COMPLETE    its input has ended
+ABORT       it was stopped, also for an upgrade
+FAIL        it has failed, or died                   errorMessage
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 
 
 class JobTypeFacet(Facet):
-    """What kind of a job a pipeline is."""
+    """Type of a pipeline's job."""
 
     schema_url: str = Field(
         default=f"{_FACETS}/2-0-3/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
@@ -42,7 +42,7 @@ class JobTypeFacet(Facet):
 
 
 class EngineFacet(Facet):
-    """What computes it."""
+    """Processing engine."""
 
     schema_url: str = Field(
         default=f"{_FACETS}/1-1-1/ProcessingEngineRunFacet.json#/$defs/ProcessingEngineRunFacet",
@@ -54,7 +54,7 @@ class EngineFacet(Facet):
 
 
 class ErrorFacet(Facet):
-    """Why a run has failed."""
+    """Error of a failed run."""
 
     schema_url: str = Field(
         default=f"{_FACETS}/1-0-1/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet",
@@ -68,7 +68,7 @@ class ErrorFacet(Facet):
 
 
 class RunFacet(Facet):
-    """Which run of a pipeline it is."""
+    """Number of the run of a pipeline."""
 
     schema_url: str = Field(
         default=f"{SCHEMAS}/ArroyoRunFacet.json#/$defs/ArroyoRunFacet",
@@ -81,27 +81,27 @@ class RunFacet(Facet):
 
 
 class ParentRunId(Shape):
-    """Which run it is."""
+    """Id of a parent run."""
 
     run_id: UUID = Field(alias="runId", description="What the run is known by.")
 
 
 class ParentJob(Shape):
-    """Which job it is."""
+    """Job of a parent run."""
 
     namespace: str = Field(description="The namespace of the job.")
     name: str = Field(description="What the job is called.")
 
 
 class RootRun(Shape):
-    """The run that all of it is a part of, such as that of a whole DAG."""
+    """The root run, such as that of a whole DAG."""
 
     run: ParentRunId = Field(description="The run.")
     job: ParentJob = Field(description="The job that it is a run of.")
 
 
 class ParentFacet(Facet):
-    """The run that has asked for this one, such as that of a task in Airflow."""
+    """The run that has requested this one, such as that of an Airflow task."""
 
     schema_url: str = Field(
         default=f"{_FACETS}/1-2-0/ParentRunFacet.json#/$defs/ParentRunFacet",
@@ -114,7 +114,7 @@ class ParentFacet(Facet):
 
 
 class EpochFacet(Facet):
-    """How far a run has come."""
+    """Progress of a run."""
 
     schema_url: str = Field(
         default=f"{SCHEMAS}/ArroyoEpochRunFacet.json#/$defs/ArroyoEpochRunFacet",
@@ -128,7 +128,7 @@ class EpochFacet(Facet):
 
 
 class Certificate(Shape):
-    """An epoch that somebody relies on."""
+    """An epoch that a DAG run relies on."""
 
     id: str = Field(description="The certificate, as the control plane keeps it.")
     pipeline: str = Field(description="The id of the pipeline.")
@@ -141,7 +141,7 @@ class Certificate(Shape):
 
 
 class CertificateFacet(Facet):
-    """Which epochs of a run others rely on: runs of DAGs tell the same certificates."""
+    """Epochs of a run that others rely on; the DAG runs report the same certificates."""
 
     schema_url: str = Field(
         default=f"{SCHEMAS}/ArroyoCertificateRunFacet.json#/$defs/ArroyoCertificateRunFacet",
@@ -152,7 +152,7 @@ class CertificateFacet(Facet):
 
 
 class RunFacets(Shape):
-    """What is known of a run."""
+    """Facets of a run."""
 
     processing_engine: EngineFacet = Field(description="What computes it.")
     arroyo_run: RunFacet = Field(description="Which run it is.")
@@ -170,7 +170,7 @@ class Run(Shape):
 
 
 class JobFacets(Shape):
-    """What is known of a job."""
+    """Facets of a job."""
 
     job_type: JobTypeFacet = Field(default=JobTypeFacet(), alias="jobType", description="What kind it is.")
 
@@ -184,7 +184,7 @@ class Job(Shape):
 
 
 class RunEvent(Shape):
-    """Something that has happened to a run."""
+    """An event of a run."""
 
     event_time: datetime = Field(alias="eventTime", description="When.")
     producer: str = Field(default=PRODUCER, description="Who tells it.")
@@ -203,7 +203,7 @@ class RunEvent(Shape):
 
 
 class ParentRun(Shape):
-    """A run that something stands on or belongs to, as Airflow's OpenLineage provider reads it in an event."""
+    """A parent run, or a run that this one depends on, as Airflow's OpenLineage provider reads it in an event."""
 
     namespace: str = Field(alias="parentJobNamespace", description="The namespace of the job.")
     name: str = Field(alias="parentJobName", description="What the job is called.")
@@ -212,7 +212,7 @@ class ParentRun(Shape):
 
 @dataclass(frozen=True, slots=True)
 class AskingRun:
-    """The run that has asked for what a pipeline does, and the one that this is a part of, where it is known."""
+    """The run that has requested a change of a pipeline, and its parent run, if known."""
 
     run: ParentRun
     root: ParentRun | None = None

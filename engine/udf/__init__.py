@@ -1,7 +1,7 @@
-"""Functions in Python for scripts in SQL: `from engine.udf import udf, udaf, udtf`.
+"""Python functions for SQL scripts: `from engine.udf import udf, udaf, udtf`.
 
-A file of functions is read by the compiler and never run by it; it is run by the tasks of a driver only. Importing
-this package loads nothing but the decorators.
+The compiler parses a file of functions and never runs it; only the tasks of a driver do. Importing this package loads
+only the decorators.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of the user's aggregates over the rows of groups, in a task."""
+"""Call user-defined aggregates over groups of rows, in a task."""
 
 from __future__ import annotations
 

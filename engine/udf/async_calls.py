@@ -1,4 +1,4 @@
-"""Calls of async functions: many at a time, in one event loop per process, answers in the order of the rows."""
+"""Call async functions concurrently in one event loop per process; results are in the order of the rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Calls of the user's functions over Arrow arrays, in a task.
+"""Call user-defined functions over Arrow arrays, in a task.
 
 f(x: int) over x = [1, NULL, 3], `when` = [true, true, false]
-called for row 0 only: NULL comes for a parameter that takes none, and row 2 is not asked for
-results [f(1)], taken at places [0, NULL, NULL]:  [f(1), NULL, NULL]
+called for row 0 only    a NULL argument for a parameter without None gives NULL, and row 2 is not needed
+results                  [f(1)], taken at indices [0, NULL, NULL]: [f(1), NULL, NULL]
 """
 
 from __future__ import annotations

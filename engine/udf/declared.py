@@ -1,4 +1,4 @@
-"""What is known of the user's functions without running them."""
+"""Declarations of user-defined functions, known without running them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["row", "vectorized", "async", "aggregate", "table"]
 
 @dataclass(frozen=True, slots=True)
 class UdfFile:
-    """The text of a file of functions, and what to call it in errors."""
+    """Text of a file of functions, and its name in errors."""
 
     name: str
     text: str = field(repr=False)
@@ -36,7 +36,7 @@ class UdfFile:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a type hint says: a SQL type, whether None is allowed, and the class that a struct becomes in Python."""
+    """A type hint: its SQL type, whether None is allowed, and the Python class of a struct."""
 
     type: Type
     optional: bool = False
@@ -45,7 +45,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How many calls of an async function may be under way in a task, for how long, and what happens then."""
+    """Limits of an async function: concurrent calls in a task, timeout, and what happens then."""
 
     max_in_flight: int
     timeout: timedelta
@@ -54,9 +54,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Udf:
-    """A function of the user's. Of an aggregate the parameters are those of one row; of a table function the result is
-    that of one row. The last `defaults` parameters may be left out. A class takes the rows one by one; it has
-    `methods`. What an aggregate keeps is good for all code that says the same `state_version`."""
+    """A user-defined function. For an aggregate the parameters are those of one row; for a table function the result is
+    that of one row. The last `defaults` parameters are optional. A class gets the rows one by one, and has `methods`.
+    Stored objects of an aggregate are valid for all code with the same `state_version`."""
 
     name: str
     kind: Kind
@@ -144,7 +144,7 @@ def _parameter(kind: Type) -> Type | Callable[[Type], Type | None]:
 
 @dataclass(frozen=True, slots=True)
 class Udfs:
-    """The functions of one script that are Python, by lower-case name."""
+    """Python functions of one script, by lower-case name."""
 
     by_name: Mapping[str, Udf]
 

@@ -1,5 +1,5 @@
-"""What the user marks functions with. The marks mean something to the reader of the file (`engine.udf.reading`); when
-the file is run they give the function back as it is, so that it can be called and tested like any other."""
+"""Decorators for user-defined functions. The parser of the file (`engine.udf.reading`) interprets them; at run time
+they return the function unchanged, so that it can be called and tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of the user's aggregate classes: they take rows, are put together, and are kept as bytes. In a task."""
+"""Objects of user-defined aggregate classes, in a task: they get rows, are merged, and are serialised."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Rows: TypeAlias = list[tuple[tuple[Any, ...], int]]
-"""The values of rows, each with how often it comes; a negative number is for one that is taken back."""
+"""Argument values of rows, each with its multiplicity; negative for retractions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """What can be done with objects of one class; whatever the user's code raises is told as its fault."""
+    """Operations on objects of one class; exceptions of the user's code are reported as such."""
 
     function: Udf
 
@@ -78,7 +78,7 @@ class Objects:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Finds classes of the user's file in the file as it is now."""
+    """Resolves classes of the user's file in its current version."""
 
     def __init__(self, function: Udf, content: bytes) -> None:
         super().__init__(io.BytesIO(content))

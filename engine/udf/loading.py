@@ -1,4 +1,4 @@
-"""Running a file of functions, in a task. This is the only place where code of the user's is run."""
+"""Run a file of functions, in a task. This is the only place that runs user code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.errors import UdfFailedError, UdfLoadError
 from engine.udf.declared import Udf, UdfFile
 
 _MAX_CHARACTERS = 300
-"""Of an exception's text: what users raise may hold rows, and errors are stored with the job."""
+"""Length limit of an exception's text: it may contain rows, and errors are stored with the job."""
 _MODULE_PREFIX = "arroyo_functions_"
 
 

@@ -1,9 +1,9 @@
-"""From a file of functions to what is declared in it. The file is parsed and never run: it is the user's code.
+"""Parse the declarations in a file of functions. The file is user code and never run here.
 
-from engine.udf import udf                          a decorator of ours, by whatever name it is imported
-@udf(timeout="2s", on_timeout="null")               Waiting(1000 calls, 2 seconds, gives NULL)
-async def price(sku: str, day: date | None):        parameters sku TEXT, day DATE that may be NULL
-...                                             no `->`: refused, "price: the result has no type hint"
+from engine.udf import udf                        a decorator of ours, by whatever name it is imported
+@udf(timeout="2s", on_timeout="null")             Waiting(1000 calls, 2 seconds, NULL)
+async def price(sku: str, day: date | None): ...  parameters sku TEXT, day DATE, which may be NULL
+... without `->`                                  refused, "price: the result has no type hint"
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from engine.udf.type_hints import KNOWN, LISTS, ROWS, HintError, element_of, rea
 from engine.values.durations import read_duration
 
 MAX_BYTES = 1024 * 1024
-"""The parser takes some hundred bytes of memory for one of text, and the compiler runs in a server."""
+"""Largest file. The parser uses some hundred bytes of memory per byte, and the compiler runs in a server."""
 _MARKS = frozenset({"udf", "udaf", "udtf"})
 _HOMES = frozenset({"engine.udf", "arroyo_udf"})
-"""Where the decorators may come from; the second is what they are called in Arroyo."""
+"""Modules of the decorators; the second is Arroyo's name."""
 _WINDOWS = frozenset({"tumble", "hop", "session"})
 _OPTIONS: Mapping[str, Mapping[str, type]] = {
     "udf": {"vectorized": bool, "ordered": bool, "max_in_flight": int, "timeout": str, "on_timeout": str},
     "udaf": {"state_version": int},
     "udtf": {},
 }
-"""What each mark may be given."""
+"""Options of each decorator."""
 _METHODS = frozenset({"add", "merge", "retract", "finish"})
-"""What a class that is an aggregate may have."""
+"""Methods of an aggregate class."""
 _FOR_ASYNC = frozenset({"ordered", "max_in_flight", "timeout", "on_timeout"})
 
 
@@ -76,14 +76,14 @@ def _at(file: UdfFile, line: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A decorator of ours and what it was given."""
+    """A decorator of ours with its arguments."""
 
     name: str
     options: Mapping[str, Any]
 
 
 class _Reader:
-    """Reads one file; what is wrong with one function does not hide the next."""
+    """Parses one file; an error in one function does not hide errors in others."""
 
     def __init__(self, file: UdfFile, complaints: list[EngineError]) -> None:
         self.file, self.complaints = file, complaints

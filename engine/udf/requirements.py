@@ -1,4 +1,4 @@
-"""What a file of functions says it needs, in a PEP 723 header, against what is installed here."""
+"""Compare the requirements of a file of functions (a PEP 723 header) with the installed packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
-"""As PEP 723 has it."""
+"""Pattern of PEP 723."""
 
 
 def check_requirements(files: Sequence[UdfFile]) -> None:

@@ -1,4 +1,4 @@
-"""From type hints, as syntax, to SQL types."""
+"""Convert type hints (syntax trees) to SQL types."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KNOWN = "int, float, str, bool, bytes, datetime, date, timedelta, Decimal, list[
 
 
 class HintError(Exception):
-    """A hint that means no SQL type; the text says why."""
+    """A hint without a SQL type; the text is the reason."""
 
 
 def read_hint(node: ast.expr, classes: Mapping[str, ast.ClassDef]) -> Hint:

@@ -1,5 +1,5 @@
-"""Operators whose rows are replaced: what is kept per bucket of keys, and which changes an epoch makes of it.
+"""Changelog operators: the state of a shard of keys, and the changelog rows that an epoch causes.
 
-Nothing in here knows of Spark. A step is a function of what is kept and what came to what is kept then and what goes
-out, so a test can run it on its own.
+This package does not know Spark. A step is a function from state and input to new state and output, so a test can run
+it alone.
 """

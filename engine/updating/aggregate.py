@@ -1,15 +1,15 @@
 """Aggregation without a window: one row per key, replaced whenever an epoch changes it.
 
-Rows are summed up twice: by the task that read them, so that little has to be sent, and in their bucket, together with
-what is kept. Where values have to be kept themselves, a second table has each value of a key and how often it is there.
+Rows are pre-aggregated in the task that has read them, and merged with the state in their shard. If values have to be
+stored, a second table has each value of a key with its multiplicity.
 
-    SELECT key, count(*), max(n), over rows that can be taken back
-    rows in      +(a, 3) +(a, 5) +(b, 1)      -(a, 5) -(b, 1)
-    rows kept    a 2, b 1                     a 1
-    values kept  a: 3 once, 5 once; b: 1 once a: 3 once
-    rows out     +(a, 2, 5) +(b, 1, 1)        -(a, 2, 5) +(a, 1, 3) -(b, 1, 1)
+    SELECT key, count(*), max(n), over rows that may be retracted
+    input        +(a, 3) +(a, 5) +(b, 1)      -(a, 5) -(b, 1)
+    rows         a 2, b 1                     a 1
+    values       a: 3 once, 5 once; b: 1 once a: 3 once
+    output       +(a, 2, 5) +(b, 1, 1)        -(a, 2, 5) +(a, 1, 3) -(b, 1, 1)
 
-See docs/decisions/updating-state-is-kept-in-buckets.md, and `accumulators` for what is kept of which function.
+See docs/decisions/updating-state-is-kept-in-buckets.md, and `accumulators` for the state of each function.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _columns_of(rows: pa.Table, index: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SteppedValues:
-    """The values of an epoch's keys, by measure, as they were and as they are; and the tables that have them now."""
+    """Values of an epoch's keys, by measure, before and after; and the resulting tables."""
 
     tables: Mapping[str, Chunks]
     old: Mapping[int, pa.Table | None]
@@ -318,7 +318,7 @@ def _swept(spec: AggregateSpec, state: BucketState, out: pa.Table) -> StepResult
 
 @dataclass(frozen=True, slots=True)
 class AggregateOperator:
-    """The aggregation as an operator of buckets."""
+    """The aggregation as a sharded operator."""
 
     spec: AggregateSpec
 

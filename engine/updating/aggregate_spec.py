@@ -1,4 +1,4 @@
-"""What an updating aggregate is to compute."""
+"""Specification of a changelog aggregate."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from engine.updating.accumulators import Measure, keeps_values
 
 @dataclass(frozen=True, slots=True)
 class AggregateSpec:
-    """What is to be computed: the keys and results in `schema`, keys first. The rows that come have the columns `_id`,
-    `k0`..., for each measure its arguments `a0_0`..., its order `o0_0`..., its condition `c0`, and the hash `v0` where
-    values are kept. Those that were merged before have how many they are in `n`, and for each measure in `a0_0`... what
-    was merged. A query that was changed has `form`, a text for what each measure means, and `began_as`, the form of
-    what does not say in which it is; it knows of each key which measures are not known. `formerly` are the texts that a
-    measure had before its numbers became wider. With the id of a `retelling` each bucket tells once of all its rows,
-    and what goes out has the mark `BEFORE`: whether it is taken back as it was let out before that."""
+    """Keys and results are in `schema`, keys first. Input rows have the columns `_id`, `k0`..., for each measure its
+    arguments `a0_0`..., its order `o0_0`..., its condition `c0`, and the hash `v0` if values are stored. Pre-aggregated
+    rows have their number in `n`, and the merged values of each measure in `a0_0`... After an upgrade, `form` has a
+    text per measure, and `began_as` the form of shards that do not record theirs; the state knows the unknown measures
+    of each key. `formerly` are the texts of a measure with narrower numbers. With the id of a `retelling`, each shard
+    once re-emits all its rows, and the output has the mark `BEFORE`: whether a retraction has to pass the previous
+    filter."""
 
     schema: Schema
     key_count: int

@@ -1,4 +1,4 @@
-"""Small changes of Arrow tables."""
+"""Helpers for Arrow tables."""
 
 from __future__ import annotations
 

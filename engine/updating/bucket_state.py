@@ -1,4 +1,4 @@
-"""What an operator keeps of a bucket, and what a step gives."""
+"""State of a shard, and the result of a step."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import pyarrow as pa
 from engine.updating.chunks import Chunks
 
 NEVER = -(1 << 62)
-"""Before every event time, and far enough from the least number that a time to live can be taken from it."""
+"""Before every event time, with room to subtract a time to live."""
 _SWEEPS_IN_TTL = 16
-"""A sweep looks at all that is kept. At a sixteenth of the time to live it costs little, and what it forgets has stayed
-at most a sixteenth longer than it should."""
+"""Number of sweeps per time to live. A sweep reads all state of a shard; expired rows stay at most a sixteenth longer
+than they should."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketState:
-    """The tables of a bucket, the newest event time it has seen, how many values it has numbered, when it was last
-    swept of what is forgotten, of which aggregates its tables are, where it says so, and by which retelling all of its
-    rows were told anew."""
+    """Tables of a shard, its newest event time, the number of values that it has numbered, the time of its last sweep,
+    the form of its tables if recorded, and the last re-emission that it has done."""
 
     tables: Mapping[str, Chunks] = field(default_factory=lambda: MappingProxyType({}))
     newest: int = NEVER
@@ -37,7 +36,7 @@ class BucketState:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What is kept after a step, and the changes that it sends out."""
+    """New state after a step, and the changelog rows that it emits."""
 
     state: BucketState
     out: pa.Table
@@ -45,7 +44,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class StepsResult:
-    """What is kept of some buckets after their steps, by their numbers, and the changes that all of them send out."""
+    """New states of some shards, by number, and the changelog rows that all of them emit."""
 
     states: Mapping[int, BucketState]
     out: pa.Table

@@ -1,4 +1,4 @@
-"""Changes of rows, made from two versions of a table.
+"""Changelog rows from two versions of a table.
 
     before     1: (a, 2)   2: (b, 5)   3: (c, 7)
     after      1: (a, 3)   2: (b, 5)                4: (d, 1)
@@ -17,7 +17,7 @@ from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID
 from engine.updating.groups import Flags, Longs, longs
 
 INSTANT = pa.timestamp("us", tz="UTC")
-"""The type of event times and watermarks."""
+"""Type of event times and watermarks."""
 
 
 def changes_between(

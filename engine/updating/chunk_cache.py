@@ -1,11 +1,11 @@
-"""Large chunks that a process has read or written before, so that it need not be handed them in every epoch.
+"""Cache of large chunks in a process, so that it need not read them from Spark in every epoch.
 
-    epoch 1    reads chunk 7 of a bucket, digest d7     from Spark, and keeps it
-    epoch 2    writes chunk 8, digest d8                keeps it
+    epoch 1    reads chunk 7 of a shard, digest d7      from Spark, and caches it
+    epoch 2    writes chunk 8, digest d8                caches it
     epoch 3    reads chunks 7 and 8                     nothing from Spark
 
-Digests, not numbers: after a restore or a replay chunk 7 may be another one. What finds no room in memory lies in files
-that are mapped, out of which only the pages are read that a look-up touches. See
+The key is a digest and not the number: after a restore or a replay chunk 7 may differ. Chunks beyond the memory limit
+are in memory-mapped files, of which a look-up only reads the pages that it needs. See
 docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
@@ -22,24 +22,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_BYTES = 128 << 20
-"""In each of Spark's Python processes. A million keys with a count and a sum are 64 MB."""
+"""Memory limit per Python process of Spark. A million keys with a count and a sum are 64 MB."""
 MOST_BYTES_ON_DISK = 4 << 30
-"""The same in files. Ten million keys are 640 MB."""
+"""Limit of the files. Ten million keys are 640 MB."""
 _ROUNDS_UNUSED = 16
-"""After so many rounds in which nobody asked for it a chunk is out of use: merged, or a bucket of another task."""
+"""Number of rounds without use after which a chunk counts as unused: it was merged, or belongs to a shard of another
+task."""
 
 
 @dataclass(slots=True)
 class _Kept:
     table: pa.Table
     used: int
-    """The round in which it was asked for last."""
+    """Round of the last use."""
     is_on_disk: bool
 
 
 class RecentChunks:
-    """Chunks by the digest of their bytes, so that none is ever taken for another. One that is new makes room for
-    itself only among those out of use: what is asked for in turn would else always be pushed out before its turn."""
+    """Chunks by digest. A new chunk only evicts unused ones: if all are used in turn, evicting the oldest would always
+    evict the one that is needed next."""
 
     def __init__(
         self, most_bytes: int = MOST_BYTES, folder: Path | None = None, most_on_disk: int = MOST_BYTES_ON_DISK

@@ -1,12 +1,12 @@
-"""A table kept as sorted chunks: what changes is added as a new chunk, and chunks of like size are merged.
+"""A table stored as sorted chunks: changes are added as a new chunk, and chunks of similar size are merged.
 
-So an epoch writes about as much as it changed, however much is kept, and each row is written again a logarithmic number
-of times. A row with the weight zero says that older ones with its key are gone.
+So an epoch writes about as much as it changes, and each row is rewritten a logarithmic number of times. A row with
+weight zero deletes older rows with its key.
 
-    kept                [a 1, b 1, c 1, d 1, e 1]
+    chunks              [a 1, b 1, c 1, d 1, e 1]
     add [b 2, f 1]      [a 1, b 1, c 1, d 1, e 1]  [b 2, f 1]
-    find a, b           a 1, b 2: the newest chunk that has a key counts
-    add [a 0, g 1]      [a 1, b 1, c 1, d 1, e 1]  [a 0, b 2, f 1, g 1], which is merged with the one before
+    find a, b           a 1, b 2: the newest chunk with a key counts
+    add [a 0, g 1]      [a 1, b 1, c 1, d 1, e 1]  [a 0, b 2, f 1, g 1], which is merged with the first
                         [b 2, c 1, d 1, e 1, f 1, g 1]
 
 See docs/decisions/updating-state-is-kept-in-buckets.md.
@@ -24,13 +24,13 @@ from engine.updating.groups import Longs, group_rows, longs, ranges
 from engine.updating.state_columns import WEIGHT
 
 _GROWTH = 2
-"""Each chunk is at least so many times as large as the next, so there are no more than a logarithm of them. With more
-there would be fewer to look through, and rows would be written more often."""
+"""Smallest size ratio of neighbouring chunks, which limits their number to a logarithm. A larger ratio means fewer
+chunks to search, and more rewrites."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """The newest chunk is the last. Within one, rows are sorted by the key columns and no two have the same."""
+    """The newest chunk is the last. Within a chunk, rows are sorted by key, and keys are unique."""
 
     keys: tuple[str, ...]
     tables: tuple[pa.Table, ...] = ()

@@ -1,13 +1,12 @@
-"""The chunks of many buckets, looked up and added to as if they were those of one.
+"""Search and extend the chunks of many shards as if they were one.
 
-What Arrow takes for a call is that of a thousand rows, and small chunks have fewer:
+An Arrow call costs as much as a thousand rows, and small chunks have fewer:
 
-    kept        bucket 0: [a 1, b 1] [b 2]        bucket 1: [p 1] [q 1]
-    find b, q   one table of all four, newer ones of a bucket first: [b 2, a 1, b 1, q 1, p 1], of which b 2, q 1
-    add         [b 3, p 2] is divided: bucket 0 adds b 3, bucket 1 adds p 2; chunks that are to be merged in any of the
-                buckets are sorted in one
+    chunks      shard 0: [a 1, b 1] [b 2]         shard 1: [p 1] [q 1]
+    find b, q   one table of all four, newest of a shard first: [b 2, a 1, b 1, q 1, p 1], of which b 2, q 1
+    add         [b 3, p 2] is split: shard 0 adds b 3, shard 1 adds p 2; chunks to merge are sorted together
 
-The outcome is that of each bucket on its own. See `chunks` for what is kept of one.
+The result is that of each shard on its own. See `chunks` for a single one.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from engine.updating.serialization import bucket_of
 from engine.updating.state_columns import WEIGHT
 
 _FEW_ROWS = 4096
-"""Chunks with more rows are worth calls of their own, and would be copied for nothing where few rows are sought."""
+"""Chunks with more rows are searched one by one, since copying them would cost more."""
 
 
 def find_together(kept: Iterable[Chunks], ids: Longs) -> pa.Table | None:
@@ -78,8 +77,7 @@ def add_together(kept: Mapping[int, Chunks], changed: pa.Table) -> dict[int, Chu
 
 
 Merge = Callable[[Sequence[pa.Table], Collection[int]], pa.Table]
-"""One chunk of several, the newer ones of a bucket first, in the order of the keys; with the buckets that have older
-chunks still."""
+"""Merges several chunks into one, newest of a shard first, sorted by key; with the shards that have older chunks."""
 
 
 def merge_due(stacks: Mapping[int, list[pa.Table]], key: str, merge: Merge) -> None:

@@ -1,10 +1,10 @@
-"""Rows with the same key, found by sorting.
+"""Group rows with the same key by sorting.
 
-keys            b a b a
-order           1 3 0 2        the rows of a, then those of b
-starts          0 2
-first_rows      1 0
-sum_of(5 6 7 8) 14 12
+keys                b a b a
+order               1 3 0 2      the rows of a, then those of b
+starts              0 2
+first_rows          1 0
+sum_of(5 6 7 8)     14 12
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Rows in the order of their keys: `order` lists the rows, `starts` says where in it each group begins. No group is
-    empty. Rows of a group keep the order they came in."""
+    """Rows in the order of their keys: `order` lists the rows, `starts` has the start of each group in it. No group is
+    empty. The order within a group is stable."""
 
     order: Longs
     starts: Longs

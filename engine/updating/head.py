@@ -1,11 +1,11 @@
-"""What is written of a bucket: a head that lists all chunks and holds the small ones, and the large ones by number.
+"""Stored form of a shard: a head, which lists all chunks and contains the small ones, and numbered large chunks.
 
-    kept       "rows" as chunks of 2 MB, 90 KB and 1 KB
+    state      "rows" as chunks of 2 MB, 90 KB and 1 KB
     listing    {"tables": {"rows": [["_id"], [[4, "9f.."], [7, "c0.."], null]]}, "next": 8, "marks": [newest, 0, swept]}
     small      the chunk of 1 KB, as Arrow
     chunks     4: the chunk of 2 MB      7: that of 90 KB
 
-An epoch that adds a small chunk writes the head alone. See docs/decisions/updating-state-is-kept-in-buckets.md.
+An epoch that adds a small chunk only writes the head. See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from engine.updating.chunks import Chunks
 from engine.updating.serialization import to_bytes
 
 INLINE = 65_536
-"""Chunks up to so many bytes are written into the head, which saves a call for each."""
+"""Size up to which chunks are in the head, which saves a call for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class LargeChunk:
-    """A chunk that has a number of its own, and the digest of its bytes, by which it is known wherever it lies."""
+    """A numbered chunk, with the digest of its bytes, which identifies it everywhere."""
 
     number: int
     digest: str
@@ -35,7 +35,7 @@ class LargeChunk:
 
 @dataclass(frozen=True, slots=True)
 class StoredBucket:
-    """What a bucket keeps, as it was read: which of its chunks are large, and the number of the next."""
+    """State of a shard as it was read: its large chunks, and the next number."""
 
     state: BucketState = field(default_factory=BucketState)
     large: Mapping[LargeChunk, pa.Table] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class StoredBucket:
 
 @dataclass(frozen=True, slots=True)
 class BucketWrite:
-    """What is to be written of a bucket: the head, the large chunks that are new, and those that are gone."""
+    """Changes to write for a shard: the head, new large chunks, and removed ones."""
 
     listing: str
     small: bytes

@@ -1,15 +1,15 @@
-"""Joins without a window: both sides are kept, and whatever changes on one meets what is there on the other.
+"""Joins without a window: both sides are stored, and changes of one side are joined with the state of the other.
 
-A side is a multiset of rows by the hash of what they are matched by. Rows that can match nothing, because a value is
-NULL, have a hash of their own.
+A side is a multiset of rows by the hash of their join key. Rows that cannot match, because a value is NULL, have hashes
+of their own.
 
     orders LEFT JOIN clicks ON orders.key = clicks.key
-    rows in      orders +(a, 1)       clicks +(a, x) +(a, y)               clicks -(a, x)
-    rows kept    orders (a, 1) once   clicks (a, x) once, (a, y) once      clicks (a, y) once
-    rows out     +(a, 1, NULL)        -(a, 1, NULL) +(a, 1, x) +(a, 1, y)  -(a, 1, x)
+    input        orders +(a, 1)       clicks +(a, x) +(a, y)               clicks -(a, x)
+    state        orders (a, 1) once   clicks (a, x) once, (a, y) once      clicks (a, y) once
+    output       +(a, 1, NULL)        -(a, 1, NULL) +(a, 1, x) +(a, 1, y)  -(a, 1, x)
 
-How often a pair goes out is the product of how often its rows are there: what changes is the product after the epoch
-less the product before it. See docs/decisions/updating-state-is-kept-in-buckets.md.
+The multiplicity of a pair is the product of its rows' multiplicities; the output is the product after the epoch minus
+the product before it. See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
 from __future__ import annotations
@@ -39,16 +39,15 @@ from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
 _SIDES = ("left", "right")
 _KEYS = (MATCH, ROW)
 _SEED = np.int64(0x1B873593)
-"""What the id of a joined row begins with."""
+"""Prefix of the id of a joined row."""
 _NO_PARTNER = np.int64(0x2545F4914F6CDD1D)
-"""What stands in the id of a joined row for a side without a row: any number will do, but always this one, since ids
-are kept by the operators above."""
+"""Part of the id of a joined row for a missing side. It must never change, since operators above store ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinSpec:
-    """What is joined. The columns of each side are in `left` and `right`, under names that differ; `extra` of either
-    are further ones that only the condition reads. Where it `is_widened`, rows may be kept in narrower types."""
+    """Specification of a join. `left` and `right` have the columns of each side, under different names; `extra` are
+    further columns that only the condition reads. If `is_widened`, rows may be stored with narrower types."""
 
     left: Schema
     right: Schema
@@ -78,7 +77,7 @@ class JoinSpec:
 
 @dataclass(frozen=True, slots=True)
 class JoinSide:
-    """One side of a join as an operator of buckets; the step is that of the whole."""
+    """One side of a join as a sharded operator; the step processes both."""
 
     spec: JoinSpec
     number: int
@@ -151,8 +150,8 @@ def _buckets_of_pairs(left: _Side, right: _Side, pairs: _Pairs) -> Longs:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The rows of one side that have something to do with this epoch, with how often they were there and are; `chunks`
-    are all rows of the side, as they are to be kept in each bucket."""
+    """Rows of one side that this epoch affects, with their multiplicity before and after; `chunks` are all rows of the
+    side, to be stored in each shard."""
 
     rows: pa.Table
     match: Longs
@@ -202,7 +201,7 @@ def _kept_schema(spec: JoinSpec, number: int) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Places of rows of either side, with how many more or fewer times each pair goes out; -1 stands for no row."""
+    """Row indices of both sides, with the change in the multiplicity of each pair; -1 means no row."""
 
     lefts: Longs
     rights: Longs

@@ -1,4 +1,4 @@
-"""Tables in files without a name, of which the operating system keeps in memory what is read."""
+"""Tables in unnamed, memory-mapped files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 LEAST_FREE = 1 << 30
-"""Bytes of a disk that are left to others."""
+"""Bytes of a disk to leave free."""
 
 
 def mapped(table: pa.Table, folder: Path) -> pa.Table | None:

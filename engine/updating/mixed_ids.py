@@ -1,6 +1,6 @@
-"""Ids of rows that are made of others: equal parts give equal ids.
+"""Ids of rows that are combined from other ids: equal parts give equal ids.
 
-They are kept in the state of the operators above, and known to sinks: how they are made must never change.
+Operators store them, and sinks know them, so the computation must never change.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from engine.updating.groups import Longs
 
 _SPREAD = np.int64(-0x61C8864680B583EB)
-"""2**64 divided by the golden ratio, made odd: what is multiplied by it falls far from its neighbours."""
+"""2**64 divided by the golden ratio, made odd: multiplication by it spreads neighbouring numbers."""
 
 
 def mixed(numbers: Longs) -> Longs:

@@ -1,4 +1,4 @@
-"""What windows that are kept by pane are to compute."""
+"""Specification of windows that are stored by pane."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from engine.updating.accumulators import Measure
 
 @dataclass(frozen=True, slots=True)
 class PaneSpec:
-    """What is to be computed: keys, window, results and event time in `schema`, in this order. A window of `width`
-    begins every `slide`, a `pane` is as long as all rows are in the same windows; all three in microseconds. The rows
-    that come have the columns `_id`, `k0`..., and for each measure its arguments `a0_0`...; those that were merged
-    before have how many they are in `n`, and in `a0_0`... what was merged. `form` is a text for what each measure
-    means, `formerly` are the texts that it had before its numbers became wider."""
+    """`schema` has keys, window, results and event time, in this order. A window of `width` begins every `slide`; all
+    rows of a `pane` are in the same windows; all three in microseconds. Input rows have the columns `_id`, `k0`..., and
+    for each measure its arguments `a0_0`...; pre-aggregated rows have their number in `n`, and merged values in
+    `a0_0`... `form` has a text per measure, `formerly` the texts with narrower numbers."""
 
     schema: Schema
     key_count: int

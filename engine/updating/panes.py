@@ -1,15 +1,14 @@
-"""Aggregation over windows that are made of their panes when they close.
+"""Aggregation over windows that are computed from their panes when they close.
 
     count(*) by hop(2 s, 10 s), key
-    rows in       a 12:00:01, a 12:00:01, b 12:00:03
-    kept          (12:00:00, a) 2, (12:00:02, b) 1              a row for each pane and key, not for each window and key
-    watermark 12:00:04: the windows that end at 12:00:02 and 12:00:04 are over
-    rows out      [11:59:52, 12:00:02) a 2, [11:59:54, 12:00:04) a 2, [11:59:54, 12:00:04) b 1
-    watermark 12:00:10: the pane 12:00:00 is in no open window any more, and goes
+    input         a 12:00:01, a 12:00:01, b 12:00:03
+    state         (12:00:00, a) 2, (12:00:02, b) 1              a row per pane and key, not per window and key
+    watermark 12:00:04: the windows that end at 12:00:02 and 12:00:04 close
+    output        [11:59:52, 12:00:02) a 2, [11:59:54, 12:00:04) a 2, [11:59:54, 12:00:04) b 1
+    watermark 12:00:10: the pane 12:00:00 is in no open window, and is removed
 
-A row may come late for some of its windows and not for others. Then its pane is kept a second time, with a cut: it is
-in no window that ends by that. Nothing is looked up when rows come: what an epoch brings is a chunk more, and chunks of
-like size are added up, so that a row is added up a logarithmic number of times. See
+A row may be late for some of its windows only. Then its pane is stored a second time, with a cut: it is in no window
+that ends by that. Input causes no look-ups: an epoch adds a chunk, and chunks of similar size are merged. See
 docs/decisions/windows-can-be-kept-by-pane.md.
 """
 
@@ -104,13 +103,12 @@ def steps(spec: PaneSpec, states: Mapping[int, BucketState], parts: Sequence[pa.
 
 
 END_OF_ALL = 1 << 62
-"""After every instant: when a bucket that keeps nothing has to step again."""
+"""After every instant: the next step of a shard without state."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Closing:
-    """A bucket of which windows are over: the panes of these, since when and by when they are, what stays, and when
-    the next one is over."""
+    """A shard with closing windows: their panes, the range of their ends, the remaining panes, and the next end."""
 
     leaving: Sequence[pa.Table]
     before: int
@@ -169,8 +167,8 @@ def _windows(spec: PaneSpec, rows: pa.Table, before: Longs | int, closed: Longs 
 
 
 _AT_ONCE = 1 << 20
-"""Panes are written into the rows of their windows while these are no more: a day by seconds in windows of a quarter of
-an hour is 78 million of them, and 87,300 windows."""
+"""Largest number of pane rows to expand into window rows at once: a day by seconds in windows of a quarter of an hour
+has 78 million of them, and 87,300 windows."""
 
 
 def _by_time(rows: pa.Table, first: Longs, last: Longs) -> Iterator[tuple[pa.Table, Longs, Longs]]:
@@ -283,7 +281,7 @@ def starts_of(rows: pa.Table, slide: int, width: int) -> Longs:
 
 @dataclass(frozen=True, slots=True)
 class PaneOperator:
-    """The aggregation as an operator of buckets that step by the watermark."""
+    """The aggregation as a sharded operator that advances with the watermark."""
 
     spec: PaneSpec
 

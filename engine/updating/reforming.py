@@ -1,12 +1,12 @@
-"""A bucket that another query has kept, in the form that this one wants: it has other aggregates.
+"""Convert a shard of another query to the form of this one, with other aggregates.
 
-    kept as     count, min          a: 3, 1         b: 7, 2
-    wanted      sum, count          a: ?, 3         b: ?, 7        both are marked: their sum is not known
-    a comes     with 5              a: ?, 4         b: ?, 7        it stays so for as long as a is kept
-    c comes     with 5                              c: 5, 1        a sum that is whole
+    state       count, min          a: 3, 1         b: 7, 2
+    new form    sum, count          a: ?, 3         b: ?, 7        both are marked: their sum is unknown
+    input a     with 5              a: ?, 4         b: ?, 7        it stays unknown while a is stored
+    input c     with 5                              c: 5, 1        a complete sum
 
-A bucket is put into the new form by its first step. A bucket says in which form it is, and one that does not is as it
-was when the query was first changed. Where numbers have become wider, columns are kept in the wider type from then on.
+The first step of a shard converts it. A shard records its form; without a record it has the form from before the first
+upgrade. If numbers have become wider, columns are stored with the wider type from then on.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Tables as bytes, and rows dealt out to buckets.
+"""Serialise tables, and distribute rows to shards.
 
-Which bucket a row is in never changes, so a rescale only moves buckets.
+The shard of a row never changes, so a rescale only moves shards.
 
     ids            0x00.., 0x0A.., 0xF9..     hashes of the keys
-    their buckets  0, 1, 31                   the uppermost five bits
-    dealt          bucket 0: the first row as bytes, bucket 1: the second, bucket 31: the third
+    shards         0, 1, 31                   the top five bits
+    distributed    shard 0: the first row as bytes, shard 1: the second, shard 31: the third
 
 See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
@@ -19,12 +19,12 @@ import pyarrow as pa
 from engine.updating.groups import Longs, group_rows
 
 BUCKETS = 32
-"""Also the most tasks that an operator can be spread over. Of more each call has fewer rows, and what an epoch costs is
-the number of calls. State is kept by bucket: another number would misread it."""
+"""Number of shards, and so the largest number of tasks of an operator. With more, calls have fewer rows, and the cost
+of an epoch is the number of calls. Another number would misread existing state."""
 _MARK = 8
-"""Bytes before each part of Arrow's stream: four that are set, and the length of what says what the part is."""
+"""Bytes before each message of an Arrow stream: four marker bytes, and the length of its metadata."""
 _END = b"\xff\xff\xff\xff\0\0\0\0"
-"""What ends a stream: such a mark, of no length."""
+"""End of an Arrow stream: a marker with length zero."""
 _SHIFT = 64 - (BUCKETS - 1).bit_length()
 
 

@@ -1,12 +1,12 @@
-"""The best rows of each partition, or all with their places, as rows come and go.
+"""Ranking: the best rows of each partition, or all rows with their rank, as rows are inserted and retracted.
 
-A partition is a multiset of rows by their hash. Where rows are never taken back, those beyond the limit are not kept:
-nothing could ever make them better. Beside the rows stands when each partition last changed.
+A partition is a multiset of rows by hash. If rows are never retracted, rows beyond the limit are not stored. A second
+table has the time of each partition's last change.
 
-    row_number() OVER (PARTITION BY k ORDER BY n DESC) <= 2, over rows that can be taken back
-    rows in      +(a, 3) +(a, 9) +(a, 5)       -(a, 9)
-    rows kept    (a, 3) (a, 5) (a, 9)          (a, 3) (a, 5)
-    rows out     +(a, 9) +(a, 5)               -(a, 9) +(a, 3)
+    row_number() OVER (PARTITION BY k ORDER BY n DESC) <= 2, over rows that may be retracted
+    input        +(a, 3) +(a, 9) +(a, 5)       -(a, 9)
+    state        (a, 3) (a, 5) (a, 9)          (a, 3) (a, 5)
+    output       +(a, 9) +(a, 5)               -(a, 9) +(a, 3)
 
 See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
@@ -39,8 +39,8 @@ _KEYS = {"rows": (MATCH, ROW), "partitions": (MATCH,)}
 
 @dataclass(frozen=True, slots=True)
 class TopSpec:
-    """What is ranked: rows with the columns of `schema`, and `o0`... to order them by. The place is the last column
-    that goes out, when it `is_numbered`. Where it `is_widened`, rows may be kept in narrower types."""
+    """Specification of a ranking: rows with the columns of `schema`, ordered by `o0`... The rank is the last output
+    column if it `is_numbered`. If `is_widened`, rows may be stored with narrower types."""
 
     schema: Schema
     order: tuple[Sorting, ...]
@@ -120,7 +120,7 @@ def _kept_schema(spec: TopSpec) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Weighed:
-    """The rows of some partitions, each once, with how often it was there and is."""
+    """Rows of some partitions, each once, with their multiplicity before and after."""
 
     rows: pa.Table
     old: Longs
@@ -142,7 +142,7 @@ def _merged(spec: TopSpec, stored: pa.Table | None, arrived: Sequence[pa.Table],
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Rows in their order, partition by partition, with the place of the first copy and how many copies are within the
+    """Sorted rows, partition by partition, with the rank of the first copy, and the number of copies within the
     limit."""
 
     rows: Longs
@@ -261,7 +261,7 @@ def _swept(spec: TopSpec, state: BucketState, out: pa.Table) -> StepResult:
 
 @dataclass(frozen=True, slots=True)
 class TopOperator:
-    """The ranking as an operator of buckets."""
+    """The ranking as a sharded operator."""
 
     spec: TopSpec
 

@@ -1,1 +1,1 @@
-"""Values that several layers share; each module is pure and imports next to nothing."""
+"""Values that several layers share. Each module is pure and has few imports."""

@@ -1,10 +1,9 @@
-"""A range of history that a run reads, as people ask for it; pure.
+"""Backfill range of a run, as users set it. Pure.
 
-from 00:00 to 24:00                 rows of that day, by event time, of all that the tables have when the run begins;
-then the run ends
-from 00:00, then_continue           rows since midnight; once the run has read what the tables had when it began, it
-goes on with what comes
-stop_at orders=offsets:{"0": 9}     the records before number 9 of partition 0 of orders
+from 00:00 to 24:00                   rows of that day, by event time, of all that exists when the run begins;
+                                      then the run ends
+from 00:00, then_continue             rows since midnight; after the history the run continues with new rows
+stop_at orders=offsets:{"0": 9}       the records before number 9 of partition 0 of orders
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from engine.values.start_positions import StartPosition, read_starts, read_time
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """What is read of history: the rows with `since` <= event time < `until`, in all that a table has when it begins,
-    or up to where it is to `stop_at`. A run that `goes_on` reads what comes behind it, too. With `partial_windows`
-    windows that the range cuts through may have a part of their rows."""
+    """Range of a backfill: the rows with `since` <= event time < `until`, up to the end of each table at the start of
+    the run, or up to `stop_at`. A run that `goes_on` then continues with new rows. With `partial_windows`, windows that
+    the range cuts through are accepted."""
 
     since: datetime | None = None
     until: datetime | None = None

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Parse and format durations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment variables that are read beside those of the settings (`ARROYO__SECTION__KEY`), in one place."""
+"""Environment variables besides those of the settings (`ARROYO__SECTION__KEY`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An environment variable; one that ends in `_` stands for all whose names begin so."""
+    """An environment variable; a name that ends in `_` is a prefix."""
 
     name: str
     read_by: str
@@ -87,7 +87,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "ARROYO_MAILBOX_TOKEN",
         "the tasks of executors that see another disk than the driver",
-        "What lets them in. Made anew for each run.",
+        "Their password. A new one is created for each run.",
     ),
     Variable(
         "ARROYO_FAULT",

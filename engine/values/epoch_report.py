@@ -1,9 +1,8 @@
-"""What a committed epoch has done, declared once.
+"""Report of a committed epoch, declared once.
 
-A driver makes the report, sends it home as JSON, the store keeps it as a row, the API answers it as a checkpoint and
-the command line prints it. All of these read the declaration below, so a new figure is one field here and, for the
-databases that exist already, one migration. A new field goes to the end, as a migration's column does, and has a
-default: drivers that were started before the control plane was renewed do not send it.
+A driver makes the report and sends it as JSON; the store has a row of it, the API returns it as a checkpoint, and the
+command line prints it. All use the declaration below, so a new figure is one field here and one migration of existing
+databases. Add a new field at the end, like its column, with a default: older drivers do not send it.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from engine.values.instants import from_micros, to_micros
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What is said of a field beside its type: its `meaning`, the `column` that keeps it where that has another name,
-    whether it `is_sent` home and kept, and the fields of the API's checkpoint that show it where these are others."""
+    """Metadata of a field: its `meaning`, its database `column` if that has another name, whether it `is_sent` and
+    stored, and the fields of the API's checkpoint that show it, if these differ."""
 
     meaning: str
     column: str | None = None
@@ -61,7 +60,7 @@ Instant = Annotated[
 Length = Annotated[
     timedelta, PlainValidator(_read_length, json_schema_input_type=int), PlainSerializer(_to_micros, return_type=int)
 ]
-"""A length of time, in JSON as microseconds."""
+"""A duration, in JSON as microseconds."""
 
 
 HoldReason = Literal[
@@ -82,7 +81,7 @@ HoldReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class HeldBy:
-    """What keeps output from being complete any further, and what would change that."""
+    """The cause that keeps output from being complete any further, and the remedy."""
 
     reason: Annotated[HoldReason, Field(description="Why it is held.")]
     remedy: Annotated[str, Field(description="What would move it, in words.")]
@@ -98,7 +97,7 @@ class HeldBy:
 
 @dataclass(frozen=True, slots=True)
 class SinkProgress:
-    """How far the output of a sink can be relied on after a committed epoch."""
+    """Completeness of a sink after a committed epoch."""
 
     complete_until: Annotated[
         Instant | None,
@@ -124,7 +123,7 @@ class SinkProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFigures:
-    """The figures of a table in an epoch. Unknown or inapplicable ones are None."""
+    """Figures of a table in an epoch. Unknown or inapplicable ones are None."""
 
     rows_in: Annotated[int | None, Field(description="Rows read from it.")] = None
     rows_out: Annotated[int | None, Field(description="Rows given to it.")] = None
@@ -150,7 +149,7 @@ PHASES: Mapping[str, str] = {
     "deliver": "letting each sink take it, dead letters too",
     "commit": "writing down that it is done",
 }
-"""The phases of an epoch in their order, with what they are spent on."""
+"""The phases of an epoch in order, with descriptions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +213,7 @@ class EpochReport:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFigure:
-    """A field of EpochReport: its name, its type as Python has it (None aside), and as a Pydantic model reads it."""
+    """A field of EpochReport: its name, its Python type without None, and its type in a Pydantic model."""
 
     name: str
     kind: object
@@ -251,7 +250,7 @@ def _declared() -> tuple[DeclaredFigure, ...]:
 FIGURES = _declared()
 """Every field of EpochReport, in order."""
 SENT = tuple(declared for declared in FIGURES if declared.figure.is_sent)
-"""Those that leave the driver's process."""
+"""Fields that are sent to the control plane."""
 
 _JSON = TypeAdapter(EpochReport)
 _SENT_NAMES = {declared.name for declared in SENT}

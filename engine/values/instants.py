@@ -1,4 +1,4 @@
-"""Moments as the API and the store spell them: microseconds since 1970, UTC."""
+"""Instants in the API and the store: microseconds since 1970, UTC."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 Clock = Callable[[], datetime]
-"""Tells the time: an aware instant in UTC."""
+"""Returns the current time: an aware instant in UTC."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR_FUTURE = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-"""The watermark of a job that has finished: nothing older than this will come."""
+"""Watermark of a finished job."""
 
 
 def now() -> datetime:

@@ -1,4 +1,4 @@
-"""Where Spark may run: which masters are accepted, and what each of them needs.
+"""Spark masters: which are accepted, and their requirements.
 
     local[4]                  the driver's own JVM
     local-cluster[2,1,1024]   further processes on the driver's machine

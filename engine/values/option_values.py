@@ -1,4 +1,4 @@
-"""Reading one option's value as the kind its declaration asks for."""
+"""Parse the value of an option by its declared type."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ OptionValue: TypeAlias = "str | int | float | bool | timedelta | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Says in what unit a bare number of an option counts."""
+    """Unit of a bare number in an option."""
 
     name: Literal["bytes", "micros", "off or interval"]
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The value is of another kind than `expected`."""
+    """The value is not of the `expected` type."""
 
     expected: str
 
 
 ByteCount = Annotated[int, Unit("bytes")]
-"""A number of bytes; '128mb' and '64 KiB' are understood."""
+"""A number of bytes; '128mb' and '64 KiB' are accepted."""
 MicrosOrInterval = Annotated[timedelta, Unit("micros")]
-"""A length of time; a bare number counts microseconds."""
+"""A duration; a bare number is in microseconds."""
 OffOrInterval = Annotated[timedelta | None, Unit("off or interval")]
-"""A length of time; -1 is None."""
+"""A duration; -1 is None."""
 
 
 def _pattern(value: str) -> str:

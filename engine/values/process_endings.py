@@ -1,6 +1,6 @@
-"""How a process has ended, for people who have to find out why.
+"""Describe how a process has ended.
 
-returncode -9, and the kernel has counted one more process that it ended for memory
+returncode -9, and the kernel's count of out-of-memory kills has increased
 "was ended by the kernel, which was out of memory (signal 9)"
 """
 

@@ -1,9 +1,9 @@
-"""Starts of processes, one at a time, and none any more once this process is to end with all that it has started.
+"""Serialise starts of processes, and prevent them once this process is ending its child processes.
 
-    one thread       looks for what was started, to end it     ends this process
-    another thread         starts Java, which nobody has seen
+    one thread       looks for child processes to end          ends this process
+    another thread         starts Java, which the first has not seen
 
-Such a Java would come up by itself, find out that nobody wants it, and write its archive of classes before it goes.
+Such a JVM would start, find that it is not needed, and write its class archive before it exits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _PATIENCE = 10.0
-"""Seconds that a start may hold up the end: what starts on a disk that does not answer is not waited for."""
+"""Seconds for which a start may delay the end: a start on a hanging disk is not waited for."""
 _guard = threading.Lock()
 
 

@@ -1,11 +1,11 @@
-"""References to secrets and variables, as scripts spell them.
+"""References to secrets and variables in scripts.
 
-In texts that Jinja renders, as in a DAG, they are written with a dollar, which Jinja leaves alone:
+In texts that Jinja renders, as in a DAG, they are written with a dollar, which Jinja ignores:
 
     {{ secret:KAFKA }}     ${secret:KAFKA}       the secret KAFKA
     {{ ARROYO_VAR_HOST }}  ${ARROYO_VAR_HOST}    the variable ARROYO_VAR_HOST
     {{ HOME }}                                   refused
-                           ${HOME}               text: a dollar and braces mean something elsewhere, too
+                           ${HOME}               text, since other languages use it
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SECRET_PREFIX = "ARROYO_SECRET_"  # noqa: S105 - the name of a variable
 VARIABLE_PREFIX = "ARROYO_VAR_"
 SECRETS_DIR = "ARROYO_SECRETS_DIR"
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-"""What a secret or a variable may be called."""
+"""Pattern of the name of a secret or variable."""
 _REFERENCE = re.compile(
     r"""\{\{ \s* (?P<kind>secret:)? (?P<name>[^{}]*?) \s* \}\}
     |   \$\{ \s* (?P<dollar_kind>secret:) (?P<dollar_name>[^{}]*?) \s* \}
@@ -29,7 +29,7 @@ _REFERENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a text refers to."""
+    """A reference in a text."""
 
     name: str
     is_secret: bool

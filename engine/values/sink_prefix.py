@@ -1,10 +1,10 @@
-"""The prefix under which a script writes elsewhere: `SET sink_prefix = 'january'`.
+"""Prefix of redirected sinks: `SET sink_prefix = 'january'`.
 
     a file /out/orders.json       goes to /out/january/orders.json
     a topic orders                is january-orders
 
-What it means to each connector is declared there (`redirect` in `engine/connectors/base.py`). It is a statement of the
-script, so that whoever has the script knows where it writes: a state, a savepoint, another control plane.
+Each connector declares its rule (`redirect` in `engine/connectors/base.py`). It is a statement of the script, so that
+everything that has the script knows its targets: a state, a savepoint, another control plane.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.errors import SinkPrefixError
 
 SETTING = "sink_prefix"
 SINKS = "sinks"
-"""The setting by which a script writes nowhere and only shows its rows: `SET sinks = 'preview'`."""
+"""Setting that replaces all sinks by previews: `SET sinks = 'preview'`."""
 SHOWN = "preview"
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SET_AT_THE_END = re.compile(rf"\n;\nSET {SETTING} = '{_PREFIX.pattern}';\n\Z")

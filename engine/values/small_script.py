@@ -1,4 +1,4 @@
-"""A small script that is compiled once, so that what is loaded for that is there when somebody waits for it."""
+"""A small script that is compiled once to load the compiler's modules before a user waits for them."""
 
 SMALL_SCRIPT = """
 CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '1');

@@ -1,13 +1,13 @@
-"""Where a table is first read, as people say it; pure.
+"""Start position of a table, as users set it. Pure.
 
-    earliest                            the first record there is
-    latest                              behind the last one
-    group                               where the consumer group is (Kafka)
-    timestamp:2026-01-01T00:00:00Z      the first record that is not older, by the time that the source itself gives it
-    offsets:{"0": 12, "1": 7}           record 12 of partition 0 and record 7 of partition 1 are the first
-    savepoint                           where the state has it: there must be one
+    earliest                            the first existing record
+    latest                              after the last one
+    group                               the committed position of the consumer group (Kafka)
+    timestamp:2026-01-01T00:00:00Z      the first record that is not older, by the source's own time
+    offsets:{"0": 12, "1": 7}           record 12 of partition 0 and record 7 of partition 1
+    savepoint                           the position in the state, which must exist
 
-It counts where nothing of the table was read yet. A state says where its tables go on.
+It only applies to a table that was not read yet. Otherwise the state has the position.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Literal, TypeAlias, get_args
 from engine.errors import SettingError, message_of
 
 StartWord: TypeAlias = Literal["earliest", "latest", "group", "timestamp", "offsets", "savepoint"]
-"""How a start position is said."""
+"""Kind of a start position."""
 
 EARLIEST_ONLY: frozenset[StartWord] = frozenset({"earliest"})
-"""What every source can do: begin at its beginning."""
+"""The start that every source supports."""
 _DAY_OR_NUMBER = re.compile(r"-?[0-9]+")
 
 

@@ -1,4 +1,4 @@
-"""The steps of a run's start, which it says when it calls home."""
+"""Steps of a run's start, which the driver reports to the control plane."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import StrEnum
 
 
 class StartStep(StrEnum):
-    """What a run is doing before it is up."""
+    """Current step of a starting run."""
 
     READING = "reading the script"
     JAVA = "starting Java"
     PLANNING = "planning"
     FIRST_EPOCH = "first epoch"
-    """The query runs, and nothing is committed yet."""
+    """The query runs, and no epoch is committed yet."""

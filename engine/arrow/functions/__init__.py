@@ -1,8 +1,8 @@
-"""The functions that Spark has no expression for, computed in its Python workers over whole columns of Arrow.
+"""Kernels of functions that Spark lacks. Spark's Python workers run them over Arrow columns.
 
-A kernel is given a column for each argument, of the types the function's declaration asks for, and gives a column as
-long. It never raises: Spark computes it for every row, also for those where a CASE takes another branch. Where there is
-no answer it gives NULL, which fails the run when the declaration allows no NULL there and the value is asked for.
+A kernel gets a column per argument, of the declared types, and returns a column of the same length. It never raises,
+because Spark evaluates it for all rows, including those where a CASE takes another branch. If there is no result it
+returns NULL; if the declaration forbids NULL and the value is used, the run fails.
 """
 
 from __future__ import annotations

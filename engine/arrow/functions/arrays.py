@@ -1,4 +1,4 @@
-"""Functions of arrays over Arrow."""
+"""Array functions over Arrow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from engine.arrow.functions.kernel import Kernel
 
 _LONGEST = 10_000_000
-"""Longer arrays are no answer: one row of them would fill a worker's memory."""
+"""Largest length of a resulting array: one longer row would fill a worker's memory."""
 
 
 def _rows(columns: tuple[pa.Array, ...]) -> Iterator[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Functions of JSON over Arrow. A value is looked up without building what lies around it, and keeps its spelling."""
+"""JSON functions over Arrow. A value is extracted without parsing the text around it, and keeps its spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel is, and how to make one from a function of single values."""
+"""The type of a kernel, and a wrapper that makes one from a function of single values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of numbers over Arrow."""
+"""Numeric functions over Arrow."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Rows as bytes, in the way of Arrow's row format: what Arroyo hashes.
+"""Encode rows as bytes like Arrow's row format, which Arroyo hashes.
 
 ("ab", 1 as BIGINT, NULL as BIGINT)
-02 61 62 00 00 00 00 00 00 02    there is text, its block of 8 bytes, and 2 of them count
-01 80 00 00 00 00 00 00 01       there is a number, moved so that the least one is 00...
-00 00 00 00 00 00 00 00 00       there is none
+02 61 62 00 00 00 00 00 00 02    a text: its block of 8 bytes, of which 2 count
+01 80 00 00 00 00 00 00 01       a number, shifted so that the smallest is 00...
+00 00 00 00 00 00 00 00 00       NULL
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from decimal import Context, Decimal
 import pyarrow as pa
 
 _SMALL, _LARGE = 8, 32
-"""The sizes of blocks in Arrow's format: small ones first, so that short text takes little room."""
+"""Block sizes of Arrow's format: small blocks first, so that short text takes little space."""
 _CONTINUES = b"\xff"
-"""Behind a block that is not the last one."""
+"""Byte after a block that is not the last one."""
 _EXACT = Context(prec=80)
-"""More digits than the 76 that a decimal of Arrow's can have, so that nothing is rounded."""
+"""Precision above the 76 digits of an Arrow decimal, so that nothing is rounded."""
 
 
 def row_bytes(columns: Sequence[pa.Array]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Instants written and read in formats, over Arrow."""
+"""Format and parse instants over Arrow."""
 
 from __future__ import annotations
 

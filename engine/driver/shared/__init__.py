@@ -1,10 +1,10 @@
-"""Drivers of several pipelines that have the same Java.
+"""Drivers of several pipelines with a shared JVM.
 
-    place.py      where a host is found, and who may be together in one
-    host.py       the process that has Java and Spark open, and lets drivers in
-    lodging.py    the driver's side: it goes to the host, or starts one where there is none
+    place.py      how to find a host process, and which drivers may share one
+    host.py       the host process, which runs Java and Spark, and admits drivers
+    lodging.py    the driver's side: it connects to the host, or starts one
 
-Each pipeline keeps a driver of its own, with its lock, log, heartbeats and exit code; it runs its query in a session of
-its own in Java of the host. However it has gone, the host ends what it has under way, and only then lets go of the lock
-of its pipeline. See docs/decisions/small-jobs-share-a-java.md.
+Each pipeline has a driver of its own, with its lock, log, heartbeats and exit code, and runs its query in a session of
+its own in the shared JVM. When the driver has ended, in any way, the host stops its work and then releases the lock of
+its pipeline. See docs/decisions/small-jobs-share-a-java.md.
 """

@@ -1,14 +1,14 @@
-"""`python -m engine.driver.shared.host DIRECTORY MEMORY MASTER QUICK`: the process that has Java of several drivers.
+"""Host process of a shared JVM: `python -m engine.driver.shared.host DIRECTORY MEMORY MASTER QUICK`.
 
-    driver   lodge as "job_1/3", with the descriptor of its pipeline's lock
-    host     port and secret of a door in Java
-    driver   asks what has become of Java, or what it uses       as often as it likes
-    driver   leaves, or hangs up: it was killed, maybe
-    host     ends all that the driver has under way in Java, says so, and lets go of the lock
+    driver   registers as "job_1/3", with the descriptor of its pipeline's lock
+    host     port and secret of a gateway into the JVM
+    driver   asks for the JVM's fate, or its usage               at any time
+    driver   leaves, or disconnects, for example when killed
+    host     stops all work of the driver in the JVM, confirms, and releases the lock
 
-The lock is the driver's own, which two processes hold now: a next driver of the pipeline waits until both have let go.
-The host is nobody's child, and has an environment of its own, so that it is never ended with one of those it serves. It
-ends when nobody is there for a while, or Java has ended.
+Two processes hold the driver's lock now: the pipeline's next driver waits until both have released it. The host is no
+child of a driver, and has an environment of its own, so that it is never killed together with a driver. It ends when it
+has had no drivers for a while, or the JVM has ended.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from engine.spark.jvm.host_java import Door, HostJava
 
 LOG = logging.getLogger(__name__)
 IDLE = 30.0
-"""Seconds after which a host ends in which nobody is: a driver that starts again is back sooner."""
+"""Seconds without drivers after which a host ends; a restarting driver is back sooner."""
 _CALLERS = 4096
-"""So many can have called while Java takes its time to be up; the kernel may allow fewer."""
+"""Length of the listen queue while Java starts; the kernel may allow less."""
 _LOOK = 0.5
 _MEASURED_FOR = 5.0
-"""Seconds for which a look at all processes holds: each driver asks so often."""
+"""Seconds for which a measurement of all processes is reused: each driver asks for it."""
 _LAST_WORDS = 5.0
-"""Seconds in which those that come or stay are told why there is no Java."""
+"""Seconds in which drivers are told why there is no JVM."""
 
 
 def main(arguments: list[str]) -> int:
@@ -105,19 +105,19 @@ def _tell(line: Line, error: EngineError) -> None:
 
 @dataclass(slots=True)
 class Lodger:
-    """A driver that is in the host."""
+    """A driver in the host."""
 
     name: str
     door: Door
     lock: int
-    """The descriptor of its pipeline's lock."""
+    """Descriptor of its pipeline's lock."""
     lock_path: Path
     has_left: bool = False
 
 
 @dataclass(slots=True)
 class Host:
-    """Lets drivers in, and sees to it that nothing stays of those who have gone."""
+    """Admits drivers, and stops the work of those that have left."""
 
     directory: Path
     listener: socket.socket
@@ -130,11 +130,11 @@ class Host:
     _shares: Shares = field(default_factory=Shares)
     _measuring: threading.Lock = field(default_factory=threading.Lock)
     _used: Mapping[str, InJava] = field(default_factory=dict)
-    """What each driver has used in Java at the last look."""
+    """Usage of each driver in the JVM at the last measurement."""
     _measured: RunUsage = field(default_factory=dict)
     _measured_at: float = 0.0
     _verdict: str | None = None
-    """Why Java was ended."""
+    """Reason why the JVM was ended."""
 
     def serve(self) -> int:
         """Until nobody is there any more, or Java has ended; the exit code."""

@@ -1,7 +1,6 @@
-"""A driver's place in a host: it goes there, or starts a host where there is none.
+"""A driver's registration at a host: it connects to the host, or starts one.
 
-Two that come at once find one host: whoever holds the lock of the start looks, and starts. Java takes its time to be
-up; who has called waits for that.
+A lock on the start ensures that two drivers that come at once find one host. Connected drivers wait while Java starts.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from engine.spark.jvm.session import Session, join_session, leave_session
 
 HOST_COMMAND = (sys.executable, "-m", "engine.driver.shared.host")
 _START_PATIENCE = 120.0
-"""Seconds to wait for others who look for the host, and for the host to listen."""
+"""Seconds to wait for other drivers that look for the host, and for the host to listen."""
 _LOOK = 0.05
 _WORKERS = "SPARK_WORKERS_OF"
-"""Spark lets a worker serve those only who want the same environment for it."""
+"""Prefix of worker environment variables. Spark only reuses a worker for sessions with the same worker environment."""
 _USAGE_PATIENCE = 5.0
 _CALLS = 3
-"""A host may hang up on who calls it, when it was about to end."""
+"""Number of attempts: a host that was about to end may close the connection."""
 
 
 @dataclass(slots=True)
 class Lodging:
-    """What a driver has in a host. `name` is one that no other driver has or had."""
+    """A driver's registration at a host. `name` is unique among all drivers, past and present."""
 
     directory: Path
     wish: JavaWish
@@ -49,13 +48,13 @@ class Lodging:
     name: str
     lock: IO[str] = field(repr=False)
     has_functions: bool = False
-    """Whether functions of the user run in Spark's workers: then it has workers that serve nobody else."""
+    """Whether user-defined functions run in Spark's workers; then it has workers of its own."""
     _line: Line | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _java: Birth = (0, None)
     _has_left: bool = False
     _is_seen_off: bool = False
-    """Whether the host has said that nothing of this driver is under way any more."""
+    """Whether the host has confirmed that no work of this driver is left."""
     _asked: int = 0
 
     def move_in(self, log_dir: Path) -> Session:

@@ -1,9 +1,9 @@
-"""Where a host is found, and who may be together in one.
+"""Find a host, by the properties that its drivers share.
 
-hosts/3f9a0c51d2e47b86/    of all who want 2 GiB, the machine's processors, and have the same environment
-  start                    locked while somebody looks whether a host is there, and starts one
+hosts/3f9a0c51d2e47b86/    for 2 GiB, all processors of the machine, and one environment
+  start                    lock while a driver looks for a host, and starts one
   socket                   where it listens
-  host.log, spark.log      what it and its Java say
+  host.log, spark.log      its logs
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from engine.values.secret_references import SECRET_PREFIX
 
 START, LOG = "start", "host.log"
 SEEN_OFF: Mapping[str, object] = {"is": "seen off"}
-"""A host's last word to a driver: nothing of it is under way any more."""
+"""The host's final message to a driver: no work of it is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class JavaWish:
-    """What cannot differ among those who have the same Java."""
+    """Properties that all drivers in one JVM share."""
 
     memory: str
     master: str

@@ -1,12 +1,12 @@
-"""Who of several drivers in one Java has used what, where it cannot be seen whose a process is.
+"""Attribute resource usage in a shared JVM to drivers.
 
-    in 10 s   Java 4 s of CPU, Spark's workers 2 s        of the time of their tasks: a 3 s, b 1 s
-    a         its own threads and tasks in Java: 2.5 s    workers 1.5 s
-    b         its own threads and tasks in Java: 0.5 s    workers 0.5 s
-    both      memory of Java and of the workers, by two
+    in 10 s   Java 4 s of CPU, Spark's workers 2 s         task time: a 3 s, b 1 s
+    a         its own threads and tasks in Java: 2.5 s     workers 1.5 s
+    b         its own threads and tasks in Java: 0.5 s     workers 0.5 s
+    both      memory of Java and of the workers, divided by two
 
-What threads and tasks use in Java is counted by Java itself. Workers serve whose task comes next: what they use is
-divided by how long tasks ran. The rest of Java, such as its garbage collection, is nobody's.
+Java counts the usage of its threads and tasks. Workers serve tasks of all drivers, so their usage is divided by task
+time. The rest of Java, such as garbage collection, is not attributed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.jobs.processes.process_usage import ProcessRole, ProcessUsage, RunUs
 
 @dataclass(frozen=True, slots=True)
 class InJava:
-    """What one driver has used in Java so far: the CPU time of its threads and tasks, and how long its tasks ran."""
+    """Usage of one driver in the JVM so far: CPU time of its threads and tasks, and its task time."""
 
     cpu_seconds: float
     task_seconds: float
@@ -27,7 +27,7 @@ class InJava:
 
 @dataclass(slots=True)
 class Shares:
-    """Divides what all use, from look to look."""
+    """Divides the total usage between two measurements."""
 
     _workers_before: float = 0.0
     _tasks_before: dict[str, float] = field(default_factory=dict)

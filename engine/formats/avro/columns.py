@@ -1,4 +1,4 @@
-"""The columns that an Avro schema comes to."""
+"""Columns of an Avro schema."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Avro records to rows.
+"""Decode Avro records.
 
-What a payload holds depends on the options; columns are then found by name in the record:
+The options determine the payload; columns are matched by name:
 
-    avro.confluent_schema_registry   00 00 00 00 2A | record     the registry knows the schema it was written with, 42
+    avro.confluent_schema_registry   00 00 00 00 2A | record     written with schema 42 of the registry
     avro.raw_datums                  record                      written with `avro.schema`
-    neither                          Obj 01, schema, records     an object container, which says its schema itself
+    neither                          Obj 01, schema, records     an object container with its schema
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from engine.formats.schema_registry import HEADER_BYTES, Subject, read_header
 from engine.schema import Schema
 
 _BROKEN = (ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError, AssertionError)
-"""What the reader raises on bytes that are no record."""
+"""Exceptions of the reader for invalid records."""
 
 
 class AvroDecoder:
-    """Reads records with the schema that they were written with; columns are found by their names."""
+    """Decodes records with the schema that they were written with; columns are matched by name."""
 
     def __init__(self, options: AvroOptions, schema: Schema, subject: Subject | None) -> None:
         self._options = options

@@ -1,4 +1,4 @@
-"""Rows to Avro records: behind a registry's header, as bare values, or each as an object container."""
+"""Encode rows as Avro records: after a registry's header, as bare values, or each as an object container."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from engine.formats.schema_registry import Subject, header
 from engine.schema import Schema
 
 _SYNC_MARKER = b"\0" * 16
-"""Containers have a random one; ours is always the same, so that a row gives the same bytes again."""
+"""Sync marker of containers. Others are random; ours is constant, so that a row always gives the same bytes."""
 
 
 class AvroEncoder:
-    """Writes rows as records of the table's schema, or of the one in the options."""
+    """Encodes rows as records of the table's schema, or of the one in the options."""
 
     def __init__(self, options: AvroOptions, schema: Schema, subject: Subject | None) -> None:
         text = options.avro_schema or json.dumps(avro_schema(schema))

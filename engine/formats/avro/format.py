@@ -1,4 +1,4 @@
-"""Avro: its options, and what makes its two directions."""
+"""Declaration of Avro: its options, decoder and encoder."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Avro schemas: that of a table's columns, and those that others have written.
+"""Avro schemas: that of a table's columns, and those of other writers.
 
 The columns `n BIGINT NOT NULL, t TEXT` give
 
     {"type": "record", "name": "Row", "fields": [
         {"name": "n", "type": "long"}, {"name": "t", "type": ["null", "string"], "default": null}]}
 
-and a STRUCT in them becomes a record of its own, named Row1, Row2 and so on, since Avro names each record once.
+A STRUCT becomes a record of its own, named Row1, Row2 and so on, since names are unique in Avro.
 """
 
 from __future__ import annotations

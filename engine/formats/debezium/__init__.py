@@ -1,1 +1,1 @@
-"""Changes of rows as Debezium writes them."""
+"""Debezium changelog records."""

@@ -1,11 +1,11 @@
-"""Changes as Debezium writes them, to rows that are added and rows that are taken back.
+"""Decode Debezium records to inserts and retractions.
 
     {"op": "c", "after": {"id": 1, "n": 10}}                            +(1, 10)
     {"op": "u", "before": {"id": 1, "n": 10}, "after": {"id": 1, ...}}  -(1, 10)  +(1, 12)
     {"payload": {"op": "d", "before": {"id": 1, "n": 12}}}              -(1, 12)
     {"op": "u", "after": {"id": 1, "n": 13}}                            a bad record: it has no 'before'
 
-The sign is the hidden column `_retract`; docs/decisions/updating-state-is-kept-in-buckets.md says what becomes of it.
+The sign is the hidden column `_retract`; see docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Mask = npt.NDArray[np.bool_]
 
 
 class DebeziumDecoder:
-    """Decodes changes of rows of one schema, each by itself or as the payload of an envelope. A change gives what is
-    taken back, then what is added; a column behind those of the schema says which."""
+    """Decodes records with or without an envelope. Each gives its retraction first, then its insert; a last column has
+    the sign."""
 
     def __init__(self, options: DebeziumOptions, schema: Schema) -> None:
         self._schema = schema
@@ -98,7 +98,7 @@ _NO_BEFORE = "; Postgres sends it after ALTER TABLE ... REPLICA IDENTITY FULL"
 
 @dataclass(frozen=True, slots=True)
 class _Operations:
-    """The images of some changes, and which of them take a row back, and which add one."""
+    """The row images of some records, and which of them retract or insert a row."""
 
     before: pa.StructArray
     after: pa.StructArray

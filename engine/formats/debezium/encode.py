@@ -1,10 +1,10 @@
-"""Rows that are added and taken back, to the changes that Debezium writes.
+"""Encode inserts and retractions as Debezium records.
 
     -(1, 10) +(1, 12)   {"before": {"id": 1, "n": 10}, "after": {"id": 1, "n": 12}, "op": "u"}
     +(2, 5)             {"before": null, "after": {"id": 2, "n": 5}, "op": "c"}
     -(3, 7)             {"before": {"id": 3, "n": 7}, "after": null, "op": "d"}
 
-The rows of an epoch that have one id are folded first (`fold.py`, docs/decisions/changes-are-folded-at-the-sink.md).
+The rows of an epoch with the same id are folded first (`fold.py`, docs/decisions/changes-are-folded-at-the-sink.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.schema import Schema
 
 
 class DebeziumEncoder:
-    """Encodes rows of one schema, folded by their ids; rows that are never taken back are all new."""
+    """Encodes rows of one schema, folded by id; append-only rows are all creations."""
 
     def __init__(self, options: DebeziumOptions, schema: Schema) -> None:
         self._width = len(schema)

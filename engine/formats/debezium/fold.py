@@ -1,14 +1,14 @@
-"""Changes of rows, folded: of every row what it was before and what it is afterwards.
+"""Fold changelog rows: for each id, the first and the last version of a row.
 
-An epoch's rows, with their id and whether they are added or taken back, and the changes they come to:
+An epoch's rows, with id and sign, and the resulting changes:
 
     0: id 7 -(10)   1: id 7 +(11)   2: id 8 +(5)   3: id 7 -(11)   4: id 7 +(12)   5: id 9 -(3)   6: id 9 +(3)
 
-    (before 0, after 4)    id 7 went from 10 to 12; 11 was never there for anyone outside
+    (before 0, after 4)    id 7 changed from 10 to 12; 11 was never visible
     (before -, after 2)    id 8 is new
-    nothing for id 9       it is what it was
+    nothing for id 9       it is unchanged
 
-The usual lengths, one or two rows of an id, go in whole columns; longer runs go one by one
+One or two rows per id are processed as columns; longer sequences one by one
 (docs/decisions/changes-are-folded-at-the-sink.md).
 """
 
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 Numbers = npt.NDArray[np.int64]
 NONE = -1
-"""Stands for the version that is not there: before a row was added, and after it was taken back."""
+"""Index of a missing version: before a creation, or after a deletion."""
 
 
 def fold(ids: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray) -> tuple[Numbers, Numbers]:

@@ -1,4 +1,4 @@
-"""Changes as Debezium writes them: one JSON object with the row before and after, and the operation."""
+"""Debezium: one JSON object with the row before and after, and the operation."""
 
 from __future__ import annotations
 

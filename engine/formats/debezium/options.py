@@ -1,4 +1,4 @@
-"""The options of Debezium's changes."""
+"""Options of Debezium records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.formats.json.options import TIMESTAMP_FORMAT, JsonOptions, Timestamp
 
 
 class DebeziumOptions(JsonOptions):
-    """How the rows of a change are written; Debezium's own ways are the defaults."""
+    """How the rows of a record are written; Debezium's conventions are the defaults."""
 
     format: str = Field("debezium_json", description="`debezium_json`.")
     timestamp_format: TimestampFormat = Field(

@@ -1,1 +1,1 @@
-"""JSON, one object to a record."""
+"""JSON, one object per record."""

@@ -1,11 +1,11 @@
-"""JSON to rows: whole blocks the fast way, and only what is unusual one record at a time.
+"""Decode JSON: whole blocks in a fast way, and unusual records one at a time.
 
-    a block of 1 MB     narrow tables: a decoder made for its columns (`decode_narrow.py`); else Arrow's own reader
-                        (`decode_blocks.py`). A block of usual records is done here.
-    is unusual          it is cut into 8 parts, and each is tried again, down to 32 kB
-    a part of 32 kB     goes record by record (`decode_rows.py`), which tells bad records from odd ones
+    a block of 1 MB     narrow tables: a decoder generated for the columns (`decode_narrow.py`); else Arrow's reader
+                        (`decode_blocks.py`). Blocks of usual records are done.
+    an unusual block    is cut into 8 parts, each of which is tried again, down to 32 kB
+    a part of 32 kB     is decoded record by record (`decode_rows.py`), which tells bad records from odd ones
 
-All ways give the same rows; only the slowest gives reasons.
+All ways give the same rows; only the slowest gives error messages.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from engine.schema import Schema, arrow_schema
 
 _SMALL = 32 * 1024
 _PARTS = 8
-"""One odd record in a megabyte then costs two further looks at most of it, and one slow pass over a sixty-fourth."""
+"""Number of parts of an unusual block. One odd record in a megabyte costs two more passes over most of it, and one slow
+pass over a sixty-fourth."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class JsonDecoder:
-    """Decodes records of one schema. All ways give the same rows; only the slow one gives reasons."""
+    """Decodes records of one schema. All ways give the same rows; only the slow one gives error messages."""
 
     def __init__(self, options: JsonOptions, schema: Schema, declared: Schema | None = None) -> None:
         """`schema` are the columns of the rows; a record is bad if it does not fit one of those that are `declared`."""

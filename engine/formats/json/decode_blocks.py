@@ -1,12 +1,12 @@
-"""Whole blocks of JSON lines to columns, by Arrow's own reader; whatever is unusual about a block is left to others.
+"""Decode blocks of JSON lines with Arrow's reader; unusual blocks are left to other decoders.
 
-Arrow reads some types as others, so a block takes two steps. For `at TIMESTAMP, price DECIMAL(5, 2), raw BYTEA`:
+Arrow parses some types as others, so a block takes two steps. For `at TIMESTAMP, price DECIMAL(5, 2), raw BYTEA`:
 
     raw_schema     at: timestamp[ns]    price: decimal(5, 2)   raw: string
-    read_block     the columns of these types, or None when the block is not one object to a line
-    finish         at: timestamp[us, UTC], cut to microseconds; raw: the bytes of its base64
+    read_block     the columns of these types, or None if the block is not one object per line
+    finish         at: timestamp[us, UTC], cut to microseconds; raw: the decoded base64
 
-`UnusualError` means that a value would come out otherwise than one record at a time (`decode_rows.py`), or not at all.
+`UnusualError` means that a value might differ from the result of `decode_rows.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def raw_schema(schema: Schema, options: JsonOptions) -> pa.Schema | None:
 
 
 class UnusualError(Exception):
-    """A value that only the way one record at a time can judge."""
+    """A value that only the record-by-record decoder can handle."""
 
 
 def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:

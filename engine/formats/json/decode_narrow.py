@@ -1,12 +1,12 @@
-"""JSON lines of plain columns to rows, by a decoder made for just these columns.
+"""Decode JSON lines of plain columns with a decoder that is generated for these columns.
 
 For `id BIGINT, name TEXT` it is that of
 
     class Record: f0: int | None; f1: str | None        with the names "id" and "name" in JSON
 
-A line becomes one small object, and each attribute of all of them one column. Only the fields that are asked for are
-looked at, so tables of two columns take half of the time of Arrow's own reader, and those of seven an eighth less.
-It is strict: whatever is unusual about a block is left to the other ways.
+A line becomes one small object, and each attribute of all objects a column. Only the requested fields are parsed, so
+tables of two columns take half of the time of Arrow's reader, and those of seven an eighth less. It is strict: unusual
+blocks are left to other decoders.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from engine.formats.timestamps import ARROW_TIMESTAMP
 from engine.schema import Field, Schema
 
 MOST_COLUMNS = 7
-"""With more columns Arrow's own reader is as fast: a Python object for every value is what costs here
+"""Largest number of columns. With more, Arrow's reader is as fast, because a Python object per value is the cost here
 (`python -m benchmarks.decode`)."""
 _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
-"""What msgspec takes in no name, since JSON would escape it."""
+"""Characters that msgspec refuses in names, since JSON would escape them."""
 _IN_UTC = pa.timestamp("ns", tz="UTC")
 _WITHOUT_ZONE = pa.timestamp("ns")
 _GREATEST = {32: 3.4028234663852886e38, 64: sys.float_info.max}
-"""The greatest float of so many bits."""
+"""The largest float of each width in bits."""
 _FARTHEST = 2**63 // 1000
-"""Micros from 1970."""
+"""Largest distance from 1970 in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawColumns:
-    """The columns of a block as they were written, and how many rows they have."""
+    """The columns of a block as decoded, and the number of rows."""
 
     columns: Sequence[pa.Array]
     rows: int
@@ -59,7 +59,7 @@ class _StructField:
 
 
 class StructDecoder:
-    """Decodes blocks of lines into the columns of `schema`, as Arrow reads them (`decode_blocks.raw_schema`)."""
+    """Decodes blocks of lines into the columns of `schema`, as Arrow's reader would (`decode_blocks.raw_schema`)."""
 
     def __init__(self, fields: Sequence[_StructField], raw: pa.Schema) -> None:
         names = [f"f{index}" for index in range(len(fields))]

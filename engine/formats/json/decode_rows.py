@@ -1,8 +1,8 @@
-"""JSON to rows one record at a time: slower, and able to say what is wrong with which column.
+"""Decode JSON one record at a time: slower, with an error message per column.
 
 For `id BIGINT NOT NULL, tags TEXT[]`:
 
-    {"id": "7", "tags": ["a", 1]}   7, ["a", "1"]: a text that is a number is read as one, and the reverse
+    {"id": "7", "tags": ["a", 1]}   7, ["a", "1"]: texts and numbers are converted
     {"id": 7.5}                     column 'id': expected BIGINT, found 7.5
     {"tags": []}                    column 'id': it is NOT NULL, and the record has no such field
     (a blank line)                  no record
@@ -31,7 +31,7 @@ from engine.formats.timestamps import read_timestamp
 from engine.schema import Schema, arrow_schema
 
 MOST_EXACT = 2**53 - 1
-"""The most days, milliseconds or microseconds that are taken for a time: a double holds every number up to it."""
+"""Largest number of days, milliseconds or microseconds of a time: a double represents every whole number up to it."""
 Read: TypeAlias = Callable[[Value], object]
 
 

@@ -1,11 +1,11 @@
-"""Rows to JSON, column by column: every value becomes text, and the texts of a row are joined.
+"""Encode rows as JSON, column by column: every value becomes text, and the texts of a row are joined.
 
     columns   n is 2.0 and NULL       name is a and b
     texts     2.0, null               "a", "b"
     joined    {"n":2.0,"name":"a"}    {"n":null,"name":"b"}
 
-That is one pass of Arrow's kernels for each column instead of one of Python's `json` for each row. A value inside a
-STRUCT or an array goes the same way, with its members or elements as the columns.
+This is one pass of Arrow kernels per column instead of a call of Python's `json` per row. Members of a STRUCT and
+elements of an array are encoded the same way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LAST_CONTROL = 0x1F
 
 
 class JsonEncoder:
-    """Encodes rows of one schema: the columns in order, NULLs written out, no blanks."""
+    """Encodes rows of one schema: the columns in order, with NULLs, without blanks."""
 
     def __init__(self, options: JsonOptions, schema: Schema, subject: Subject | None = None) -> None:
         self._options = options

@@ -1,4 +1,4 @@
-"""JSON, one object to a record: its options, and what makes its two directions."""
+"""Declaration of JSON: its options, decoder and encoder."""
 
 from __future__ import annotations
 

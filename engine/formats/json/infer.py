@@ -1,12 +1,11 @@
-"""Columns that fit records of JSON, found out from some of them.
+"""Infer columns from some JSON records.
 
     {"id": 1, "at": "2026-01-02T03:04:05Z", "tags": ["a"], "who": {"name": "Ann"}}
     {"id": 2.5, "note": null, "tags": []}
 
     id DOUBLE, at TIMESTAMP, tags TEXT[], who STRUCT<name TEXT>, note TEXT        note is a guess: it was only null
 
-What is now this and now that is JSON, which takes any value. No column is NOT NULL: that no record was without it so
-far says nothing of those to come.
+Values of different kinds become JSON, which accepts any value. No column is NOT NULL, since later records may lack it.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from engine import types
 from engine.formats.timestamps import read_timestamp
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
-"""A day alone may be a text as well."""
+"""A timestamp. A date alone might be a text as well."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _MOST_DIGITS = 38
 _MOST_MEMBERS = 200
-"""An object with more names has keys that are data."""
+"""Largest number of members of a struct; the keys of a larger object are data."""
 _DEEPEST = 8
 _WHOLE = types.BIGINT
 
 
 @dataclass(frozen=True, slots=True)
 class InferredColumns:
-    """Names and types in the order in which they were met; `guessed` are those of which only NULL was seen, and
-    `strangers` how many records were no objects."""
+    """Names and types in the order of their appearance; `guessed` are columns with only NULL values, and `strangers`
+    the number of records that were no objects."""
 
     columns: tuple[tuple[str, types.Type], ...]
     guessed: tuple[str, ...]
@@ -57,7 +56,7 @@ def infer_columns(records: Iterable[bytes]) -> InferredColumns:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the values at one place were."""
+    """Kinds of the values at one place."""
 
     kinds: set[str] = field(default_factory=set)
     members: dict[str, _Seen] = field(default_factory=dict)

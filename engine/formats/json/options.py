@@ -1,4 +1,4 @@
-"""The options of JSON."""
+"""Options of JSON."""
 
 from __future__ import annotations
 

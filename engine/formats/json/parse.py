@@ -1,12 +1,12 @@
-"""The text of a record to values, of which those of type JSON stay text.
+"""Parse the text of a record, but leave values of type JSON as text.
 
-Python's own parser would lose two things: how a number was spelled (1.10 is 1.1), and the text of a value that a column
-of type JSON takes as it is. For `doc JSON, n DECIMAL`, the record
+Python's own parser would lose the spelling of a number (1.10 is 1.1) and the text of a value for a JSON column. For
+`doc JSON, n DECIMAL`, the record
 
     {"doc": {"a": 1.0}, "n": 1.10}   gives   {"doc": RawJson('{"a": 1.0}'), "n": SpelledNumber("1.10")}
 
-Where the columns have no JSON, Python's parser does all of it; else we walk down to the values of that type, and it
-does each of the others.
+Without JSON columns, Python's parser does all of it; otherwise we descend to the values of that type, and it parses all
+others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Value: TypeAlias = object
 
 
 class WrongValueError(Exception):
-    """A value does not fit its column; the text says why, and `path` where inside the record."""
+    """A value does not fit its column; the text is the reason, and `path` the place in the record."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -29,7 +29,7 @@ class WrongValueError(Exception):
 
 
 class SpelledNumber(float):
-    """A number with a point or an exponent, and how it was spelled."""
+    """A number with a point or an exponent, with its spelling."""
 
     text: str
 
@@ -42,7 +42,7 @@ class SpelledNumber(float):
 
 @dataclass(frozen=True, slots=True)
 class RawJson:
-    """A value that was left as text, for columns of type JSON."""
+    """An unparsed value for a JSON column."""
 
     text: str
 

@@ -1,11 +1,11 @@
-"""Whole blocks of JSON lines to the columns that are read, with the columns that are only checked.
+"""Decode the used columns of JSON blocks, and check the others.
 
-Whether a record is good is a property of its table, so a column that no query reads must fit as well. For the columns
-`price BIGINT` (read), `channel TEXT`, `bidder BIGINT`, `at TIMESTAMP`:
+Whether a record is valid depends on all columns of its table, so columns that no query reads are checked. For the
+columns `price BIGINT` (used), `channel TEXT`, `bidder BIGINT`, `at TIMESTAMP`:
 
-    channel   every scalar is a TEXT, so in a block without nested values it is not looked at
-    bidder    its numbers are parsed and their range is checked, but no column is made of them
-    at        is decoded like a column that is read, and left out of the result
+    channel   every scalar is a TEXT, so in a block without nested values it is skipped
+    bidder    its numbers are parsed and range-checked, without making a column
+    at        is decoded like a used column, and dropped
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from engine.schema import Field, Schema, arrow_schema
 
 _OPENING = ord("{")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-"""Half of a surrogate pair is no text."""
+"""Half of a surrogate pair, which is not valid text."""
 
 
 class ColumnReader:
-    """Reads blocks of usual records: the columns of `schema`, if those of `declared` fit as well."""
+    """Decodes blocks of usual records: the columns of `schema`, if those of `declared` fit as well."""
 
     def __init__(self, options: JsonOptions, schema: Schema, declared: Schema) -> None:
         read = frozenset(schema.names)
@@ -59,7 +59,7 @@ class ColumnReader:
 
 
 class _Columns:
-    """Reads the columns of `schema`, and looks at all of those that are `checked`."""
+    """Decodes the columns of `schema`, and checks those in `checked`."""
 
     def __init__(self, options: JsonOptions, schema: Schema, checked: Schema) -> None:
         self._options = options

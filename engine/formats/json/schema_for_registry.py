@@ -1,4 +1,4 @@
-"""The JSON schema of a table's columns, as a registry takes it."""
+"""JSON schema of a table's columns, for a schema registry."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Protobuf messages to rows.
+"""Decode Protobuf messages.
 
-Before the message may stand, in this order, what the options say:
+Depending on the options, this precedes the message:
 
     protobuf.confluent_schema_registry   00 00 00 00 2A | 04 02 06   the registry's header (schema 42), and the path
                                          of the message in its file: 2 steps, message 1, in it message 3 (zigzag)
     protobuf.length_delimited            05                          the length of the message
 
-The number of the schema is not looked up: the descriptors in the options say how to read the message.
+The schema number is ignored: the descriptors in the options define the message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.schema import Schema
 
 
 class ProtobufDecoder:
-    """Reads messages of one kind. A field that was not set is NULL where that can be told, else its default."""
+    """Decodes messages of one type. An unset field is NULL if that is known, else its default."""
 
     def __init__(self, options: ProtobufOptions, schema: Schema) -> None:
         self._options = options

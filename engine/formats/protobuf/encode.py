@@ -1,4 +1,4 @@
-"""Rows to Protobuf messages."""
+"""Encode rows as Protobuf messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.schema import Schema
 
 
 class ProtobufEncoder:
-    """Writes messages of one kind. NULL is a field that is not set."""
+    """Encodes messages of one type. NULL is an unset field."""
 
     def __init__(self, options: ProtobufOptions, schema: Schema, subject: Subject | None) -> None:
         self._options = options

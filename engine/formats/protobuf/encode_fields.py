@@ -1,13 +1,13 @@
-"""Which field of a message a column becomes, and how its values are shaped for it.
+"""Map columns to fields of a message, and convert their values.
 
 The columns `id BIGINT, price DECIMAL(9, 2), at TIMESTAMP, tags TEXT[]` and the message
 
     message Order { int64 ID = 1; string price = 2; google.protobuf.Timestamp at = 3; repeated string tags = 4; }
 
-    fields_of     ID: as it is    price: "{:f}".format    at: to seconds and nanos    tags: a list without NULL
+    fields_of     ID: unchanged    price: "{:f}".format    at: to seconds and nanos    tags: a list without NULL
     set_fields    7, 1.50, 2023-10-09T12:00Z, NULL  to  {"ID": 7, "price": "1.50", "at": {"seconds": ..., "nanos": 0}}
 
-A column that no field can take without loss is refused when the table is declared, not when a row comes.
+A column that no field can hold without loss is refused when the table is declared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.errors import InvalidValueError, OptionValueError
 from engine.formats.protobuf.messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map, type_name
 
 Shape: TypeAlias = Callable[[Any], Any]
-"""What makes a field's value of a column's, which is not NULL."""
+"""Converts a column's value, which is not NULL, to a field's value."""
 Fields: TypeAlias = Sequence[tuple[Any, Shape]]
 """The field of each column, in their order."""
 

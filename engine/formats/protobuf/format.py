@@ -1,4 +1,4 @@
-"""Protobuf: its options, and what makes its two directions."""
+"""Declaration of Protobuf: its options, decoder and encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages that a file of descriptors knows."""
+"""Messages in a file of descriptors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"
     for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Messages around one value, which tell a value that was never set from the default."""
+"""Wrapper messages around one value, which distinguish an unset value from the default."""
 
 
 def message_class(options: ProtobufOptions) -> Any:

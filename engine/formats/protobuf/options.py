@@ -1,4 +1,4 @@
-"""The options of Protobuf."""
+"""Options of Protobuf."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.formats.base import FormatOptions
 
 
 class ProtobufOptions(FormatOptions):
-    """Which message a record is."""
+    """Message type of a record."""
 
     format: str = Field("protobuf", description="`protobuf`.")
     descriptor: Path = Field(

@@ -1,1 +1,1 @@
-"""Raw text: a record is the text of the one column."""
+"""Raw text: a record is the text of the only column."""

@@ -1,4 +1,4 @@
-"""Raw text to rows of one text column."""
+"""Decode raw text into a single text column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SCHEMA = pa.schema([("value", pa.string())])
 
 
 class RawTextDecoder:
-    """A record's bytes are its text; what is not UTF-8 is a bad record."""
+    """Decodes records as UTF-8; anything else is a bad record."""
 
     def decode_lines(self, block: bytes) -> Decoded:
         """Decode newline-delimited records; blank lines are records too."""

@@ -1,4 +1,4 @@
-"""Rows of one text column to raw text."""
+"""Encode a single text column as raw text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 
 class RawTextEncoder:
-    """A row's text is its bytes; NULL is written as nothing."""
+    """Encodes text as UTF-8; NULL is an empty record."""
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
         """One line per row, each ended by a newline."""

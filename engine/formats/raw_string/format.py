@@ -1,4 +1,4 @@
-"""Raw text: a record is the text of the one column."""
+"""Raw text: a record is the text of the only column."""
 
 from __future__ import annotations
 

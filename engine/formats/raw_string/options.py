@@ -1,4 +1,4 @@
-"""The options of raw text: there are none."""
+"""Options of raw text: there are none."""
 
 from __future__ import annotations
 

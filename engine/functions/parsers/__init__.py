@@ -1,1 +1,1 @@
-"""Readers of the small languages that arguments are written in: JSONPath, strftime, patterns of time."""
+"""Parsers of the small languages in function arguments: JSONPath, strftime, time patterns."""

@@ -1,13 +1,13 @@
-r"""Regular expressions of Rust's `regex`, which scripts are written in, as those of Java, which Spark has.
+r"""Translate regular expressions from Rust's `regex`, which scripts use, to Java's, which Spark has.
 
-    [[:digit:]]+$              [0-9]+\z                 `$` is the end of the text only, as in RE2 and Postgres
-    (?P<user_id>\d+)           (?<userX5FXid>\d+)       Java's names have letters and digits alone
-    (?m)^a                     (?m)(?:^|(?<=\n))a       Java has no line behind the last newline
+    [[:digit:]]+$              [0-9]+\z                 `$` is only the end of the text, as in RE2 and Postgres
+    (?P<user_id>\d+)           (?<userX5FXid>\d+)       Java's group names have only letters and digits
+    (?m)^a                     (?m)(?:^|(?<=\n))a       Java has no line after the last newline
     [^[:alpha:]_]              [^a-zA-Z\_]
-    (a)\1, a(?=b), a*+, \Z     refused: Rust has none of them, or means something else
+    (a)\1, a(?=b), a*+, \Z     refused: Rust has none of them, or another meaning
 
-Java is given the flags U (Unicode classes) and d (only a newline ends a line). Spaces and comments of flag x are left
-out here, so Java never sees that flag.
+Java gets the flags U (Unicode classes) and d (only a newline ends a line). Spaces and comments of flag x are removed
+here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _POSIX = {
 }
 _SAME_ESCAPES = frozenset("dDwWsSaftnr")
 _OUTSIDE_CLASSES = _SAME_ESCAPES | frozenset("bBAz")
-"""Letters behind a backslash that mean the same in both."""
+"""Escaped letters with the same meaning in both."""
 _LETTERS_OF_CATEGORIES = {"L": "ultmo", "M": "nce", "N": "dlo", "P": "cdseifo", "S": "mcko", "Z": "slp", "C": "cfon"}
 _LONG_CATEGORIES = {
     "Letter": "L",
@@ -70,12 +70,12 @@ _LOOK_AROUND = ("?=", "?!", "?<=", "?<!")
 
 
 class RegexError(ValueError):
-    """A pattern that is none of Rust's, or has no counterpart in Java; its text is the reason."""
+    """A pattern that is not valid in Rust, or has no equivalent in Java; its text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class JavaRegex:
-    """A pattern as Java has it, with the number of groups that capture."""
+    """A Java pattern, with its number of capturing groups."""
 
     pattern: str
     groups: int
@@ -113,7 +113,7 @@ def java_name(name: str) -> str:
 
 
 class _Reader:
-    """Reads a pattern from its start to its end."""
+    """Parses a pattern from start to end."""
 
     def __init__(self, pattern: str, *, is_multiline: bool, is_verbose: bool) -> None:
         self.pattern = pattern

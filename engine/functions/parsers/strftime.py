@@ -51,13 +51,13 @@ SHORTHANDS: Mapping[str, str] = {
     "n": "\n",
     "t": "\t",
 }
-"""Fields that stand for several others, or for plain text."""
+"""Fields that are short for several others, or for plain text."""
 FIELD = re.compile(r"%([-_0]?)(\.[369]?f|[369]f|:{1,2}z|#z|[A-Za-z+%])")
 
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A field of digits: how it is taken from an instant, how wide it is, and with what it is filled up."""
+    """A numeric field: how to compute it, its width and its padding."""
 
     of: Callable[[datetime], int]
     width: int

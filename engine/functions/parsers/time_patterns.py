@@ -1,6 +1,6 @@
-"""Patterns for writing instants: those of strftime and those of Postgres, as the pattern letters of Java.
+"""Convert time patterns of strftime and Postgres to Java's.
 
-Patterns of Java itself (`yyyy-MM-dd HH:mm`) and of Postgres in small letters (`yyyy-mm-dd hh24:mi`) are refused: most
+Java's own patterns (`yyyy-MM-dd HH:mm`) and lower-case Postgres patterns (`yyyy-mm-dd hh24:mi`) are refused, since most
 of their letters would be plain text. `in_strftime` spells them for the hint.
 """
 
@@ -56,7 +56,7 @@ _FROM_POSTGRES = {
 }
 _POSTGRES = {field: _STRFTIME[letter] for field, letter in _FROM_POSTGRES.items()}
 _FOREIGN = re.compile(r"(?:y+|u+|d+|hh(?:24|12)?|h+|mi|m+|s+|S+|E+)+")
-"""Text that is made of pattern letters alone, but not of those that we read."""
+"""Text of pattern letters that we do not support."""
 _FROM_JAVA = {
     "yyyy": "%Y",
     "uuuu": "%Y",

@@ -1,7 +1,7 @@
-"""How the values of a group are retained in an updating aggregate, by what the aggregate declares.
+"""Accumulators: how a changelog aggregate stores the values of a group, by its declared retention.
 
-A function has an accumulator, when its values can be summed up in columns; everything else keeps the values themselves,
-each with how often it is there, and makes its result from the list.
+A function has an accumulator if its values can be summarised in columns. All others store the values with their
+multiplicity, and compute the result from the list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an accumulator is: how the values of a group are kept, in columns, so that they can be put together."""
+"""Interface of accumulators, which store the values of a group in mergeable columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.updating.groups import Groups, Longs
 
 
 class Accumulator(Protocol):
-    """Values of a group, summed up in columns. The columns of two halves of a group, one below the other, can be merged
+    """Values of a group, summarised in columns. The columns of two parts of a group, one below the other, can be merged
     into those of the whole."""
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
@@ -29,8 +29,7 @@ class Accumulator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """How the rows that a function sees are ordered by a further value: its type, the direction, and where
-    NULL goes."""
+    """Order of the rows of a group by another value: its type, the direction, and the position of NULL."""
 
     type: Type
     descending: bool
@@ -39,8 +38,8 @@ class Sorting:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One aggregate of a query: the declared function, the types of its arguments and of its result. `udf` is the
-    user's class that takes rows one by one."""
+    """One aggregate of a query: its function, the types of its arguments and its result. `udf` is a user-defined class
+    that gets rows one by one."""
 
     function: str
     arguments: tuple[Type, ...]
@@ -52,7 +51,7 @@ class Measure:
 
 
 class Mergeable:
-    """An accumulator whose columns are whole numbers that are added up."""
+    """An accumulator whose columns are whole numbers that are added."""
 
     width: ClassVar[int]
 

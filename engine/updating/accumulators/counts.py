@@ -1,4 +1,4 @@
-"""Accumulators that only count."""
+"""Accumulators that count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def present(arguments: Sequence[pa.Array], rows: int) -> Flags:
 
 @dataclass(frozen=True, slots=True)
 class Count(Mergeable):
-    """How many rows have all arguments."""
+    """Number of rows with all arguments."""
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
         """One column: the count."""
@@ -34,7 +34,7 @@ class Count(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class Every(Mergeable):
-    """Whether all values are true, or, when `any_will_do`, at least one."""
+    """Whether all values are true or, with `any_will_do`, at least one."""
 
     any_will_do: bool
 
@@ -53,7 +53,7 @@ class Every(Mergeable):
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveOr:
-    """Bit by bit, whether an odd number of values has it; a value taken back is one more of it."""
+    """Per bit, whether an odd number of values has it; a retraction counts as one more."""
 
     type: pa.DataType
 

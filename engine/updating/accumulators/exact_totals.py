@@ -2,11 +2,11 @@
 
     5_000_000_000                      limbs (705_032_704, 1)        705_032_704 + 1 * 2**32
     -1                                 limbs (4_294_967_295, -1)
-    added up                           (4_999_999_999, 0)
-    carried over                       (705_032_703, 1)              4_999_999_999
+    sum                                (4_999_999_999, 0)
+    with carry                         (705_032_703, 1)              4_999_999_999
 
-A number is kept in limbs of 32 bits, each in 64, so that no sum on the way can overflow: only a result can, and then
-the run fails by name.
+A number is stored as 32-bit limbs in 64-bit columns, so that no partial sum overflows: only a final result can, and
+then the run fails with an error.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from engine.errors import SumOverflowError
 from engine.updating.groups import Groups, Longs, valid
 
 _BITS = 32
-"""Half of what a column holds: 2**31 limbs can be added up before one overflows."""
+"""Half of a column's width: 2**31 limbs can be added before an overflow."""
 _MASK = (1 << _BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The sum of numbers, or their mean, which a decimal has. The columns are the limbs, the lowest first, then how
-    many numbers there are."""
+    """Sum of numbers, or mean of decimals. The columns are the limbs, lowest first, then the number of values."""
 
     type: pa.DataType
     limbs: int

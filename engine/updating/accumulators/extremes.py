@@ -1,4 +1,4 @@
-"""The least and the greatest value, for values that are never taken back."""
+"""Minimum and maximum of values that are never retracted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.updating.groups import Groups, Longs, valid
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The least value, or the greatest; NaN is greater than all numbers. One column: the value."""
+    """Minimum or maximum; NaN is greater than all numbers. One column: the value."""
 
     greatest: bool
 

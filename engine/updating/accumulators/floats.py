@@ -1,10 +1,10 @@
-"""Sums and means of floating point numbers that can be taken back.
+"""Sums and means of floating-point numbers that may be retracted.
 
-    1e16 and 1.0 come      sum 1e16, lacking 1.0, 2 numbers
-    1e16 is taken back     sum 1.0, lacking 0.0, 1 number          as plain floats the sum would be 0.0
+    add 1e16 and 1.0       sum 1e16, error 1.0, 2 numbers
+    retract 1e16           sum 1.0, error 0.0, 1 number          with plain floats the sum would be 0.0
 
-A sum is kept as two numbers that together are twice as exact, so that what was added and taken back leaves nothing
-behind; infinities and NaN are only counted.
+A sum is stored as two numbers with twice the precision, so that retractions leave no residue; infinities and NaN are
+only counted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from engine.updating.groups import Doubles, Flags, Groups, Longs, valid
 
 @dataclass(frozen=True, slots=True)
 class Floats:
-    """The sum of numbers, or their mean. The columns are the sum, what it lacks, how many numbers are infinite, minus
-    infinite and NaN, and how many there are at all."""
+    """Sum or mean of numbers. The columns are the sum, its error, the numbers of infinite, negative infinite and NaN
+    values, and the number of all values."""
 
     mean: bool
 

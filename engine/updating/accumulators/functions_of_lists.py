@@ -1,4 +1,4 @@
-"""Functions of all values of a group."""
+"""Aggregates that are computed from all values of a group."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from engine.updating.accumulators.moments import RESULTS, of_list
 
 Row: TypeAlias = tuple[Any, ...]
 ListFunction: TypeAlias = Callable[[Type, Sequence[Row]], object]
-"""Gives a group's result, of a type, from the argument values of its rows; None is NULL."""
+"""Computes a group's result of a type from the argument values of its rows; None is NULL."""
 
 GATHERED = "_gather"
-"""No function, but the rows themselves: what an aggregate of the user's is called with."""
+"""Not a function, but the rows themselves: the argument of a user-defined aggregate."""
 
 
 def _half_way(kind: Type, low: Any, high: Any) -> object:

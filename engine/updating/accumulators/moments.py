@@ -1,10 +1,10 @@
-"""Variances, covariances and lines of best fit, for values that are never taken back.
+"""Variances, covariances and regression lines of values that are never retracted.
 
-    3 and 5 come       centre 4, sum 0, squares 2, 2 rows       var_samp 2 / 1
-    10 comes           centre 6, sum 0, squares 26, 3 rows      var_samp 26 / 2
+    add 3 and 5        centre 4, sum 0, squares 2, 2 rows       var_samp 2 / 1
+    add 10             centre 6, sum 0, squares 26, 3 rows      var_samp 26 / 2
 
-Sums of squares about a centre near the mean: about zero they would lose all their digits. The centre starts as the
-first value, so that values which never change leave sums that are exactly zero.
+Sums of squares are stored relative to a centre near the mean: relative to zero they would lose all their digits. The
+first value is the initial centre, so constant values have sums of exactly zero.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.updating.groups import Doubles, Groups, Longs
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """For each group how many rows it has, the means, and the sums of squares and products about them; y is the first
+    """Per group: the number of rows, the means, and the sums of squares and products relative to them; y is the first
     argument."""
 
     count: Longs
@@ -36,8 +36,8 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """The columns are the centres of y and x, the sums of y, x, yy, xx and xy about them, and how many rows
-    there are."""
+    """The columns are the centres of y and x, the sums of y, x, yy, xx and xy relative to them, and the number of
+    rows."""
 
     function: str
 
@@ -143,7 +143,7 @@ RESULTS: Mapping[str, Callable[[Spread], Result]] = {
     "regr_syy": lambda of: _always(of.yy),
     "regr_sxy": lambda of: _always(of.xy),
 }
-"""What each function is made of."""
+"""Formula of each function."""
 
 
 def of_list(function: str, rows: Sequence[tuple[object, ...]]) -> object:

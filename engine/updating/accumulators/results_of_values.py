@@ -1,9 +1,9 @@
-"""Results made from kept values.
+"""Results from stored values.
 
-    table of values      key a, value 3, there twice      key a, value 4, there once
+    table of values      key a, value 3, twice            key a, value 4, once
     median(value)        list [3, 3, 4]: 3                count(DISTINCT value)    list [3, 4]: 2
 
-Where the aggregate has an accumulator, the values go through it, with how often each is there as its weight.
+If the aggregate has an accumulator, the values pass through it, with their multiplicity as weight.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""An aggregate of the user's that takes rows one by one: its object is kept, and not the rows.
+"""User-defined aggregate that gets rows one by one: its object is stored instead of the rows.
 
-epoch 1, in tasks     rows 1, 2 | rows 3        an object of each, if the class can merge; else the rows wait
-at the key            merge, then settle        the object of 1, 2, 3; no row waits
-epoch 2               row 2 is taken back       it waits; settled, the object has taken it back (`retract`)
+epoch 1, in tasks      rows 1, 2 | rows 3       an object each, if the class can merge; else the rows wait at the key
+merge, then settle     the object of 1, 2, 3; no row waits
+epoch 2                row 2 is retracted       it waits; settling passes it to the object (`retract`)
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True, slots=True)
 class Incremental:
-    """Two columns, one of which is NULL: the object, and the rows that no object has taken yet. A task makes objects
-    only where they can be merged and nothing is taken back, since a row may go before the object has it."""
+    """Two columns, one of which is NULL: the object, and the rows that no object has got yet. A task creates objects
+    only if they can be merged and there are no retractions, since a row may be retracted before the object has it."""
 
     function: Udf
 

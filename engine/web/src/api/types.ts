@@ -159,7 +159,7 @@ export interface Checkpoint {
   state_rows: Record<string, number>;
 }
 
-/** What the columns of a dataset come from. */
+/** Column lineage of a dataset. */
 export interface ColumnLineageFacet {
   /** What has made it. */
   _producer?: string;
@@ -333,7 +333,7 @@ export interface ConsumerRequest {
   push?: PushRequest | null;
 }
 
-/** A place that is read or written. */
+/** A dataset that is read or written. */
 export interface Dataset {
   /** The system that has it. */
   namespace: string;
@@ -343,7 +343,7 @@ export interface Dataset {
   facets: DatasetFacets;
 }
 
-/** What is known of a dataset. */
+/** Facets of a dataset. */
 export interface DatasetFacets {
   /** Its columns. */
   schema: SchemaFacet;
@@ -682,7 +682,7 @@ export interface HandOver {
   plan: UpgradePlan | null;
 }
 
-/** What keeps output from being complete any further, and what would change that. */
+/** The cause that keeps output from being complete any further, and the remedy. */
 export interface HeldBy {
   /** Why it is held. */
   reason: "no_rows" | "oldest_rows" | "unread_rows" | "silent" | "history" | "open_files" | "no_epoch" | "not_running";
@@ -726,7 +726,7 @@ export interface InferredSchema {
   message: string;
 }
 
-/** A column that something comes from. */
+/** An input column. */
 export interface InputField {
   /** The namespace of its dataset. */
   namespace: string;
@@ -738,7 +738,7 @@ export interface InputField {
   transformations: Transformation[];
 }
 
-/** What a column comes from. */
+/** Input columns of a column. */
 export interface InputFields {
   /** The columns it comes from. */
   inputFields: InputField[];
@@ -1224,7 +1224,7 @@ export interface PageWrittenTable {
   hasMore: boolean;
 }
 
-/** A run that something stands on or belongs to, as Airflow's OpenLineage provider reads it in an event. */
+/** A parent run, or a run that this one depends on, as Airflow's OpenLineage provider reads it in an event. */
 export interface ParentRun {
   /** The namespace of the job. */
   parentJobNamespace: string;
@@ -2083,7 +2083,7 @@ export interface SinkAhead {
   rows: number | null;
 }
 
-/** How far the output of a sink can be relied on after a committed epoch. */
+/** Completeness of a sink after a committed epoch. */
 export interface SinkProgress {
   /** Every input row before it that was read and not late is in output that readers can read. */
   complete_until?: number | null;
@@ -2311,7 +2311,7 @@ export interface SweepAnswer {
   bytes: number;
 }
 
-/** The table of the script that a dataset is. */
+/** Table of the script that corresponds to a dataset. */
 export interface TableFacet {
   /** What has made it. */
   _producer?: string;
@@ -2327,7 +2327,7 @@ export interface TableFacet {
   uri: string | null;
 }
 
-/** The figures of a table in an epoch. Unknown or inapplicable ones are None. */
+/** Figures of a table in an epoch. Unknown or inapplicable ones are None. */
 export interface TableFigures {
   /** Rows read from it. */
   rows_in?: number | null;
