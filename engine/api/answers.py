@@ -344,7 +344,7 @@ class ForkOrigin(BaseModel):
 
 
 class ForkedPipeline(Pipeline):
-    """A new pipeline that goes on from a savepoint of another one."""
+    """A new pipeline that starts from a savepoint of another pipeline."""
 
     forked_from: ForkOrigin = Field(description="Where its state comes from.")
 
@@ -435,7 +435,7 @@ class StateRow(BaseModel):
 
 
 class Watermark(BaseModel):
-    """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
+    """Completeness of a pipeline's committed output; `passed` is the answer for the requested instant."""
 
     watermark: int | None = Field(
         description="That of the newest committed epoch; far in the future once the job has finished."

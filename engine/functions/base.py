@@ -131,7 +131,7 @@ def text_or_bytes(kind: Type) -> Type | None:
 
 
 class Retention(Enum):
-    """What the values of a group are summed up in. `engine.updating.accumulators` has the columns of each."""
+    """Kind of state of a group's values. `engine.updating.accumulators` has the columns of each."""
 
     COUNT = auto()
     TOTAL = auto()

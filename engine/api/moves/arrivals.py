@@ -68,7 +68,7 @@ class ArrivalRequest(Body):
 
 
 class Arrival(BaseModel):
-    """A move, as the target control plane sees it."""
+    """A move, as its target control plane sees it."""
 
     pipeline_id: str = Field(description="The pipeline, which keeps its id.")
     name: str = Field(description="What it is called.")
@@ -81,7 +81,7 @@ class Arrival(BaseModel):
 
 
 class Welcome(BaseModel):
-    """That a pipeline would be let in."""
+    """Confirmation that a target accepts a pipeline."""
 
     targets: list[str] = Field(description="The places that it would have to itself here.")
 

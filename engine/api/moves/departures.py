@@ -64,7 +64,7 @@ class DepartureRequest(Body):
 
 
 class Departure(BaseModel):
-    """A move, as the control plane sees it that the pipeline leaves."""
+    """A move, as its source control plane sees it."""
 
     step: MoveStep = Field(description="How far it has come.")
     to: str = Field(description="The other control plane.")

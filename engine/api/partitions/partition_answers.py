@@ -39,7 +39,7 @@ class PartitionPush(BaseModel):
 
 
 class PartitionConsumer(BaseModel):
-    """A consumer of a pipeline's complete time buckets, and how far it is."""
+    """A consumer of a pipeline's complete time buckets, and its progress."""
 
     id: str
     name: str = Field(description="What it is called in paths.")
@@ -81,7 +81,7 @@ class PartitionDelivery(BaseModel):
 
 
 class Deliveries(BaseModel):
-    """The unacknowledged deliveries of a consumer, oldest first."""
+    """Unacknowledged deliveries of a consumer, oldest first."""
 
     consumer: PartitionConsumer = Field(description="The consumer as it is with these.")
     data: list[PartitionDelivery] = Field(description="The deliveries; the same again until they are acknowledged.")

@@ -15,7 +15,7 @@ from engine.store.pipelines.rehearsals import RehearsalState
 
 
 class RehearsalFailure(BaseModel):
-    """Why nothing was compared."""
+    """Reason why a rehearsal has no result."""
 
     code: str = Field(description="The code of the error.")
     message: str = Field(description="What is wrong.")

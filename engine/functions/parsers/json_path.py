@@ -33,7 +33,7 @@ _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\
 
 
 class Scanner:
-    """A text and how far it is read. What must come next and does not raises ValueError."""
+    """A text and the position in it. Raises ValueError if the expected token is missing."""
 
     def __init__(self, text: str) -> None:
         self._text, self.position = text, 0
@@ -86,14 +86,14 @@ def _unescape(escape: re.Match[str]) -> str:
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 Selector: TypeAlias = Callable[[Json, Json], Iterator[Json]]
-"""From the root and a value to what is selected inside the value."""
+"""Selects values inside a value, given the root and the value."""
 Condition: TypeAlias = Callable[[Json, Json], bool]
-"""Whether something is true of a value, given the root and the value."""
+"""Tests a value, given the root and the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathSegment:
-    """Selectors side by side; one that `descends` applies them to the values and to all that lies below them."""
+    """Selectors of one segment; if it `descends`, they apply to the values and all their descendants."""
 
     selectors: tuple[Selector, ...]
     descends: bool = False
@@ -240,12 +240,12 @@ _CALL = re.compile(r"(length|count|value|match|search)\(")
 _COMPARISON = re.compile(r"==|!=|<=|>=|<|>")
 
 Operand: TypeAlias = Callable[[Json, Json], list[Json]]
-"""The values that an operand stands for: one for a constant, none or several for a path."""
+"""Values of an operand: one for a constant, any number for a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionReader:
-    """Reads conditions; what cannot be read raises ValueError. `read_segments` reads those of a path."""
+    """Parses filters; raises ValueError for invalid ones. `read_segments` parses a path in them."""
 
     scanner: Scanner
     read_segments: Callable[[Scanner], tuple[PathSegment, ...]]

@@ -37,7 +37,7 @@ from engine.udf.declared import UdfFile
 from engine.udf.requirements import check_requirements
 
 WAIT = timedelta(minutes=3)
-"""How long the executors of a cluster may take to be up."""
+"""Longest wait for the executors of a cluster."""
 _POLL = 0.2
 _TASKS_OF_EACH_CORE = 3
 _OLDEST_ARROW = 18
@@ -71,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorLook:
-    """An executor that is up, and how many of our tasks it has ended."""
+    """A running executor, and the number of our tasks that it has completed."""
 
     id: str
     address: str

@@ -8,7 +8,7 @@ export interface Acknowledgement {
   id?: string | null;
 }
 
-/** A move, as the target control plane sees it. */
+/** A move, as its target control plane sees it. */
 export interface Arrival {
   /** The pipeline, which keeps its id. */
   pipeline_id: string;
@@ -353,7 +353,7 @@ export interface DatasetFacets {
   arroyo_table: TableFacet;
 }
 
-/** The unacknowledged deliveries of a consumer, oldest first. */
+/** Unacknowledged deliveries of a consumer, oldest first. */
 export interface Deliveries {
   /** The consumer as it is with these. */
   consumer: PartitionConsumer;
@@ -363,7 +363,7 @@ export interface Deliveries {
   has_more: boolean;
 }
 
-/** A move, as the control plane sees it that the pipeline leaves. */
+/** A move, as its source control plane sees it. */
 export interface Departure {
   /** How far it has come. */
   step: "leaving" | "exported" | "released" | "over" | "arrived" | "started";
@@ -567,7 +567,7 @@ export interface ForkRequest {
   accept_loss?: string | null;
 }
 
-/** A new pipeline that goes on from a savepoint of another one. */
+/** A new pipeline that starts from a savepoint of another pipeline. */
 export interface ForkedPipeline {
   /** What names the pipeline for good. */
   id: string;
@@ -1234,7 +1234,7 @@ export interface ParentRun {
   parentRunId: string;
 }
 
-/** A consumer of a pipeline's complete time buckets, and how far it is. */
+/** A consumer of a pipeline's complete time buckets, and its progress. */
 export interface PartitionConsumer {
   id: string;
   /** What it is called in paths. */
@@ -1622,7 +1622,7 @@ export interface Rehearsal {
   failure: RehearsalFailure | null;
 }
 
-/** Why nothing was compared. */
+/** Reason why a rehearsal has no result. */
 export interface RehearsalFailure {
   /** The code of the error. */
   code: string;
@@ -2472,7 +2472,7 @@ export interface Visitor {
   session: Session | null;
 }
 
-/** How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about. */
+/** Completeness of a pipeline's committed output; `passed` is the answer for the requested instant. */
 export interface Watermark {
   /** That of the newest committed epoch; far in the future once the job has finished. */
   watermark: number | null;
@@ -2496,7 +2496,7 @@ export interface Watermark {
   certificate?: Certificate | null;
 }
 
-/** That a pipeline would be let in. */
+/** Confirmation that a target accepts a pipeline. */
 export interface Welcome {
   /** The places that it would have to itself here. */
   targets: string[];
