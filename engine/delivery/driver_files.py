@@ -58,7 +58,8 @@ class _Copies:
                     file.seek(0)
                     file.truncate()
 
-            version = current_outbox().client.read(str(path), before and before.version, write)
+            known = None if before is None else before.version
+            version = current_outbox().client.read(str(path), known, write)
         if before is not None and before.version == version:
             target.unlink()
             target = before.path
