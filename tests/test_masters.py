@@ -6,31 +6,37 @@ import pytest
 
 from engine.errors import SettingError
 from engine.jobs.decisions.spec import read_run_settings
-from engine.values.masters import complaint_about, is_one_jvm, refuse_master
+from engine.values.masters import complaint_about, has_other_disks, is_one_jvm, refuse_master
 
 
 @pytest.mark.parametrize(
     "master", ["yarn", "k8s://https://cluster:6443", "mesos://host:5050", "sc://host", "yarn-client"]
 )
-def test_a_master_that_pipelines_do_not_run_on_is_refused_even_with_a_shared_disk(master: str) -> None:
+def test_a_master_that_pipelines_do_not_run_on_is_refused(master: str) -> None:
     with pytest.raises(SettingError, match="pipelines do not run on the master"):
-        refuse_master(master, shared_disk=True)
+        refuse_master(master)
     # a pipeline of an earlier version may have it stored, which must not stop the control plane
     assert complaint_about(master) is None
     assert read_run_settings({"master": master}).master == master
 
 
-def test_a_cluster_is_refused_unless_a_shared_disk_is_declared() -> None:
-    with pytest.raises(SettingError, match="executors of spark://host:7077") as refused:
-        refuse_master("spark://host:7077", shared_disk=False)
+@pytest.mark.parametrize(
+    ("master", "shared_disk", "has"),
+    [
+        (None, False, False),
+        ("local", False, False),
+        ("local[4, 2]", False, False),
+        ("local-cluster[2,1,1024]", False, False),
+        ("spark://host:7077", False, True),
+        ("spark://host:7077", True, False),
+    ],
+)
+def test_executors_of_a_cluster_see_another_disk_unless_it_is_declared(
+    master: str | None, shared_disk: bool, has: bool
+) -> None:
+    refuse_master(master)
 
-    assert "shared_disk = on" in str(refused.value.hint)
-    refuse_master("spark://host:7077", shared_disk=True)
-
-
-@pytest.mark.parametrize("master", [None, "local", "local[4]", "local[*]", "local[4, 2]", "local-cluster[2,1,1024]"])
-def test_what_is_on_this_machine_needs_no_declaration(master: str | None) -> None:
-    refuse_master(master, shared_disk=False)
+    assert has_other_disks(master, shared_disk=shared_disk) is has
 
 
 def test_only_a_local_master_is_one_jvm() -> None:

@@ -2,7 +2,7 @@
 
     local[4]                  the driver's own JVM
     local-cluster[2,1,1024]   further processes on the driver's machine
-    spark://host:7077         a standalone cluster: refused unless the executors share the disk of the state
+    spark://host:7077         a standalone cluster, whose executors see another disk unless it is declared shared
     yarn, k8s://, mesos://    refused: pipelines do not run there
 
 See docs/how-to/spark-cluster.md.
@@ -32,19 +32,14 @@ def complaint_about(master: str) -> str | None:
     return f"master must be a master of Spark's, such as local[4] or spark://host:7077, and is {master!r}"
 
 
-def refuse_master(master: str | None, *, shared_disk: bool) -> None:
+def refuse_master(master: str | None) -> None:
     """Raise SettingError if pipelines cannot run there."""
-    if master is None:
-        return
-    if not _ACCEPTED.fullmatch(master):
+    if master is not None and not _ACCEPTED.fullmatch(master):
         raise SettingError(
-            f"pipelines do not run on the master {master!r}",
-            hint="use local[N], or spark://HOST:PORT with executors that share the disk of the state",
+            f"pipelines do not run on the master {master!r}", hint="use local[N], or spark://HOST:PORT for a cluster"
         )
-    if not (_ON_THIS_MACHINE.fullmatch(master) or shared_disk):
-        raise SettingError(
-            f"the executors of {master} are separate processes, which must see the directory of the state, and "
-            "it is not declared that they do",
-            hint="set shared_disk = on if the directory is at the same path on every executor; it is probed at each "
-            "start",
-        )
+
+
+def has_other_disks(master: str | None, *, shared_disk: bool) -> bool:
+    """Whether executors see another disk than the driver."""
+    return master is not None and not (_ON_THIS_MACHINE.fullmatch(master) or shared_disk)

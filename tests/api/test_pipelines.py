@@ -300,7 +300,6 @@ def test_a_setting_that_no_run_would_heed_is_refused(plane: Plane, settings: dic
         ({"master": "yarn"}, "pipelines do not run on the master 'yarn'"),
         ({"master": "k8s://https://cluster:6443", "shared_disk": "on"}, "pipelines do not run on the master 'k8s:"),
         ({"master": "mesos://cluster:5050"}, "pipelines do not run on the master"),
-        ({"master": "spark://host:7077"}, "it is not declared that they do"),
         ({"quick": "maybe"}, "quick must be true or false, and is 'maybe'"),
         ({"max_epoch_rows": "-5"}, "greater than zero, and is '-5'"),
         ({"fuse": "maybe"}, "fuse must be on or off, and is 'maybe'"),

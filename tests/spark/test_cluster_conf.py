@@ -13,6 +13,8 @@ import pytest
 from engine.errors import SettingError
 from engine.spark.jvm.cluster_conf import SECRET, ClusterLaunch, address_towards, cluster_conf
 from engine.spark.jvm.engine_archive import LAUNCHER, engine_archive
+from engine.spark.run.lifecycle import RunSpec, run
+from engine.spark.run.stop_control import Control
 from engine.values.cluster import ClusterSettings
 
 ENGINE = Path("/cache/engine-1.zip")
@@ -157,3 +159,16 @@ def test_the_launcher_says_by_its_status_that_there_is_no_python(tmp_path: Path)
     assert launch("/nowhere/python").returncode == 90
     assert "there is no Python at /nowhere/python" in launch("/nowhere/python").stderr
     assert launch(sys.executable).stdout == "1\n"
+
+
+def test_a_query_with_state_needs_a_bucket_where_executors_see_another_disk(tmp_path: Path) -> None:
+    sql = "CREATE TABLE t WITH (connector = 'impulse', event_rate = 10); SELECT DISTINCT counter FROM t;"
+    spec = RunSpec(name="q", sql=sql, state_dir=tmp_path, master="spark://nowhere:7077")
+
+    with pytest.raises(
+        SettingError, match="the query keeps state, and the executors of spark://nowhere:7077"
+    ) as refused:
+        run(spec, Control(), lambda _: None)
+
+    assert "state_url" in str(refused.value.hint)
+    assert not list(tmp_path.iterdir())

@@ -293,7 +293,7 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
             hint="the setting api.max_query_bytes is the limit",
         )
     settings = read_run_settings(spec.settings)  # refuses what no run would heed
-    refuse_master(settings.master, shared_disk=settings.shared_disk)
+    refuse_master(settings.master)
     return context.planner.plan(spec.query, spec.udfs)
 
 

@@ -48,12 +48,12 @@ from engine.connectors.base import SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
-from engine.errors import StateInUseError, message_of
+from engine.errors import SettingError, StateInUseError, message_of
 from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
 from engine.plan.times import window_ends
-from engine.spark.jvm.cluster_conf import ClusterLaunch
+from engine.spark.jvm.cluster_conf import ClusterLaunch, driver_address
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
 from engine.spark.jvm.s3_jars import s3_jars
 from engine.spark.jvm.session import close_session, death_explained, leave_state, open_session, scratch_on_this_machine
@@ -70,6 +70,7 @@ from engine.spark.run.epoch import EpochPart
 from engine.spark.run.executor_probe import probe_executors
 from engine.spark.run.failures import explain_failure
 from engine.spark.run.fresh_progress import read_fresh
+from engine.spark.run.mailbox import open_mailbox
 from engine.spark.run.one_task_place import OneTaskPlace
 from engine.spark.run.pace import LONGEST_STRETCH
 from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
@@ -125,19 +126,19 @@ def run(
     directory of logs, and whose giver closes it. Raises EngineError. It has started once an epoch is committed, or
     nothing is there to be read."""
     on_sign(StartStep.READING)
-    refuse_master(spec.master, shared_disk=spec.shared_disk)
+    refuse_master(spec.master)
     prepared = _prepare(spec)
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
         on_sign(StartStep.JAVA)
-        spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
+        spark = _open(prepared, opened) if warm is None else warm(prepared.paths.logs)
         opened.callback(close_session if warm is None else leave_state, spark)
         with death_explained():
             if spec.is_on_cluster:
                 try:
                     probe_executors(
                         spark,
-                        prepared.paths.root if spec.shared_disk else None,
+                        None if spec.has_other_disks else prepared.paths.root,
                         spec.udfs,
                         on_alive=lambda: _go_on(control, on_sign),
                     )
@@ -154,9 +155,17 @@ def _go_on(control: Control, on_sign: OnSign) -> None:
     on_sign(None)
 
 
-def _open(prepared: _PreparedRun) -> SparkSession:
+def _open(prepared: _PreparedRun, opened: ExitStack) -> SparkSession:
+    """Open the session of a run, with a mailbox for executors that see another disk."""
     spec = prepared.spec
     launch = ClusterLaunch(spec.cluster) if spec.is_on_cluster else None
+    if spec.master is not None and spec.has_other_disks:
+        host, bind = driver_address(spec.cluster, spec.master)
+        tables = tuple(prepared.program.tables.values())
+        mailbox = opened.enter_context(
+            open_mailbox(prepared.paths.root, bind, host, spec.cluster.mailbox_port, tables=tables)
+        )
+        launch = ClusterLaunch(spec.cluster, mailbox.environment)
     return open_session(
         app_name=spec.name,
         log_dir=prepared.paths.logs,
@@ -222,6 +231,12 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
         connections=spec.connections,
         stand_ins=spec.stand_ins,
     )
+    if spec.has_other_disks and program.operators and spec.cluster.state_url is None:
+        raise SettingError(
+            f"the query keeps state, and the executors of {spec.master} see another disk than the driver",
+            hint="set state_url to a bucket, such as s3://bucket/prefix; or shared_disk = on if all executors see the "
+            "state directory",
+        )
     # after the script was compiled: what is in the environment is in no fingerprint, and in no file
     program = replace(program, tables=_with_secrets(program), is_fused=spec.fuse)
     if spec.is_rehearsal:

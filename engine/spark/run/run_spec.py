@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.udf.declared import UdfFile
 from engine.values.backfill import Backfill
 from engine.values.cluster import ClusterSettings
-from engine.values.masters import is_one_jvm
+from engine.values.masters import has_other_disks, is_one_jvm
 from engine.values.start_positions import StartPosition
 
 
@@ -87,3 +87,8 @@ class RunSpec:
     def is_on_cluster(self) -> bool:
         """Whether executors are processes of their own."""
         return self.master is not None and not is_one_jvm(self.master)
+
+    @property
+    def has_other_disks(self) -> bool:
+        """Whether executors see another disk than the driver."""
+        return has_other_disks(self.master, shared_disk=self.shared_disk)

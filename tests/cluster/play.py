@@ -1,0 +1,75 @@
+"""A run as a process of its own, on a cluster or not: `python -m tests.cluster.play PARAMETERS`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.spark.run.run_spec import RunSpec
+from engine.values.cluster import ClusterSettings
+from tests.cluster.parts import PYTHON, TREE, Cluster
+
+
+def start(
+    script: Path,
+    state: Path,
+    cluster: Cluster | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    parallelism: int = 2,
+    max_epoch_rows: int | None = None,
+    **asked: object,
+) -> subprocess.Popen[str]:
+    """Start a run of a script, in `local[2]` without a cluster."""
+    here = {} if cluster is None else {"executor_python": PYTHON, "executor_memory": "512m", **asked}
+    parameters = {
+        "script": str(script),
+        "state": str(state),
+        "master": "local[2]" if cluster is None else cluster.url,
+        "parallelism": parallelism,
+        "max_epoch_rows": max_epoch_rows,
+        "cluster": here,
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.cluster.play", json.dumps(parameters)],
+        cwd=script.parent,
+        env={**os.environ, "PYTHONPATH": str(TREE), **(environment or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(script: Path, state: Path, cluster: Cluster | None = None, **others: object) -> tuple[int, str]:
+    """Run a script to its end; return the status, and what was said."""
+    process = start(script, state, cluster, **others)
+    said = process.communicate()[1]
+    return process.returncode, said
+
+
+def main() -> int:
+    """Run in this process."""
+    from engine.cli.scripts.run import until_end
+
+    parameters = json.loads(sys.argv[1])
+    script = Path(parameters["script"])
+    spec = RunSpec(
+        name=script.stem,
+        sql=script.read_text(),
+        state_dir=Path(parameters["state"]),
+        parallelism=parameters["parallelism"],
+        max_epoch_rows=parameters["max_epoch_rows"],
+        master=parameters["master"],
+        memory="600m",
+        quick=True,
+        cluster=ClusterSettings(**parameters["cluster"]),
+    )
+    return until_end(spec, as_json=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
