@@ -22,6 +22,7 @@ from pathlib import Path
 
 from engine.errors import SettingError
 from engine.spark.jvm.engine_archive import FOLDER, LAUNCHER, PYTHON_VARIABLE
+from engine.spark.jvm.s3_jars import s3_jars
 from engine.values.cluster import ClusterSettings
 
 SECRET = "ARROYO_SPARK_SECRET"  # noqa: S105 - the name of a variable
@@ -76,8 +77,8 @@ def cluster_conf(
     }
     if asked.executor_cores is not None:
         conf["spark.executor.cores"] = str(asked.executor_cores)
-    if asked.jars:
-        conf["spark.jars"] = ",".join(map(_absolute, asked.jars))
+    if jars := [*map(str, s3_jars(environ) if asked.state_url else ()), *map(_absolute, asked.jars)]:
+        conf["spark.jars"] = ",".join(jars)
     if environ.get(SECRET):
         conf["spark.authenticate"] = conf["spark.network.crypto.enabled"] = "true"
         # Spark shows it nowhere, puts it into no command, and wants it here
