@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from engine import __version__
 from engine.cli.terminal import EmptyArgumentError, UnreadableArgumentError, UnusableFileError, complain, is_text
 from engine.cli.verbs import COMMANDS, GROUPS, Verb
 from engine.errors import EngineError, RunError, StateError, message_of
+from engine.values.near_names import did_you_mean
 
 REFUSED = 2
 FAILED = 3
@@ -86,8 +89,19 @@ def exit_code(error: EngineError) -> int:
     return REFUSED if refused or isinstance(error, StateError) else FAILED
 
 
+_UNKNOWN_VERB = re.compile(r"argument COMMAND: invalid choice: '([^']*)'")
+
+
 class _Overview(ArgumentParser):
     """A parser whose help shows the verbs in groups."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with code 2. For an unknown verb, propose the nearest one."""
+        unknown = _UNKNOWN_VERB.search(message)
+        if unknown is None:
+            super().error(message)
+        hint = did_you_mean(unknown[1], [command.name for command in COMMANDS]) or "see `arroyo --help`"
+        super().error(f"there is no command {unknown[1]!r}; {hint}")
 
     def format_help(self) -> str:
         """Return usage, verbs by group, options and exit codes, within 80 columns."""

@@ -28,6 +28,7 @@ from engine.errors import (
 )
 from engine.formats import FORMATS, find_format
 from engine.formats.base import Format, FormatOptions
+from engine.values.near_names import did_you_mean
 from engine.values.option_values import (
     ByteCount,
     OffOrInterval,
@@ -261,7 +262,8 @@ def _named_format(connector: Connector, option: WithOption | None, at: TextPosit
         return MissingOptionError("option 'format' is required", hint=f"it is one of {listing}", at=position)
     if name not in connector.formats:
         message = f"connector {connector.name!r} does not support the format {name!r}"
-        return OptionValueError(message, hint=f"it supports {listing}", at=position)
+        hint = did_you_mean(name, connector.formats) or f"it supports {listing}"
+        return OptionValueError(message, hint=hint, at=position)
     return find_format(name)
 
 
@@ -306,8 +308,6 @@ def _read(
     complaints: list[EngineError] = []
     for option in (option for option in with_options if option.name in fields):
         info = fields[option.name]
-        if option.name in values:
-            complaints.append(OptionValueError(f"option '{option.name}' is given twice", at=option.at))
         wrong_reference = complaint_about(info, option.value)
         if wrong_reference is not None:
             complaints.append(OptionValueError(f"option '{option.name}' {wrong_reference}", at=option.at))

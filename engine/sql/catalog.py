@@ -100,6 +100,10 @@ class Catalog:
             raise DuplicateNameError(f"table {name!r} is declared twice", hint="give one another name", at=at)
         self.entries[name.lower()] = (name, entry)
 
+    def stand_in(self, name: str, entry: View) -> None:
+        """Let queries read a view instead of a refused table, so that complaints about its columns are found, too."""
+        self.entries.setdefault(name.lower(), (name, entry))
+
     def give_up(self, name: str) -> None:
         """Note that the declaration of a name was refused, unless it is declared."""
         self.entries.setdefault(name.lower(), (name, RefusedDeclaration()))

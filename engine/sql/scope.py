@@ -65,6 +65,11 @@ class Scope:
                 raise
             return self.outer.resolve(parts)
 
+    @property
+    def names(self) -> list[str]:
+        """Return what a bare name can mean."""
+        return [visible.name for visible in self.shown]
+
     def has(self, name: str) -> bool:
         """Whether a column of that name can be reached."""
         is_here = any(_is_same(visible.name, name) for visible in self.shown)
@@ -116,7 +121,7 @@ class Scope:
 
     def _unknown_column(self, parts: Sequence[str]) -> EngineError:
         name = parts[1] if len(parts) > 1 and parts[0].lower() in self.tables else parts[0]
-        names = [visible.name for visible in self.shown]
+        names = self.names
         near = get_close_matches(name, names, n=1)
         listing = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         hint = f"did you mean {near[0]!r}?" if near else f"there is {listing}" if names else "there is no table in FROM"

@@ -14,6 +14,7 @@ from engine.errors import (
     ColumnCountError,
     DuplicateNameError,
     EmptyScriptError,
+    EngineError,
     MemoryTableError,
     ScriptRefused,
     SinkPrefixError,
@@ -54,6 +55,7 @@ from engine.sql.set_statement import SET_USAGE, SinkPrefix, SinksShown, read_set
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.tables.create_table import anonymous_sink, declare_table, taking_changes, with_columns
 from engine.sql.tables.late_rows import late_row_writes, with_dead_letter_tables
+from engine.sql.tables.stand_ins import stand_in_for
 from engine.sql.text.parse import Script, Statement, refused_clauses
 from engine.sql.text.pieces import STATEMENTS
 
@@ -198,12 +200,18 @@ class _ScriptReader:
             return
         _refuse_variants(node)
         with errors_located(at):
-            entry = (
-                declare_table(node, self.script, self.connections)
-                if node.expression is None
-                else View(self._translate_view(node))
-            )
+            entry = View(self._translate_view(node)) if node.expression is not None else self._declare_table(node)
         self.catalog.declare(target.name, entry, at)
+
+    def _declare_table(self, node: exp.Create) -> Entry:
+        """Return the table that is declared. If its options are refused, its columns are still known to the queries."""
+        try:
+            return declare_table(node, self.script, self.connections)
+        except (EngineError, ScriptRefused):
+            stand_in = stand_in_for(node, self.script)
+            if stand_in is not None:
+                self.catalog.stand_in(node.this.this.name, stand_in)
+            raise
 
     def _create_connection(self, name: str, node: exp.Create, at: TextPosition) -> None:
         if name.lower() in self.connections:

@@ -22,7 +22,7 @@ from engine.functions.base import Function
 from engine.functions.coercion import can_cast
 from engine.functions.parsers.regex import why_refused
 from engine.plan.expressions.calls import call, coerce, make_struct, part_as
-from engine.plan.expressions.expr import Cast, Expr, Literal
+from engine.plan.expressions.expr import Cast, Column, Expr, Literal
 from engine.sql.data_types import usable_members
 from engine.sql.scope import member_of
 
@@ -280,7 +280,21 @@ def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
     hint = f"use it as {function.usage}"
     if any(argument.type == types.JSON_PART for argument in arguments):
         hint = "read the JSON value as text with ->>, or cast it, for example (value -> 'key')::BIGINT"
+    elif (fitting := _fitting_cast(name, arguments)) is not None:
+        hint = f"{hint}; {fitting} would fit"
     raise FunctionArgumentsError(f"{function.name} does not take ({listing})", hint=hint)
+
+
+def _fitting_cast(name: str, arguments: Sequence[Expr]) -> str | None:
+    """Return the cast of one argument with which the call fits: to the type of another argument, or to TEXT."""
+    for index, argument in sorted(enumerate(arguments), key=lambda item: not isinstance(item[1].type, types.Text)):
+        others = [other.type for other in (*arguments[:index], *arguments[index + 1 :])]
+        for kind in (*others, types.TEXT):
+            if kind == argument.type or not can_cast(argument.type, kind):
+                continue
+            if call(name, [*arguments[:index], Cast(argument, kind), *arguments[index + 1 :]]) is not None:
+                return f"{argument.name if isinstance(argument, Column) else 'value'}::{kind}"
+    return None
 
 
 def cast_for(expr: Expr, kind: types.Type, target: str) -> Expr:

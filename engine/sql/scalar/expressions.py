@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from sqlglot import exp
 
@@ -46,6 +45,7 @@ from engine.errors import (
 )
 from engine.functions import aggregate_names, find_aggregate, find_function, find_over, function_names
 from engine.functions.coercion import can_cast, common_type
+from engine.functions.elsewhere import instead_of
 from engine.plan.expressions.calls import coerce, part_as
 from engine.plan.expressions.expr import Call, Case, Cast, Expr, Literal, rewrite, walk
 from engine.sql.data_types import translate_type, unit_of
@@ -71,6 +71,7 @@ from engine.sql.scope import Scope, member_of
 from engine.sql.text.dialect import Arroyo
 from engine.sql.text.parse import Script
 from engine.values.durations import read_duration
+from engine.values.near_names import did_you_mean, nearest
 
 _CLOCKS = ("current_date", "current_time", "current_timestamp")
 """Functions that are called without parentheses, where no column has their name."""
@@ -184,6 +185,12 @@ class Expressions:
                 return self._dot(node)
             case exp.Case():
                 return self._case(node)
+            case exp.If():
+                return self._if([node.this, node.args.get("true"), node.args.get("false")])
+            case exp.Anonymous() if node.name.lower() in ("if", "iif") and len(node.expressions) in (2, 3):
+                return self._if(node.expressions)
+            case exp.Anonymous() if node.name.lower() == "decode" and len(node.expressions) > 2:
+                return self._decode(node.expressions)
             case exp.Cast():
                 return self._cast(node)
             case exp.Interval():
@@ -199,6 +206,9 @@ class Expressions:
         except UnknownColumnError:
             if len(names) == 1 and names[0].lower() in _CLOCKS and not node.this.quoted:
                 return self._call(names[0].lower(), [])
+            if len(names) == 1 and node.this.quoted and nearest(names[0], self.scope.names) is None:
+                hint = f"text is written in single quotes: '{clipped(names[0])}'"
+                raise UnknownColumnError(f"there is no column {names[0]!r} here", hint=hint) from None
             raise
 
     def _dot(self, node: exp.Dot) -> Expr:
@@ -213,12 +223,27 @@ class Expressions:
                 tests.append(self._call("=", [node.this, branch.this]))
             else:
                 tests.append(self.condition(branch.this))
-        values = [self.translate(branch.args["true"]) for branch in node.args["ifs"]]
-        default = node.args.get("default")
+        return self._choice(tests, [branch.args["true"] for branch in node.args["ifs"]], node.args.get("default"))
+
+    def _choice(self, tests: Sequence[Expr], chosen: Sequence[exp.Expr], default: exp.Expr | None) -> Expr:
+        """Return the value of the first test that is true, or else the default."""
+        values = [self.translate(value) for value in chosen]
         otherwise = None if default is None else self.translate(default)
         kind = _common_type([*values, *([] if otherwise is None else [otherwise])], "the branches of CASE")
         branches = tuple((test, coerce(value, kind)) for test, value in zip(tests, values, strict=True))
         return call_in_branches(Case(branches, None if otherwise is None else coerce(otherwise, kind), kind))
+
+    def _if(self, arguments: Sequence[exp.Expr | None]) -> Expr:
+        """Translate IF and IIF: `if(condition, value [, otherwise])`."""
+        test, value, *default = [argument for argument in arguments if argument is not None]
+        return self._choice([self.condition(test)], [value], default[0] if default else None)
+
+    def _decode(self, arguments: Sequence[exp.Expr]) -> Expr:
+        """Translate DECODE with pairs: `decode(value, a, result of a, ..., otherwise)`, where NULL equals NULL."""
+        value, *rest = arguments
+        pairs, default = rest[: len(rest) // 2 * 2], rest[-1] if len(rest) % 2 else None
+        tests = [self._call("is_not_distinct_from", [value, search]) for search in pairs[::2]]
+        return self._choice(tests, pairs[1::2], default)
 
     def _cast(self, node: exp.Cast) -> Expr:
         inner, kind = self.translate(node.this), translate_type(node.to)
@@ -253,11 +278,9 @@ class Expressions:
         if find_over(name) is not None:
             raise OverError(f"{name} needs OVER", hint=f"write {name}(...) OVER (PARTITION BY window ...)")
         if find_function(name) is None:
-            near = get_close_matches(name, [*function_names(), *aggregate_names(), *WINDOWS], n=1, cutoff=0.75)
-            raise UnknownFunctionError(
-                f"there is no function {name!r}",
-                hint=f"did you mean {near[0]!r}?" if near else "see the page of functions",
-            )
+            near = did_you_mean(name, [*function_names(), *aggregate_names(), *WINDOWS])
+            hint = instead_of(name) or near or "see the page of functions"
+            raise UnknownFunctionError(f"there is no function {name!r}", hint=hint)
         return check_constants(make_call(name, [self.translate(argument) for argument in arguments]))
 
 

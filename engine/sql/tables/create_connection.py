@@ -30,6 +30,7 @@ from engine.errors import (
 from engine.sql.catalog import Complaints
 from engine.sql.tables.written_options import given_options, option_named
 from engine.sql.text.parse import Script, parse
+from engine.values.near_names import did_you_mean
 
 CONNECTION = "CONNECTION"
 
@@ -68,7 +69,8 @@ def connector_named(name: str, at: TextPosition | None = None) -> Connector:
     """The connector of that name; refused where there is none."""
     connector = find_connector(name)
     if connector is None or connector.hidden:
-        hint = f"there are {', '.join(offered.name for offered in offered_connectors())}"
+        names = [offered.name for offered in offered_connectors()]
+        hint = did_you_mean(name, names) or f"there are {', '.join(names)}"
         raise OptionValueError(f"there is no connector {name!r}", hint=hint, at=at)
     return connector
 

@@ -51,6 +51,7 @@ from engine.sql.tables.columns import CONNECTOR_TIME, EventTimes, MetadataColumn
 from engine.sql.tables.create_connection import Connections, with_connection
 from engine.sql.tables.written_options import as_lookup, given_options, is_temporary, option_named
 from engine.sql.text.parse import Script
+from engine.values.near_names import did_you_mean
 
 
 def declare_table(node: exp.Create, script: Script, connections: Connections) -> Entry:
@@ -94,10 +95,9 @@ def _connector_options(
 def _connector(option: WithOption, complaints: Complaints) -> Connector:
     connector = find_connector(str(option.value))
     if connector is None:
-        names = ", ".join(offered.name for offered in offered_connectors())
-        complaints.add(
-            OptionValueError(f"there is no connector {option.value!r}", hint=f"there are {names}", at=option.at)
-        )
+        names = [offered.name for offered in offered_connectors()]
+        hint = did_you_mean(str(option.value), names) or f"there are {', '.join(names)}"
+        complaints.add(OptionValueError(f"there is no connector {option.value!r}", hint=hint, at=option.at))
         complaints.raise_any()
     assert connector is not None, "a complaint was added"
     return connector

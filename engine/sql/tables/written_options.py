@@ -13,16 +13,17 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from engine.connectors.options import WithOption
-from engine.errors import OptionTypeError, OptionValueError, TextPosition
+from engine.errors import OptionTypeError, OptionValueError, TextPosition, UnsupportedClauseError
 from engine.sql.catalog import Complaints
 from engine.sql.scalar.literals import read_interval
-from engine.sql.text.dialect import BareOption
+from engine.sql.text.dialect import Arroyo, BareOption
 from engine.sql.text.parse import Script
 from engine.values.option_values import OptionValue
 
 
 def given_options(node: exp.Create, script: Script, complaints: Complaints, at: TextPosition) -> list[WithOption]:
-    """The options in the order of the text; one that cannot be read goes to the complaints."""
+    """Return the options in the order of the text. If one is given twice, the last one counts. One that cannot be read
+    goes to the complaints."""
     options: list[WithOption] = []
     properties = node.args.get("properties")
     for item in properties.expressions if properties else []:
@@ -30,12 +31,20 @@ def given_options(node: exp.Create, script: Script, complaints: Complaints, at: 
         if isinstance(item, exp.TemporaryProperty):
             continue
         with complaints.collect(position):
+            if isinstance(item, exp.PartitionedByProperty):
+                raise _partitioned_by(item)
             if not isinstance(item, exp.Property):
                 shown = item.this if isinstance(item, BareOption) else item.sql()
                 raise OptionTypeError(f"{shown} is not an option", hint="write name = value")
             name = _dotted(item.this) if isinstance(item.this, exp.Expr) else str(item.this)
             options.append(WithOption(name, _option_value(item.args["value"], name), position))
-    return options
+    return list({option.name: option for option in options}.values())
+
+
+def _partitioned_by(item: exp.PartitionedByProperty) -> UnsupportedClauseError:
+    names = ", ".join(part.sql(dialect=Arroyo) for part in item.this.expressions)
+    hint = f"write WITH ('partitioning.fields' = [{names}], ...), and 'partitioning.time_pattern' for days and hours"
+    return UnsupportedClauseError("PARTITIONED BY is not supported", hint=hint)
 
 
 def _dotted(node: exp.Expr) -> str:

@@ -90,7 +90,7 @@ class Arroyo(Postgres):
             ),
         }
         PROPERTY_PARSERS = {  # noqa: RUF012
-            name: Postgres.Parser.PROPERTY_PARSERS[name] for name in ("WITH", "TEMPORARY", "TEMP")
+            name: Postgres.Parser.PROPERTY_PARSERS[name] for name in ("WITH", "TEMPORARY", "TEMP", "PARTITIONED BY")
         }
 
         def raise_error(self, message: str, token: Token | None = None) -> None:

@@ -113,6 +113,8 @@ _WORDS = {
     "all": "GROUP BY ALL",
     "kind": "AS STRUCT",
     "db": "a qualified name",
+    "version": "FOR SYSTEM_TIME AS OF",
+    "when": "FOR SYSTEM_TIME AS OF",
 }
 
 
@@ -138,8 +140,10 @@ def refused_clause(part: exp.Expr, name: str, script: Script) -> EngineError:
     inside = value[0] if isinstance(value, list) else value
     words = _WORDS.get(name, name.strip("_").replace("_", " ").upper())
     words = _WORDS_OF.get(type(inside), words)
+    if isinstance(inside, exp.Pivot) and inside.args.get("unpivot"):
+        words = "UNPIVOT"
     at = script.position_of_word(words.split()[0], part, inside)
-    return UnsupportedClauseError(f"{words} is not supported", hint=_HINTS.get(name), at=at)
+    return UnsupportedClauseError(f"{words} is not supported", hint=_HINTS_OF.get(words, _HINTS.get(name)), at=at)
 
 
 def _refused_kind(part: exp.SetItem, script: Script) -> EngineError:
@@ -148,6 +152,7 @@ def _refused_kind(part: exp.SetItem, script: Script) -> EngineError:
     return UnsupportedClauseError(f"SET {kind} is not supported", hint=f"leave out {kind}", at=at)
 
 
+_HINTS_OF = {"UNPIVOT": "write one SELECT per column, with UNION ALL between them"}
 _HINTS = {
     "except_": "name the columns",
     "replace": "name the columns",
@@ -155,6 +160,17 @@ _HINTS = {
     "order": "a stream has no order; use ORDER BY with LIMIT, or in a time window",
     "limit": "a stream has no end; use ORDER BY as well for the first rows so far, or a time window",
     "offset": "a stream has no end; use a time window",
+    "version": "join a lookup table, which gives the row of the moment, or join by a range of time",
+    "pivots": "write one aggregate per column: sum(n) FILTER (WHERE key = 'a') AS a",
+    "sample": "write WHERE random() < 0.1",
+    "laterals": "write CROSS JOIN UNNEST(array) AS t(x)",
+    "match": "join the table with itself on the key and a range of time, once per step of the pattern",
+    "connect": "join the table with itself, once per level",
+    "locks": "leave it out; rows of a stream are not locked",
+    "sort": "a stream has no order; use ORDER BY with LIMIT, or in a time window",
+    "cluster": "leave it out; rows are distributed by the keys of GROUP BY and JOIN",
+    "distribute": "leave it out; rows are distributed by the keys of GROUP BY and JOIN",
+    "db": "leave out what is before the dot",
 }
 
 

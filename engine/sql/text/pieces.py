@@ -24,7 +24,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 
 from sqlglot import exp
 from sqlglot.errors import TokenError
@@ -36,9 +35,11 @@ from engine.errors import (
     SyntaxRefusedError,
     TextPosition,
     TooLargeError,
+    UnsupportedClauseError,
     UnsupportedStatementError,
 )
 from engine.sql.text.dialect import Arroyo
+from engine.values.near_names import nearest
 
 MAX_NESTING = 100
 
@@ -104,11 +105,26 @@ def check_piece(piece: Sequence[Token], line_starts: Sequence[int]) -> None:
         if token.token_type in _FOREIGN and not token.text.isalpha():
             hint = 'names are quoted with double quotes: "name"' if token.text == "`" else NOT_OUR_SQL
             raise SyntaxRefusedError(f"{token.text!r} is not allowed here", hint=hint, at=at)
+        if following is not None and (words := (token.text.upper(), following.text.upper())) in _REFUSED_PAIRS:
+            raise UnsupportedClauseError(f"{words[0]} is not supported", hint=_REFUSED_PAIRS[words], at=at)
+        if piece[0].text.upper() == "SELECT" and token is piece[0] and following is not None:
+            _check_top(piece, at)
         if token.token_type == TokenType.COMMA and (following is None or following.token_type in _NO_ITEM):
             raise SyntaxRefusedError("nothing follows this comma", hint=NOT_OUR_SQL, at=at)
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
         if depth > MAX_NESTING:
             raise TooLargeError("the statement is nested too deeply", hint=SIMPLER, at=at)
+
+
+_REFUSED_PAIRS = {
+    ("MATCH_RECOGNIZE", "("): "join the table with itself on the key and a range of time, once per step of the pattern",
+    ("TABLESAMPLE", "("): "write WHERE random() < 0.1",
+}
+
+
+def _check_top(piece: Sequence[Token], at: TextPosition) -> None:
+    if len(piece) > 2 and piece[1].text.upper() == "TOP" and piece[2].token_type == TokenType.NUMBER:
+        raise UnsupportedClauseError("TOP is not supported", hint="write ORDER BY ... LIMIT at the end", at=at)
 
 
 _COMMENT = re.compile(r"--[^\n]*|/\*(?P<hint>\+\s*\w+\s*\()?.*?\*/", re.DOTALL)
@@ -145,13 +161,46 @@ def _check_beginning(piece: Sequence[Token]) -> None:
     words = (token.text.upper() for token in piece[1:3])
     kind = next((word for word in words if word not in ("TEMPORARY", "TEMP")), "")
     if word == "CREATE" and kind not in ("CONNECTION", "TABLE", "VIEW", "OR"):
-        raise UnsupportedStatementError(f"{f'CREATE {kind}'.rstrip()} is not supported", hint=STATEMENTS)
+        near = nearest(kind, ("CONNECTION", "TABLE", "VIEW"))
+        hint = _INSTEAD_OF_CREATE.get(kind) or (f"did you mean CREATE {near}?" if near else STATEMENTS)
+        raise UnsupportedStatementError(f"{f'CREATE {kind}'.rstrip()} is not supported", hint=hint)
+
+
+_INSTEAD = {
+    "ALTER": "change the script, and deploy it under the same name",
+    "ANALYZE": "leave it out; there are no statistics of tables",
+    "BEGIN": "leave it out; all of a script is one pipeline",
+    "DELETE": "write INSERT INTO ... SELECT with the opposite condition in WHERE",
+    "DESC": "deploy the script; the web UI and `arroyo check` show columns",
+    "DESCRIBE": "deploy the script; the web UI and `arroyo check` show columns",
+    "DROP": "leave the table out of the script; `arroyo delete` removes a pipeline",
+    "EXECUTE": "leave it out; all of a script is one pipeline, and runs as a whole",
+    "EXPLAIN": "leave it out, and run `arroyo explain` on the script",
+    "MERGE": "aggregate by the key without a window, and write to a sink that takes changes",
+    "SHOW": "the API and the web UI list pipelines and connectors",
+    "TRUNCATE": "leave it out; a sink is never emptied",
+    "UPDATE": "compute the new value in a SELECT",
+    "USE": "leave it out; a script declares its tables itself",
+    "VALUES": "write SELECT ... FROM a table; rows of constants can only be joined",
+}
+_INSTEAD_OF_CREATE = {
+    "CATALOG": "leave it out; a script declares its tables itself, and CREATE CONNECTION holds what they share",
+    "DATABASE": "leave it out; a script declares its tables itself",
+    "FUNCTION": "write the function in Python, and deploy the file with the script",
+    "INDEX": "leave it out; state is stored by key",
+    "MATERIALIZED": "write INSERT INTO a sink SELECT ..., or CREATE VIEW to name a part of the query",
+    "SCHEMA": "leave it out; a script declares its tables itself",
+    "SINK": "write CREATE TABLE ... WITH (type = 'sink', ...), and INSERT INTO it",
+    "SOURCE": "write CREATE TABLE ... WITH (type = 'source', ...)",
+    "STREAM": "write CREATE TABLE ... WITH (type = 'source', ...), or CREATE VIEW for a query",
+    "TYPE": "write the members of the struct in the column: place STRUCT<x DOUBLE, y DOUBLE>",
+}
 
 
 def _unsupported(piece: Sequence[Token]) -> UnsupportedStatementError:
     word = piece[0].text
-    near = get_close_matches(word.upper(), ("CREATE", "INSERT", "SELECT", "WITH"), n=1, cutoff=0.75)
-    hint = f"did you mean {near[0]}?" if near else STATEMENTS
+    near = nearest(word, ("CREATE", "INSERT", "SELECT", "WITH", "SET"))
+    hint = _INSTEAD.get(word.upper()) or (f"did you mean {near}?" if near else STATEMENTS)
     shown = repr(word[:40]) if piece[0].token_type == TokenType.STRING else word[:40]
     return UnsupportedStatementError(f"a statement cannot begin with {shown}", hint=hint)
 

@@ -7,8 +7,8 @@
 --: error sql.syntax 23:15 '`' is not allowed here
 --: error sql.unsupported 24:15 cannot read from text('/etc/passwd')
 --: error sql.unsupported 25:15 cannot read from IDENTIFIER('events')
---: error sql.unsupported 26:22 VERSION is not supported
---: error sql.unsupported 27:38 VERSION is not supported
+--: error sql.unsupported 26:36 FOR SYSTEM_TIME AS OF is not supported
+--: error sql.unsupported 27:38 FOR SYSTEM_TIME AS OF is not supported
 --: error sql.unsupported 28:15 cannot read from STREAM(events)
 --: error sql.unsupported 29:15 cannot read from TABLE(events)
 --: error sql.unsupported 30:23 cannot read from VALUES (1)

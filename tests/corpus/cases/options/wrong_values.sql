@@ -1,18 +1,17 @@
 -- Values of another kind than the option, and values that it cannot have.
---: error option.wrong_type 16:45 option 'event_rate' must be a number, not 'fast'
---: error option.wrong_type 16:66 option 'message_count' must be a whole number of at least zero, not '-1'
---: error option.bad_value 17:62 option 'event_rate' is given twice
---: error option.bad_value 18:30 there is no connector 'filesystm'
---: error option.bad_value 19:86 connector 'filesystem' does not support the format 'jsn'
---: error option.wrong_type 20:30 connector is not an option
---: error option.wrong_type 20:41 path is not an option
---: error option.bad_value 21:55 connector 'blackhole' has no format
---: error option.bad_value 22:104 there is no connection 'p'
---: error option.bad_value 23:104 option 'late_rows' must have at least 1 character
---: error option.missing 24:14 option 'path' is required
---: error option.wrong_type 24:57 the value of option 'path' is not valid: 1 + 1
---: error option.wrong_type 25:104 option 'idle_time' must be a length of time like '5 seconds', not '99999999999999 days'
---: error sql.bad_duration 26:104 '1 month' has no fixed length
+--: error option.wrong_type 15:45 option 'event_rate' must be a number, not 'fast'
+--: error option.wrong_type 15:66 option 'message_count' must be a whole number of at least zero, not '-1'
+--: error option.bad_value 17:30 there is no connector 'filesystm'
+--: error option.bad_value 18:86 connector 'filesystem' does not support the format 'jsn'
+--: error option.wrong_type 19:30 connector is not an option
+--: error option.wrong_type 19:41 path is not an option
+--: error option.bad_value 20:55 connector 'blackhole' has no format
+--: error option.bad_value 21:104 there is no connection 'p'
+--: error option.bad_value 22:104 option 'late_rows' must have at least 1 character
+--: error option.missing 23:14 option 'path' is required
+--: error option.wrong_type 23:57 the value of option 'path' is not valid: 1 + 1
+--: error option.wrong_type 24:104 option 'idle_time' must be a length of time like '5 seconds', not '99999999999999 days'
+--: error sql.bad_duration 25:104 '1 month' has no fixed length
 CREATE TABLE a WITH (connector = 'impulse', event_rate = 'fast', message_count = -1);
 CREATE TABLE b WITH (connector = 'impulse', event_rate = 10, 'event_rate' = 10);
 CREATE TABLE c (n INT) WITH (connector = 'filesystm');

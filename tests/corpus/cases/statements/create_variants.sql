@@ -4,7 +4,7 @@
 --: error sql.unsupported_statement 10:1 CREATE TABLE AS takes no WITH options
 --: error sql.unsupported_statement 11:1 CREATE MATERIALIZED is not supported
 --: error sql.unsupported_statement 12:14 x.e is not a name of one part
---: error sql.unsupported_statement 13:1 this CREATE has a part that is not supported
+--: error sql.unsupported 13:24 PARTITIONED BY is not supported
 CREATE OR REPLACE VIEW a AS SELECT 1;
 CREATE TABLE IF NOT EXISTS b (n INT);
 CREATE TABLE c WITH (connector = 'blackhole') AS SELECT 1;
