@@ -25,12 +25,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.served import ended_by_signals
+from engine.jobs import disk
 from engine.jobs.controller import hash_key
 from engine.jobs.decisions.spec import Pipeline, Spec, StopRequest, Version
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Run, Status
-from engine.jobs.disk import ids
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from engine.store.database import open_database
 from engine.store.jobs import jobs, runs
@@ -184,9 +184,9 @@ def fill(
             at = now() - timedelta(days=1) + timedelta(seconds=number)
             has_run = number < running
             pipeline = Pipeline(
-                id=ids.make("pl"),
+                id=disk.make("pl"),
                 name=f"pipeline-{number}",
-                job_id=ids.make("job"),
+                job_id=disk.make("job"),
                 version=1,
                 parallelism=1,
                 created_at=at,

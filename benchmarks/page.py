@@ -21,7 +21,7 @@ from typing import Any
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from benchmarks.api import HEARTBEAT, PIPELINES, Load, control_plane
-from engine.cli.client import Client
+from engine.cli.base import Client
 
 DRIVERS = 30
 PAINT_GOAL, USABLE_GOAL = 1.0, 2.0

@@ -18,18 +18,18 @@ from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import Connection
 
 from engine.api.metrics.job_metrics import JobMetrics
-from engine.control.changes.waiting_requests import Changes
+from engine.control.changes import Changes
 from engine.control.context import Context, LastCalls
-from engine.control.savepoints.take_savepoint import take_savepoint
+from engine.control.savepoints.drill_savepoint import take_savepoint
+from engine.control.upgrades.meetings import Planner
 from engine.control.upgrades.plan_query import plan_query
-from engine.control.upgrades.planner import Planner
 from engine.jobs.decisions.spec import Pipeline
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Progress, Run, Status
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.process_usage import ProcessUsage
 from engine.store.database import open_database
-from engine.store.jobs import checkpoints, jobs, runs, totals
+from engine.store.jobs import checkpoints, job_figures, jobs, runs
 from engine.store.pipelines import pipelines
 from engine.values.epoch_report import PHASES, EpochReport, SinkProgress, TableFigures
 from engine.values.instants import now
@@ -84,7 +84,7 @@ def put(connection: Connection, number: int, at: datetime) -> None:
     runs.add(connection, Run(job_id, pipeline_id, 1, "hash", 1, 1, at))
     reports = [report(epoch, at, sources, sinks) for epoch in range(10)]
     checkpoints.add(connection, job_id, 1, reports)
-    totals.count_epochs(connection, job_id, reports)
+    job_figures.count_epochs(connection, job_id, reports)
 
 
 def report(

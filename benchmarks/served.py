@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from engine.cli.client import Client, RefusedError
+from engine.cli.base import Client, RefusedError
 from engine.errors import UnreachableError
 from engine.jobs.processes import processes
 

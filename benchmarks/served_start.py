@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.served import served
 from benchmarks.start_meter import Meter, Moment
-from engine.cli.client import Client
+from engine.cli.base import Client
 
 ANSWERED, RUNNING = "the PUT is answered", "the job is running"
 _LOOK = 0.02

@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.served import marked, served
 from engine.checkpoints.layout import StatePaths
-from engine.cli.client import Client
+from engine.cli.base import Client
 from engine.jobs.processes import processes
 from engine.jobs.processes.process_usage import is_java
 

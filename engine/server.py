@@ -39,39 +39,33 @@ from engine.api.savepoints.caretaker import Caretaker
 from engine.api.sweep import Sweeper
 from engine.api.upgrades.hand_over_steps import HandOverWatch
 from engine.api.upgrades.rehearsal_watch import RehearsalWatch
-from engine.control.access.sessions import Sessions
-from engine.control.changes.waiting_requests import Changes
-from engine.control.context import Context, LastCalls
-from engine.control.rehearsals.plan_rehearsal import check_rehearsal
-from engine.control.rehearsals.rehearsal_room import free_bytes
-from engine.control.savepoints.drill_savepoint import Drills
-from engine.control.savepoints.take_savepoint import take_savepoint
-from engine.control.target_registry import read_unread
+from engine.control.access import Sessions
+from engine.control.changes import Changes
+from engine.control.context import Context, LastCalls, read_unread
+from engine.control.rehearsals import check_rehearsal, free_bytes
+from engine.control.savepoints.drill_savepoint import Drills, take_savepoint
 from engine.control.upgrades import go_back
-from engine.control.upgrades.meetings import StateMeetings
+from engine.control.upgrades.meetings import Planner, StateMeetings
 from engine.control.upgrades.plan_query import load_compiler, plan_query
 from engine.control.upgrades.plan_reprocess import changing_sinks, plan_reprocess
 from engine.control.upgrades.plan_starts import check_redone, check_starts
 from engine.control.upgrades.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
-from engine.control.upgrades.planner import Planner
 from engine.errors import InsecureBindError, ServerError, StoreUnavailableError, message_of
 from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
 from engine.jobs.decisions.decide import Policy
-from engine.jobs.decisions.rehearsal import RehearsalLimits
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.disk.leaks import Limits
+from engine.jobs.decisions.rollback import RehearsalLimits
+from engine.jobs.disk import DataDirectory, Limits
 from engine.jobs.processes.driver_environment import driver_environment
 from engine.jobs.processes.forked_drivers import ForkedDrivers
 from engine.jobs.processes.free_memory import known_free_memory
-from engine.jobs.processes.probes import LocalProbes
+from engine.jobs.processes.probes import LocalProbes, LocalStateRows
 from engine.jobs.processes.rehearsal_processes import LocalRehearsers
 from engine.jobs.processes.runner import DRIVER_COMMAND, LocalRunner
 from engine.jobs.processes.spares import SpareDrivers
-from engine.jobs.processes.state_rows import LocalStateRows
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
 from engine.store.access import left_sessions, tokens
-from engine.store.access.secret_files import secure
+from engine.store.access.vault import secure
 from engine.store.backups import damaged
 from engine.store.database import Database, open_database
 from engine.store.jobs.records import StoredRecords

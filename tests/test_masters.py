@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import SettingError
 from engine.jobs.decisions.spec import read_run_settings
-from engine.values.masters import complaint_about, has_other_disks, is_one_jvm, refuse_master
+from engine.values.cluster import complaint_about, has_other_disks, is_one_jvm, refuse_master
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.served import served
-from engine.cli.client import Client
+from engine.cli.base import Client
 from engine.values.instants import from_micros, now
 
 T = TypeVar("T")

@@ -26,9 +26,9 @@ from engine.checkpoints.savepoints import take
 from engine.spark.jvm.session import close_session, open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
 from engine.spark.run.stop_control import Control
+from engine.values.durations import DEFAULT_LINGER
 from engine.values.epoch_report import EpochReport
 from engine.values.instants import now
-from engine.values.linger import DEFAULT_LINGER
 
 GOAL = 2.0
 """The longest epoch under a savepoint, of the median of all epochs."""

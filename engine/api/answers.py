@@ -13,21 +13,21 @@ from engine.api.http.bodies import Udf
 from engine.control.savepoints.savepoint_holds import SavepointTask as DoneTask
 from engine.control.savepoints.savepoint_holds import TaskKind
 from engine.errors import Cause, DiskFullError
-from engine.jobs.decisions.desired import is_settled
+from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.effects import Effects as WhatHappens
-from engine.jobs.decisions.gates import Gate, GateTime, holder, is_passed, least_complete, promised
+from engine.jobs.decisions.effects import Gate, GateTime, holder, is_passed, least_complete, promised
+from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.spec import ShownUpgrade, Version
 from engine.jobs.decisions.states import STATES, State, StopMode
 from engine.jobs.decisions.status import Failure, JobEvent
-from engine.jobs.decisions.throughput import rate
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.decisions.totals import rate
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.process_usage import SharedWith
-from engine.jobs.records import JobRecord
 from engine.openlineage.runs import ParentRun
 from engine.store.jobs.events import StoredEvent
 from engine.store.partitions.certificates import Certificate as StoredCertificate
 from engine.store.pipelines.versions import Outline
-from engine.store.savepoints.savepoints import Savepoint as StoredSavepoint
+from engine.store.savepoints import Savepoint as StoredSavepoint
 from engine.values.epoch_report import FIGURES, EpochReport, HeldBy, SinkProgress, to_wire
 from engine.values.instants import to_micros
 

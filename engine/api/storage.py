@@ -8,9 +8,9 @@ from pydantic import BaseModel, Field
 from engine.api.http.depends import ContextDep
 from engine.api.savepoints.savepoint_rules import RetentionRules, shown_retention
 from engine.api.sweep import Leak, look
-from engine.jobs.disk.disk_use import other_use, pipeline_use
+from engine.jobs.disk import other_use, pipeline_use
+from engine.store import savepoints as savepoint_rules
 from engine.store.pipelines import pipelines
-from engine.store.savepoints import savepoint_rules
 
 ROUTER = APIRouter(prefix="/storage", tags=["storage"])
 

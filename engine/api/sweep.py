@@ -18,7 +18,7 @@ from engine.api.http.authentication import who_asks
 from engine.api.http.depends import ContextDep
 from engine.control.context import Context
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.disk.leaks import LeakedPath, OpenRun, leaked_paths
+from engine.jobs.disk import LeakedPath, OpenRun, leaked_paths
 from engine.store import old_rows
 from engine.store.jobs.records import read_page
 

@@ -12,12 +12,11 @@ from functools import wraps
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from engine.cli.base import path
-from engine.cli.client import Client, Json, RefusedError, field_of, segment
+from engine.cli.base import Client, Json, RefusedError, field_of, path, segment
 from engine.cli.terminal import plain, why_unreadable
 from engine.errors import EngineError, RequestError, UnreachableError
 from engine.jobs.address import read_address
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.values.instants import FAR_FUTURE, from_micros
 
 REFUSED, FAILED = 2, 3

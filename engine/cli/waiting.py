@@ -8,6 +8,18 @@
     orders: Running
 
 On a terminal these are one line that is written anew. The job goes on, however the wait ends.
+
+Questions that the control plane may hold until there is something to say, asked again until the wait is over.
+
+A control plane that goes away meanwhile is asked again when it is back: one that restarts is no reason to give up a
+wait of hours. One that never answered is a wrong address, and said at once.
+
+Asking again and again for what comes: a control plane that restarts meanwhile is waited for.
+
+after 5                  6 and 7, and there is more
+at once, after 7         8
+a second later, after 8  nobody answers
+a second later, after 8  9
 """
 
 from __future__ import annotations
@@ -16,14 +28,13 @@ import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TextIO
+from typing import Generic, Literal, TextIO, TypeVar
+from urllib.parse import urlencode
 
-from engine.cli.client import Client, Json, field_of, is_away
-from engine.cli.dry_run import send
-from engine.cli.long_poll import PATIENCE
-from engine.cli.remote import FAILED, connect, describe, rows_of, say, seconds, warn, warn_of_remarks
+from engine.cli.base import Client, Json, field_of, is_away
+from engine.cli.remote import FAILED, connect, describe, facts, rows_of, say, seconds, show, warn, warn_of_remarks
 from engine.errors import EngineError
 
 Goal = Literal["running", "finished", "stopped"]
@@ -163,3 +174,141 @@ class JobWatch:
                 self.pause(_PAUSE)
         finally:
             self.line.end()
+
+
+def add_dry_run(parser: ArgumentParser) -> None:
+    """The argument that asks what would happen."""
+    parser.add_argument("--dry-run", action="store_true", help="Show the effects and change nothing")
+
+
+def send(
+    args: Namespace,
+    method: str,
+    path: str,
+    body: Mapping[str, Json] | None,
+    describe: Callable[[Mapping[str, Json]], str],
+    key: str | None = None,
+    query: Mapping[str, str] | None = None,
+) -> None:
+    """Send a change and show its answer, or with `--dry-run` what it would do."""
+    if args.dry_run:
+        show(
+            args,
+            connect(args).send(method, f"{path}?{urlencode({**(query or {}), 'dry_run': 'true'})}", body),
+            describe_effects,
+        )
+    else:
+        show(args, connect(args).send(method, path, body, key=key), describe)
+
+
+def describe_effects(effects: Mapping[str, Json]) -> str:
+    """Describe the effects, a line for each kind, and the upgrade plan if another query takes over a state."""
+    pause = effects.get("pause_micros")
+    both = effects.get("stops") and effects.get("starts")
+    length = f"about {pause / 1_000_000:.0f} s" if isinstance(pause, int) else "unknown"
+    named = ("kept", "lost", "repeated", "voided")
+    lists: list[tuple[str, object]] = [(name, _listed(effects.get(name))) for name in named]
+    told = facts(
+        [
+            ("stops", "yes" if effects.get("stops") else "no"),
+            ("starts", "yes" if effects.get("starts") else "no"),
+            ("pause", length if both else None),
+            *lists,
+            *rollback_facts(effects.get("rollback")),
+        ]
+    )
+    plan = effects.get("upgrade")
+    return f"{told}\n\n{str(plan['text']).rstrip()}" if isinstance(plan, dict) else told
+
+
+def rollback_facts(rollback: Json) -> list[tuple[str, object]]:
+    """Return the target of a rollback, and the sinks that stay ahead."""
+    if not isinstance(rollback, dict):
+        return []
+    savepoint = rollback.get("savepoint_id")
+    state = f"savepoint {savepoint}, epoch {rollback.get('epoch')}" if savepoint else "goes on: the plan is the same"
+    ahead = rollback.get("ahead")
+    sinks = [_ahead(sink) for sink in ahead if isinstance(sink, dict)] if isinstance(ahead, list) else []
+    return [("back to", f"version {rollback.get('version')}"), ("state", state), *(("ahead", sink) for sink in sinks)]
+
+
+def _ahead(sink: Mapping[str, Json]) -> str:
+    epochs = "an unknown number of" if sink.get("epochs") is None else sink["epochs"]
+    rows = "" if sink.get("rows") is None else f", {sink['rows']} rows"
+    return f"{sink.get('table')} ({sink.get('connector')}) by {epochs} epochs{rows}, which cannot be taken back"
+
+
+def _listed(entries: Json) -> str | None:
+    return ", ".join(map(str, entries)) or None if isinstance(entries, list) else None
+
+
+HOLD = 25.0
+"""Seconds one request is held; proxies tend to cut what is silent for longer than thirty."""
+PATIENCE = 30.0
+"""Seconds that the control plane may be away while somebody waits: one that restarts is back within that time."""
+
+
+@dataclass(slots=True)
+class LongPoll:
+    """Asks until an answer is the last one, or the time is over; the last answer is given then, whatever it says."""
+
+    ask: Callable[[float], Json]
+    """Asks once; the server may hold the question so many seconds."""
+    timeout: float
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+    def until(self, is_last: Callable[[Json], bool]) -> Json:
+        """Wait for the last answer."""
+        end, answered = self.clock() + self.timeout, None
+        while True:
+            try:
+                answer = self.ask(max(0.0, min(HOLD, end - self.clock())))
+            except EngineError as error:
+                now = self.clock()
+                if answered is None or not is_away(error) or now >= end or now - answered > PATIENCE:
+                    raise
+                self.pause(_PAUSE)
+                continue
+            answered = self.clock()
+            if is_last(answer) or answered >= end:
+                return answer
+
+
+_PAUSE_FOLLOWING = 1.0
+_PATIENCE = 30.0
+"""Seconds that the control plane may be away while somebody follows."""
+MOST = 1000
+"""As much is asked for at once."""
+
+CursorT = TypeVar("CursorT", int, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Follower(Generic[CursorT]):
+    """Asks for what comes after a cursor, as long as there is one."""
+
+    look: Callable[[CursorT], Json]
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+    def answers(
+        self, after: CursorT | None, cursor_of: Callable[[dict[str, Json], CursorT], CursorT | None]
+    ) -> Iterator[dict[str, Json]]:
+        """The answers that follow a cursor; `cursor_of` says where each of them ends, and None where all does."""
+        answered, is_behind = self.clock(), False
+        while after is not None:
+            if not is_behind:
+                self.pause(_PAUSE_FOLLOWING)
+            try:
+                answer = self.look(after)
+            except EngineError as error:
+                if not is_away(error) or self.clock() - answered > _PATIENCE:
+                    raise
+                is_behind = False
+                continue
+            answered = self.clock()
+            fields = answer if isinstance(answer, dict) else {}
+            yield fields
+            is_behind = bool(fields.get("has_more"))
+            after = cursor_of(fields, after)

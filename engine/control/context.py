@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -9,25 +10,83 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from engine.control.access.admission import Admission
-from engine.control.access.sessions import Sessions
-from engine.control.changes.waiting_requests import Changes
+from sqlalchemy import Connection
+
+from engine.control.access import Admission, Sessions
+from engine.control.changes import Changes
 from engine.control.savepoints.savepoint_holds import Holds
-from engine.control.traces.asked_starts import AskedStarts
-from engine.control.traces.spans import TellSpan
-from engine.control.upgrades.meetings import Meetings, StateMeetings
-from engine.control.upgrades.planner import Planner
-from engine.jobs.decisions.rehearsal import RehearsalLimits
-from engine.jobs.decisions.status import Run
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.disk.leaks import Limits
-from engine.jobs.processes.probes import Probe, ProbeResult
+from engine.control.traces.asked_starts import AskedStarts, TellSpan
+from engine.control.upgrades.meetings import Meetings, Planner, StateMeetings
+from engine.errors import EngineError, PipelineNotFoundError
+from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.decisions import intend
+from engine.jobs.decisions.rollback import RehearsalLimits
+from engine.jobs.decisions.status import JobEvent, Run
+from engine.jobs.disk import DataDirectory, Limits
+from engine.jobs.processes.left_goodbyes import WIRE, is_spoken
+from engine.jobs.processes.probes import Probe, ProbeResult, ReadRows
 from engine.jobs.processes.process_usage import RunUsage, SharedWith
-from engine.jobs.processes.state_rows import ReadRows
 from engine.openlineage.names import JOB_NAMESPACE
 from engine.store.database import Database
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.jobs import events, runs
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines, versions
+from engine.store.savepoints import Savepoint
 from engine.values.instants import Clock
+
+
+def adopt(connection: Connection, run: Run, wire: int, now: datetime) -> None:
+    """Let a driver of another version work on, or have it stop after its epoch and start anew; an event says which. One
+    of this version is no news: its hello was lost, or could not be written down."""
+    runs.set_wire(connection, run, wire)
+    if wire == WIRE:
+        return
+    record = read_record(connection, run.pipeline_id)
+    if record.status.generation != run.generation or run.ended_at is not None:
+        return
+    version = f"run {run.generation} was started by another version of the engine (it speaks version {wire}"
+    if is_spoken(wire):
+        words = f"{version}, the control plane {WIRE}); it is adopted and works on"
+        _tell(connection, run, JobEvent(run.job_id, now, "info", words, "run.adopted"))
+        return
+    if run.wire is not None and record.pipeline.restarts_asked > record.status.restarts_done:
+        return  # it was told so before
+    words = f"{version}, which the control plane no longer speaks); it stops after its epoch and restarts"
+    _tell(connection, run, JobEvent(run.job_id, now, "warn", words, "run.too_old"))
+    if record.pipeline.stop == "none":
+        again = intend.ask_restart(record.pipeline, record.status, force=False)
+        pipelines.update(connection, replace(again, asked_by=None))
+
+
+def _tell(connection: Connection, run: Run, event: JobEvent) -> None:
+    events.add(connection, replace(event, generation=run.generation, who=CONTROL_PLANE))
+
+
+LOG = logging.getLogger(__name__)
+
+
+def read_unread(context: Context) -> None:
+    """Plan those versions once more, and write down their targets. Two pipelines that write to one already go on; the
+    next version of either is refused."""
+    with context.database.reading() as connection:
+        pending = versions.unread(connection)
+    for pipeline_id, number in pending:
+        names = _targets_of(context, pipeline_id, number)
+        with context.database.writing() as connection:
+            versions.write(connection, pipeline_id, number, names)
+
+
+def _targets_of(context: Context, pipeline_id: str, number: int) -> tuple[str, ...]:
+    try:
+        with context.database.reading() as connection:
+            pipelines.get(connection, pipeline_id)
+            spec = versions.get(connection, pipeline_id, number).spec
+        return context.planner.plan(spec.query, spec.udfs).targets
+    except PipelineNotFoundError:
+        return ()
+    except EngineError as error:
+        LOG.warning("pipeline %s: the targets of version %s are unknown, since %s", pipeline_id, number, error)
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

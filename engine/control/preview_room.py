@@ -11,12 +11,15 @@ from sqlalchemy import Connection
 
 from engine.control.context import Context
 from engine.errors import PreviewsBusyError
-from engine.jobs.decisions.desired import is_settled
+from engine.jobs import disk
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.spec import Pipeline
 from engine.jobs.decisions.status import Status
-from engine.jobs.disk import ids
-from engine.jobs.records import JobRecord
+from engine.openlineage.runs import ParentRun, run_id
+from engine.store.jobs import runs
 from engine.store.jobs.records import read_each
+from engine.store.partitions.certificates import Certificate
 from engine.store.pipelines import previews
 
 
@@ -40,9 +43,26 @@ def refuse_preview_again(connection: Connection, record: JobRecord, changed: Pip
 
 def is_preview(connection: Connection, pipeline: Pipeline) -> bool:
     """Others have other names, and are not asked for."""
-    return ids.is_id(pipeline.name, "preview") and previews.until(connection, pipeline.id) is not None
+    return disk.is_id(pipeline.name, "preview") and previews.until(connection, pipeline.id) is not None
 
 
 def _has_driver(pipeline: Pipeline, status: Status) -> bool:
     """Whether there is a driver, or one is to come since the job is asked to run."""
     return not status.state.is_terminal or (pipeline.stop == "none" and not is_settled(pipeline, status))
+
+
+def run_behind(
+    connection: Connection, namespace: str, record: JobRecord, certificate: Certificate | None
+) -> ParentRun | None:
+    """The run that a certificate stands on; None where it is not kept any more."""
+    if certificate is None:
+        return None
+    job_id = record.pipeline.job_id
+    run = runs.find(connection, job_id, runs.of_epoch(connection, job_id, certificate.epoch, certificate.at))
+    if run is None:
+        return None
+    return ParentRun(
+        namespace=namespace,
+        name=record.pipeline.name,
+        run_id=run_id(job_id, run.generation, run.launched_at),
+    )

@@ -19,7 +19,7 @@ from engine.connectors.secret_values import is_secret, refers_to_secret
 from engine.errors import OptionValueError, SecretValueError, message_of
 from engine.formats import FORMATS
 from engine.jobs.processes.probes import HIDDEN
-from engine.store.stored.stored_tables import Options
+from engine.store.stored import Options
 
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 """User and password in a URL."""

@@ -34,7 +34,7 @@ from engine.driver.work import SparkWork
 from engine.errors import EngineError
 from engine.jobs.processes import processes
 from engine.spark.jvm.session import import_what_spark_will
-from engine.values.small_script import SMALL_SCRIPT
+from engine.values.process_endings import SMALL_SCRIPT
 
 
 class ForkOrder(BaseModel):

@@ -37,12 +37,11 @@ from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.decisions.status import Goodbye
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
-from engine.jobs.processes.left_goodbyes import forget_goodbye, leave_goodbye
+from engine.jobs.processes.left_goodbyes import WIRE, forget_goodbye, leave_goodbye
 from engine.jobs.processes.process_usage import RunUsage, SharedJava, UsageMeter, together
-from engine.jobs.processes.wire import WIRE
 from engine.values.epoch_report import EpochReport, to_wire
-from engine.values.process_starts import start_none_any_more
-from engine.values.start_steps import StartStep
+from engine.values.process_endings import start_none_any_more
+from engine.values.start_positions import StartStep
 
 LOG = logging.getLogger(__name__)
 _CLOSEST = 0.2

@@ -20,7 +20,7 @@ from engine.changes.row_difference import RehearsalReport, to_json, to_text
 from engine.checkpoints.layout import write_json
 from engine.checkpoints.savepoints import take_aside
 from engine.errors import EngineError
-from engine.jobs.decisions.rehearsal import RehearsalFolder, RehearsalOrder
+from engine.jobs.decisions.rollback import RehearsalFolder, RehearsalOrder
 from engine.jobs.decisions.spec import read_run_settings
 from engine.jobs.processes import processes
 from engine.spark.run.stop_control import Control

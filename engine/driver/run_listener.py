@@ -7,7 +7,7 @@ from typing import Protocol
 
 from engine.jobs.processes.process_usage import SharedJava
 from engine.values.epoch_report import EpochReport
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 
 
 class RunListener(Protocol):

@@ -26,7 +26,7 @@ from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.process_usage import SharedJava
 from engine.spark.run.log_warnings import SparkLog
 from engine.values.epoch_report import EpochReport
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 
 LOG = logging.getLogger(__name__)
 _MINUTE = 60.0

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.jobs.processes.state_rows import RowsOrder
+from engine.jobs.processes.probes import RowsOrder
 from engine.spark.state.kept_rows import kept_rows
 from engine.udf.declared import UdfFile
 

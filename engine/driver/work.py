@@ -15,7 +15,7 @@ from engine.driver.run_listener import RunListener
 from engine.driver.shared.lodging import Lodging, lodging
 from engine.driver.shared.place import JavaWish, host_directory, host_environment
 from engine.jobs.decisions.spec import RunSettings, Upgrade, read_run_settings
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.assignment import Assignment
 from engine.spark.jvm.session import close_session, closing_session, open_session
 from engine.spark.run.lifecycle import run

@@ -28,8 +28,10 @@ from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.spark_log import newest_commit
 from engine.delivery.faults import reach
 from engine.errors import UnreadableStateError, message_of
-from engine.jobs.authors import author_of
-from engine.jobs.decisions.actions import (
+from engine.jobs.authors import JobRecord, Records, author_of
+from engine.jobs.decisions.decide import Policy, decide
+from engine.jobs.decisions.intend import intend
+from engine.jobs.decisions.observe import (
     AbandonRescale,
     AcceptMaintenance,
     Action,
@@ -38,21 +40,20 @@ from engine.jobs.decisions.actions import (
     GiveUp,
     Kill,
     Launch,
+    Maintenance,
     MaintenanceTask,
+    Observation,
+    Process,
     Recover,
     Repartition,
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.decisions.decide import Policy, decide
-from engine.jobs.decisions.intend import intend
-from engine.jobs.decisions.observe import Maintenance, Observation, Process
 from engine.jobs.decisions.status import Failure, Goodbye, JobEvent, Progress, Run
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.runner import Runner
-from engine.jobs.records import JobRecord, Records
 from engine.jobs.troubles import Troubles, unstartable
 from engine.values.instants import Clock
 

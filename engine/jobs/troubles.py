@@ -12,9 +12,9 @@ from pathlib import Path
 
 from engine.delivery.disk_errors import has_no_room, is_disk_full
 from engine.errors import DiskFullError, DriverDiedError, StoreUnavailableError
-from engine.jobs.decisions.desired import is_settled
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.status import Failure, failure_of
-from engine.jobs.records import JobRecord
 
 _JOBS_GO_ON = "the jobs go on, and nothing is lost; until then nothing that they report is stored"
 

@@ -27,8 +27,8 @@ from pathlib import Path
 from engine import __version__
 from engine.checkpoints.layout import StatePaths
 from engine.errors import BackupError, StoreDamagedError, StoreTooNewError, message_of
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.store.access.secret_files import secure
+from engine.jobs.disk import DataDirectory
+from engine.store.access.vault import secure
 from engine.store.migrations import MIGRATIONS
 
 _FORMAT = 1

@@ -1,17 +1,22 @@
-"""Column types that speak the program's language: aware instants and lengths of time, kept as microseconds."""
+"""Column types that speak the program's language: aware instants and lengths of time, kept as microseconds.
+
+Which pipelines have changed since when. Triggers write it (`migrations/m0020_to_m0041.py`); here it is only read.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
-from sqlalchemy import BigInteger, Dialect, RowMapping, Text
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Dialect, Integer, RowMapping, Table, Text, select
 from sqlalchemy.types import TypeDecorator
 
 from engine.jobs.decisions.spec import Upgrade
+from engine.store.database import METADATA
 from engine.values.epoch_report import Length as MicrosLength
 from engine.values.epoch_report import SinkProgress, TableFigures
 from engine.values.instants import from_micros, to_micros
@@ -206,3 +211,45 @@ class TextMap(TypeDecorator[Mapping[str, str]]):
         """From JSON text."""
         texts: dict[str, str] = json.loads(value or "{}")
         return texts
+
+
+CHANGES = Table(
+    "changes",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("pipeline_id", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("deleted", Boolean, nullable=False),
+)
+CHANGE_LOG = Table(
+    "change_log", METADATA, Column("id", Text, nullable=False), Column("forgotten", Integer, nullable=False)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChange:
+    """The newest change of one pipeline; later ones have larger numbers."""
+
+    number: int
+    pipeline_id: str
+    name: str
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLog:
+    """Which log this is, and up to where deletions are not known any more."""
+
+    id: str
+    forgotten: int
+
+
+def log(connection: Connection) -> ChangeLog:
+    """Return the identity of the event log and how much of it was forgotten."""
+    return ChangeLog(*connection.execute(select(CHANGE_LOG.c.id, CHANGE_LOG.c.forgotten)).one())
+
+
+def since(connection: Connection, number: int) -> Sequence[StoredChange]:
+    """Each pipeline that has changed after that one, in the order of their newest changes."""
+    query = select(CHANGES).where(CHANGES.c.number > number).order_by(CHANGES.c.number)
+    return [StoredChange(**row) for row in connection.execute(query).mappings()]

@@ -17,12 +17,11 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.errors import DataDirLockedError, message_of
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.processes import try_lock
 from engine.jobs.troubles import Troubles, unwritable_store
 from engine.store import backups
-from engine.store.access.secret_files import secure
-from engine.store.access.vault import Vault, fresh_key
+from engine.store.access.vault import Vault, fresh_key, secure
 from engine.store.migrations import MIGRATIONS
 from engine.values.instants import now
 

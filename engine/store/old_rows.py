@@ -20,7 +20,7 @@ from sqlalchemy import (
     select,
 )
 
-from engine.jobs.disk.leaks import Limits
+from engine.jobs.disk import Limits
 from engine.store.access.keys import KEPT_FOR, KEYS
 from engine.store.jobs.events import EVENTS
 from engine.store.jobs.runs import RUNS
@@ -28,7 +28,7 @@ from engine.store.partitions import partitions
 from engine.store.partitions.certificates import CERTIFICATES
 from engine.store.pipelines.pipeline_secrets import SECRETS
 from engine.store.pipelines.pipelines import PIPELINES
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 
 _ROW: ColumnClause[int] = literal_column("rowid")
 _AT_ONCE = 1000

@@ -138,3 +138,9 @@ def _unreadable(text: str) -> DurationError:
     return DurationError(
         f"{text!r} is not a length of time", hint="write for example '5 seconds' or '1 minute 30 seconds'"
     )
+
+
+DEFAULT_LINGER = timedelta(milliseconds=250)
+"""Too short for users to notice; it halves the number of epochs of a stream with some rows per second."""
+LONGEST_LINGER = timedelta(seconds=10)
+"""Largest setting; for a larger distance of epochs, set the checkpoint interval."""

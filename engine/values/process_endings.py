@@ -2,12 +2,22 @@
 
 returncode -9, and the kernel's count of out-of-memory kills has increased
 "was ended by the kernel, which was out of memory (signal 9)"
+
+Serialise starts of processes, and prevent them once this process is ending its child processes.
+
+    one thread       looks for child processes to end          ends this process
+    another thread         starts Java, which the first has not seen
+
+Such a JVM would start, find that it is not needed, and write its class archive before it exits.
 """
 
 from __future__ import annotations
 
 import re
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/proc/vmstat"))
@@ -36,3 +46,27 @@ def describe_ending(returncode: int, memory_kills: int) -> str:
         return "was ended by the kernel, which was out of memory (signal 9)"
     name = signal.Signals(number).name if number in set(signal.Signals) else "unknown"
     return f"was killed by signal {number} ({name})"
+
+
+_PATIENCE = 10.0
+"""Seconds for which a start may delay the end: a start on a hanging disk is not waited for."""
+_guard = threading.Lock()
+
+
+@contextmanager
+def starting_process() -> Iterator[None]:
+    """A process is started in this block."""
+    with _guard:
+        yield
+
+
+def start_none_any_more() -> None:
+    """Wait until no process is being started. Whoever wants to start one afterwards waits until this process ends."""
+    _guard.acquire(timeout=_PATIENCE)
+
+
+SMALL_SCRIPT = """
+CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '1');
+CREATE TABLE out WITH (connector = 'single_file', path = '/nowhere', format = 'json', type = 'sink');
+INSERT INTO out SELECT counter % 8 AS k, tumble(INTERVAL '1 second') AS w, count(*) AS n FROM ticks GROUP BY k, w;
+"""

@@ -19,10 +19,10 @@ from engine.api.jobs.runs import hear_left_goodbye
 from engine.api.savepoints import savepoints
 from engine.checkpoints.lineage import Lineage
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
-from engine.control.changes.waiting_requests import Changes
+from engine.control.changes import Changes
 from engine.control.context import Context, LastCalls, SavepointContent
 from engine.control.upgrades import go_back
-from engine.control.upgrades.planner import Planner
+from engine.control.upgrades.meetings import Planner
 from engine.errors import (
     LeftSinkError,
     ScriptRefused,
@@ -32,17 +32,16 @@ from engine.errors import (
     UnknownTableError,
 )
 from engine.jobs.controller import Controller, hash_key
-from engine.jobs.decisions.actions import MaintenanceTask, RestoreSavepoint
 from engine.jobs.decisions.decide import Policy
-from engine.jobs.decisions.observe import Maintenance, Process
+from engine.jobs.decisions.observe import Maintenance, MaintenanceTask, Process, RestoreSavepoint
 from engine.jobs.decisions.spec import PlannedFork, PlannedQuery, Restore, ShownUpgrade, Upgrade
 from engine.jobs.decisions.status import Failure, Run
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.runner import Holder
 from engine.store.jobs.records import StoredRecords
 from engine.store.pipelines.versions import by_fingerprint
-from engine.store.savepoints.savepoints import Savepoint, page
+from engine.store.savepoints import Savepoint, page
 from engine.values.start_positions import StartPosition
 from tests.api.stand_in_server import StandInServer
 from tests.databases import new_database

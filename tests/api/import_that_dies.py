@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.api.savepoints.savepoint_moves import _run_import
 from engine.control.savepoints.savepoint_holds import SavepointTask
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.store.jobs import jobs
 from engine.store.pipelines import pipelines, versions
 from tests.api.conftest import T0

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from engine.control.changes.waiting_requests import Changes
+from engine.control.changes import Changes
 from engine.control.context import Context, LastCalls
 from engine.control.savepoints.savepoint_removal import finish
-from engine.control.upgrades.planner import Planner
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.control.upgrades.meetings import Planner
+from engine.jobs.disk import DataDirectory
+from engine.store import savepoints
 from engine.store.database import Database
 from engine.store.jobs import jobs
 from engine.store.pipelines import pipelines, versions
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Savepoint
 from tests.api.conftest import T0, fake_plan, fake_take
 from tests.databases import new_database
 from tests.store.test_store import PIPELINE, STATUS, VERSION

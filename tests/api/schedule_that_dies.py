@@ -12,14 +12,13 @@ from engine.api.savepoints import savepoints as savepoint_api
 from engine.api.savepoints.caretaker import Caretaker
 from engine.control.context import Context
 from engine.jobs.decisions.states import State
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.schedules.savepoint_schedule import Schedule
+from engine.store import savepoints
 from engine.store.database import Database, open_database
 from engine.store.jobs import jobs
 from engine.store.pipelines import pipelines, versions
-from engine.store.savepoints import savepoint_rules, savepoints
-from engine.store.savepoints.savepoint_rules import StoredSchedule
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Savepoint, StoredSchedule
 from tests.api import removal_that_dies
 from tests.api.conftest import T0
 from tests.databases import new_database
@@ -59,7 +58,7 @@ def main(root: Path) -> None:
         versions.add(connection, VERSION)
         jobs.add(connection, replace(STATUS, state=State.RUNNING))
         stored = StoredSchedule(Schedule("0 * * * *", drill=True), DUE)
-        savepoint_rules.set_schedule(connection, PIPELINE.id, stored)
+        savepoints.set_schedule(connection, PIPELINE.id, stored)
     live(context_of(root, database))
 
 
@@ -69,7 +68,7 @@ def go_on(root: Path) -> tuple[Sequence[Savepoint], StoredSchedule | None]:
     context = context_of(root, database)
     found = live(context)
     with database.reading() as connection:
-        stored = savepoint_rules.schedule(connection, PIPELINE.id)
+        stored = savepoints.schedule(connection, PIPELINE.id)
     context.workers.shutdown()
     context.readers.shutdown()
     database.close()

@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import pytest
 
-from engine.cli.client import Client, Json, RefusedError
+from engine.cli.base import Client, Json, RefusedError
 from engine.cli.main import main
 from engine.cli.pipelines import bulk, list_pipelines
 from engine.cli.pipelines.bulk import BulkRun, BulkVerb, Change
-from engine.cli.pipelines.choice import chosen
+from engine.cli.pipelines.list_pipelines import chosen
 from engine.errors import UnreachableError
 
 ROWS: list[dict[str, Json]] = [

@@ -20,10 +20,9 @@ from fastapi.testclient import TestClient
 
 from engine import server
 from engine.api.jobs import changes
-from engine.control.changes import change_feed
-from engine.control.changes.change_feed import ChangeFeed, FeedItem, News
-from engine.control.changes.waiting_requests import Changes
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.control import changes as change_feed
+from engine.control.changes import ChangeFeed, Changes, FeedItem, News
+from engine.jobs.disk import DataDirectory
 from engine.settings import ApiSettings
 from tests.api.conftest import Plane, report
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.cli.client import Client, Json, RefusedError, segment
+from engine.cli.base import Client, Json, RefusedError, segment
 from engine.cli.main import main
 from engine.cli.remote import complete_facts, held_facts
 from engine.errors import RequestError, UnreachableError

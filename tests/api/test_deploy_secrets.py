@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.cli.client import Client
+from engine.cli.base import Client
 from engine.cli.pipelines import deploy
 
 

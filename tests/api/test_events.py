@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from engine.cli.client import Client
-from engine.cli.following import Follower
+from engine.cli.base import Client
 from engine.cli.main import main
 from engine.cli.pipelines.events import events_after, readable
+from engine.cli.waiting import Follower
 from engine.errors import UnreachableError
 from tests.api.conftest import T0, Plane
 from tests.api.stand_in_server import StandInServer

@@ -14,13 +14,13 @@ from engine.api.savepoints.savepoints import take_due
 from engine.api.upgrades import hand_over_steps
 from engine.api.upgrades.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.cli.main import main
-from engine.control.upgrades.late_switches import LONGEST_SWITCH
+from engine.control.upgrades.go_back import LONGEST_SWITCH
 from engine.errors import TargetTakenError, UnreadableStateError
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.spec import ShownUpgrade, Spec
 from engine.jobs.decisions.status import Run
 from engine.jobs.fault_points import HandOverPoint
-from engine.store.savepoints import savepoints
+from engine.store import savepoints
 from engine.values.sink_prefix import without_prefix, writing_under
 from tests.api.conftest import TOKEN, Plane, report
 from tests.api.stand_in_server import StandInServer

@@ -15,12 +15,12 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from engine.api.answers import Checkpoint, Job
+from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.status import Run
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.left_goodbyes import leave_goodbye
 from engine.jobs.processes.runner import Holder
-from engine.jobs.records import JobRecord
 from engine.store.jobs import runs
 from engine.store.jobs.records import StoredRecords
 from tests.api.conftest import Plane, report

@@ -10,7 +10,7 @@ import pytest
 
 from engine.jobs.decisions.observe import Maintenance
 from engine.jobs.decisions.status import Failure
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from tests.api.conftest import T0, Plane, report
 
 PATH = "/pipelines/orders/watermark"

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from engine import server
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.server import Address, Listener
 
 PROGRAM = """

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine.cli.client import RefusedError
-from engine.cli.following import Follower
+from engine.cli.base import RefusedError
 from engine.cli.main import main
 from engine.cli.pipelines.logs import as_json, lines_after, readable
+from engine.cli.waiting import Follower
 from engine.errors import EngineError, UnreachableError
 from tests.api.stand_in_server import StandInServer
 

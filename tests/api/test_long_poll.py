@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.cli.client import Json, RefusedError
-from engine.cli.long_poll import HOLD, PATIENCE, LongPoll
+from engine.cli.base import Json, RefusedError
+from engine.cli.waiting import HOLD, PATIENCE, LongPoll
 from engine.errors import EngineError, UnreachableError
 
 AWAY = UnreachableError("nobody answers")

@@ -14,14 +14,14 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import event
 
-from engine.cli.client import Client, Json, RefusedError
+from engine.cli.base import Client, Json, RefusedError
 from engine.cli.main import main
 from engine.cli.pipelines import list_pipelines
-from engine.control.changes.waiting_requests import Changes, Reading
+from engine.control.changes import Changes, Reading
 from engine.errors import EngineError, PipelineNotFoundError
+from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.states import State
-from engine.jobs.decisions.throughput import EpochRows, rows_per_second
-from engine.jobs.records import JobRecord
+from engine.jobs.decisions.totals import EpochRows, rows_per_second
 from engine.store.pipelines import pipelines
 from engine.values.instants import to_micros
 from tests.api.conftest import T0, Plane, report

@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, write_lineage
-from engine.store.savepoints.savepoints import SAVEPOINTS
+from engine.store.savepoints import SAVEPOINTS
 from tests.api.conftest import T0, Plane, report
 
 HOURS = "/api/v1/partitions/hours"

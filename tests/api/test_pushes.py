@@ -16,7 +16,7 @@ from engine.api.partitions.push_watch import PushWatch
 from engine.api.partitions.pushing import Pusher
 from engine.cli.main import main
 from engine.connectors.addresses import ALLOWED
-from engine.jobs.decisions.pushes import LONGEST_PAUSE, SETTLING, Push, pause
+from engine.jobs.decisions.partitions import LONGEST_PAUSE, SETTLING, Push, pause
 from engine.values.instants import FAR_FUTURE
 from tests.api.conftest import T0, Plane
 from tests.api.stand_in_airflow import PASSWORD, StandInAirflow

@@ -13,11 +13,11 @@ from fastapi import FastAPI
 
 from engine.api.upgrades import rehearsal_watch
 from engine.api.upgrades.rehearsal_watch import RehearsalWatch
-from engine.cli.upgrades.rehearsals import _show_outcome, _until_over
-from engine.control.rehearsals.plan_rehearsal import RehearsalCheck
+from engine.cli.upgrades.rehearse import _show_outcome, _until_over
+from engine.control.rehearsals import RehearsalCheck
 from engine.errors import RehearsalError, UnreachableError
-from engine.jobs.decisions.rehearsal import RehearsalFolder, RehearsalOrder
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.decisions.rollback import RehearsalFolder, RehearsalOrder
+from engine.jobs.disk import DataDirectory
 from engine.jobs.fault_points import RehearsalPoint
 from tests.api.conftest import Plane
 

@@ -11,9 +11,9 @@ from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import read_manifest, write_manifest
 from engine.control.upgrades.plan_restore import RestorePlan, plan_restore
 from engine.errors import ReplayError, StaleWriteError
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
+from engine.store import savepoints
 from engine.store.jobs.records import read_record
-from engine.store.savepoints import savepoints
 from tests.api.conftest import Plane, report
 from tests.api.test_savepoints import take
 

@@ -23,9 +23,9 @@ from engine.checkpoints.manifest import Origin, SavedFile, read_manifest, write_
 from engine.cli.main import main
 from engine.control.savepoints import savepoint_removal
 from engine.delivery.faults import ALLOWED, ARMED
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
+from engine.store import savepoints
 from engine.store.database import open_database
-from engine.store.savepoints import savepoints
 from tests.api import import_that_dies
 from tests.api.conftest import Plane
 from tests.api.removal_that_dies import SAVEPOINT, context_of

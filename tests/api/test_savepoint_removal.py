@@ -23,13 +23,13 @@ from engine.control.upgrades.plan_restore import plan_restore
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import SavepointError, SavepointNotFoundError
 from engine.jobs.decisions.spec import ShownUpgrade
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.fault_points import SavepointPoint
+from engine.store import savepoints
 from engine.store.database import open_database
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import pipelines
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Savepoint
 from tests.api import removal_that_dies
 from tests.api.conftest import T0, Plane, report
 from tests.api.test_savepoints import PATH, take

@@ -22,9 +22,8 @@ from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import DamagedSavepointError
 from engine.jobs.fault_points import ControlPoint, SchedulePoint
 from engine.jobs.schedules.savepoint_schedule import Schedule
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoint_rules import Outcome, StoredSchedule
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store import savepoints
+from engine.store.savepoints import Outcome, Savepoint, StoredSchedule
 from engine.values.instants import to_micros
 from tests.api import schedule_that_dies
 from tests.api.conftest import T0, Plane

@@ -17,7 +17,7 @@ from engine.checkpoints.manifest import SavedFile, SavepointManifest, write_mani
 from engine.cli.main import main
 from engine.control.savepoints.drill_savepoint import Drills
 from engine.errors import DamagedSavepointError, DiskFullError, DriverDiedError
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.values.instants import to_micros
 from tests.api.conftest import T0, Plane
 from tests.api.stand_in_server import StandInServer

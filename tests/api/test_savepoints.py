@@ -12,10 +12,10 @@ from sqlalchemy.exc import OperationalError
 
 from engine.api.answers import Savepoint
 from engine.api.savepoints import savepoints
+from engine.store import savepoints as stored_savepoints
 from engine.store.access.keys import KEYS
-from engine.store.savepoints import savepoints as stored_savepoints
-from engine.store.savepoints.savepoints import Savepoint as Stored
-from engine.store.savepoints.savepoints import add
+from engine.store.savepoints import Savepoint as Stored
+from engine.store.savepoints import add
 from tests.api.conftest import T0, Plane, report
 from tests.system.conftest import until
 

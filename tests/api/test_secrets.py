@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.errors import SecretsKeyError
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.store.access.vault import Vault, fresh_key
 from engine.store.database import open_database
 from engine.store.jobs.records import StoredRecords

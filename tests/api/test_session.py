@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from engine.cli.main import main
-from engine.control.access.sessions import LENGTH, LINK_LENGTH, Sessions
+from engine.control.access import LENGTH, LINK_LENGTH, Sessions
 from engine.errors import CrossSiteError
 from engine.store.access import left_sessions
 from tests.api.conftest import T0, TOKEN, Plane

@@ -9,8 +9,7 @@ import pytest
 from engine.errors import InsecureBindError, SettingError
 from engine.jobs.decisions.decide import Policy
 from engine.jobs.decisions.spec import Pipeline
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.disk.leaks import Limits
+from engine.jobs.disk import DataDirectory, Limits
 from engine.server import check_bind, read_section, stand_where_it_stood
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, load
 from engine.store.database import open_database

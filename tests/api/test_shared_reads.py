@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import event
 
 from engine.api.jobs.watermark import read_all
-from engine.control.changes.waiting_requests import Changes, Reading, SharedReads
+from engine.control.changes import Changes, Reading, SharedReads
 from engine.errors import PipelineNotFoundError
 from tests.api.conftest import Plane
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StateRowsError
-from engine.jobs.processes.state_rows import LocalStateRows, RowsOrder
+from engine.jobs.processes.probes import LocalStateRows, RowsOrder
 from tests.api.conftest import Plane
 
 KEPT = Path(__file__).parents[1] / "kept" / "2026-11" / "windows.tar.xz"

@@ -19,17 +19,17 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from engine.api.sweep import Sweeper
-from engine.cli.client import Client
-from engine.cli.server.sweep import SWEEP
+from engine.cli.base import Client
+from engine.cli.server.serve import SWEEP
 from engine.jobs.decisions.status import JobEvent
-from engine.jobs.disk.leaks import Limits, OpenRun, leaked_paths
+from engine.jobs.disk import Limits, OpenRun, leaked_paths
 from engine.jobs.processes.processes import try_lock
 from engine.store.access.keys import KEYS
 from engine.store.jobs import events
 from engine.store.jobs.runs import RUNS
 from engine.store.partitions.certificates import CERTIFICATES
 from engine.store.pipelines.pipeline_secrets import SECRETS
-from engine.store.savepoints.savepoints import SAVEPOINTS
+from engine.store.savepoints import SAVEPOINTS
 from tests.api.conftest import T0, Plane
 
 LIMITS = Limits(kept_runs=2, files_for=timedelta(days=7), kept_events=3, history_for=timedelta(days=90))
@@ -162,7 +162,7 @@ def test_what_goes_by_itself_while_it_is_looked_at_is_passed_over(
         shutil.rmtree(lock.parent)
         return False
 
-    monkeypatch.setattr("engine.jobs.disk.leaks.processes.is_locked", remove)
+    monkeypatch.setattr("engine.jobs.disk.processes.is_locked", remove)
     leaks = list(leaked_paths(directory, {pipeline_id: None}, T0 + timedelta(days=9), LIMITS, is_alive=end))
 
     assert [leak.bytes for leak in leaks if leak.path == scratch] in ([], [0])

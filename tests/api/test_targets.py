@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.control.target_registry import read_unread
+from engine.control.context import read_unread
 from engine.store.migrations import MIGRATIONS
-from engine.store.pipelines import targets
+from engine.store.pipelines import versions
 from tests.api.conftest import Plane
 
 X, Y = "SELECT to file:///out/x", "SELECT to file:///out/y"
@@ -81,7 +81,7 @@ def test_a_run_learns_who_has_written_its_targets_before(plane: Plane) -> None:
 def test_the_targets_of_pipelines_from_before_the_registry_are_read_at_the_start(plane: Plane) -> None:
     old = plane.run("a", query=X)
     with plane.context.database.writing() as connection:
-        targets.write(connection, old["id"], 1, [targets.UNREAD])
+        versions.write(connection, old["id"], 1, [versions.UNREAD])
 
     read_unread(plane.context)
 
@@ -96,6 +96,6 @@ def test_the_migration_marks_every_pipeline_as_one_to_be_read(plane: Plane) -> N
         connection.exec_driver_sql("DROP TABLE targets")
         for statement in migration:
             connection.exec_driver_sql(statement)
-        unread = targets.unread(connection)
+        unread = versions.unread(connection)
 
     assert sorted(unread) == sorted((pipeline["id"], 1) for pipeline in plane.get("/pipelines")["data"])

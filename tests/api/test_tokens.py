@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from engine.cli.client import Client
+from engine.cli.base import Client
 from engine.cli.server import token as verb
-from engine.control.access.admission import Admission
-from engine.jobs.decisions.desired import describe_change
+from engine.control.access import Admission
+from engine.jobs.decisions.intend import describe_change
 from engine.jobs.decisions.spec import Pipeline, Restore
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.server import _admit_token
 from engine.settings import ApiSettings
 from engine.store.access import tokens

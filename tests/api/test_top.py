@@ -13,12 +13,12 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from engine.cli.client import Client
+from engine.cli.base import Client
 from engine.cli.main import main
 from engine.cli.pipelines import top_keys
+from engine.cli.pipelines.list_pipelines import ORDERS, ordered
 from engine.cli.pipelines.top import Watch
 from engine.cli.pipelines.top_keys import split
-from engine.cli.pipelines.top_order import ORDERS, ordered
 from engine.cli.pipelines.top_table import View, screen, table
 from engine.errors import UnreachableError
 from tests.api.stand_in_server import StandInServer

@@ -17,8 +17,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from engine import server
+from engine.control.traces.asked_starts import Span, new_id
 from engine.control.traces.otel import Traces, open_traces
-from engine.control.traces.spans import Span, new_id
 from engine.errors import MissingPackageError
 from engine.settings import Settings, TraceSettings
 from tests.api.conftest import T0, Plane, report

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from engine.api.savepoints.savepoints import take_due
-from engine.cli.client import Client, Json
+from engine.cli.base import Client, Json
 from engine.cli.main import main
 from engine.control.upgrades import go_back
 from engine.errors import SavepointError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.cli.main import main
-from engine.jobs.disk.ids import make
+from engine.jobs.disk import make
 from engine.jobs.processes.processes import try_lock
 from tests.api.stand_in_server import StandInServer
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from engine.cli.client import Json, RefusedError
+from engine.cli.base import Json, RefusedError
 from engine.cli.main import main
 from engine.cli.savepoints.savepoint import until_settled
 from engine.cli.waiting import Goal, JobWatch, ProgressLine, verdict

@@ -10,7 +10,7 @@ import pytest
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
-from engine.cli.state.state_texts import diagnosis_text
+from engine.cli.state import diagnosis_text
 from engine.control.upgrades.plan_upgrade import check_sinks, plan_upgrade
 from engine.delivery.ledger import LedgerEntry
 from engine.delivery.manifests import EpochManifest, decide_manifest

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.main import main
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from tests.api.stand_in_server import StandInServer
 from tests.inspection.conftest import Kept
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from engine.errors import RetentionError
-from engine.jobs.schedules.cron import Cron, read_cron
+from engine.jobs.schedules.savepoint_schedule import Cron, read_cron
 
 BERLIN, LORD_HOWE, AZORES = ZoneInfo("Europe/Berlin"), ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Atlantic/Azores")
 

@@ -7,24 +7,6 @@ from itertools import product
 import pytest
 
 from engine.errors import Cause, LedgerLostError, MissingPackageError
-from engine.jobs.decisions.actions import (
-    AbandonRescale,
-    AcceptMaintenance,
-    Action,
-    Drain,
-    EndMaintenance,
-    Finish,
-    ForgetFailures,
-    GiveUp,
-    Kill,
-    Launch,
-    MarkRunning,
-    MarkStopped,
-    Recover,
-    Repartition,
-    RestoreSavepoint,
-    Wait,
-)
 from engine.jobs.decisions.decide import (
     DIED,
     SILENT,
@@ -39,7 +21,26 @@ from engine.jobs.decisions.decide import (
     slow_start,
 )
 from engine.jobs.decisions.intend import intend
-from engine.jobs.decisions.observe import Maintenance, Observation
+from engine.jobs.decisions.observe import (
+    AbandonRescale,
+    AcceptMaintenance,
+    Action,
+    Drain,
+    EndMaintenance,
+    Finish,
+    ForgetFailures,
+    GiveUp,
+    Kill,
+    Launch,
+    Maintenance,
+    MarkRunning,
+    MarkStopped,
+    Observation,
+    Recover,
+    Repartition,
+    RestoreSavepoint,
+    Wait,
+)
 from engine.jobs.decisions.spec import Pipeline, Restore
 from engine.jobs.decisions.states import State, may_follow
 from engine.jobs.decisions.status import Failure, Status, failure_of

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.decisions.desired import (
+from engine.jobs.decisions.intend import (
     ask_restart,
     ask_restore,
     ask_stop,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.disk.disk_use import PipelineUse, other_use, pipeline_use
-from engine.jobs.disk.leaks import size_of
+from engine.jobs.disk import DataDirectory, PipelineUse, other_use, pipeline_use, size_of
 
 FIRST, SECOND = "pl_" + "a" * 16, "pl_" + "b" * 16
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.driver_environment import driver_environment
 from engine.jobs.processes.runner import LocalRunner

@@ -12,7 +12,7 @@ STARTING = """
 import subprocess, threading
 from engine.driver.home import end_group
 from engine.jobs.processes import processes
-from engine.values.process_starts import starting_process
+from engine.values.process_endings import starting_process
 
 look, has_looked, has_started = processes.marked, threading.Event(), threading.Event()
 

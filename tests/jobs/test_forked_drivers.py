@@ -15,7 +15,7 @@ import pytest
 
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.status import Run
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import forked_drivers, processes
 from engine.jobs.processes.forked_drivers import ForkedDriver, ForkedDrivers
 from engine.jobs.processes.runner import LocalRunner

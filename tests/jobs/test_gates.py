@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.errors import CompletenessUnknownError, SinkNotFoundError
-from engine.jobs.decisions.gates import Gate, GateTime, at_end, is_passed, least_complete
+from engine.jobs.decisions.effects import Gate, GateTime, at_end, is_passed, least_complete
 from engine.jobs.decisions.status import Progress
 from engine.values.epoch_report import SinkProgress
 from engine.values.instants import FAR_FUTURE

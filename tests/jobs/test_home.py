@@ -26,7 +26,7 @@ from engine.jobs.processes.left_goodbyes import left_goodbye
 from engine.jobs.processes.process_usage import ProcessUsage, RunUsage
 from engine.jobs.processes.runner import Holder
 from engine.values.epoch_report import EpochReport
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 from tests.jobs.builders import T0, assigned
 from tests.jobs.test_driver import FailingWork
 

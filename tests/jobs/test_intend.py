@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from engine.jobs.decisions.actions import (
+from engine.jobs.decisions.intend import intend
+from engine.jobs.decisions.observe import (
     AbandonRescale,
     AcceptMaintenance,
     Finish,
@@ -17,7 +18,6 @@ from engine.jobs.decisions.actions import (
     Repartition,
     RestoreSavepoint,
 )
-from engine.jobs.decisions.intend import intend
 from engine.jobs.decisions.spec import Restore
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Progress

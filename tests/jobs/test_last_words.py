@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.jobs.processes.last_words import last_words
+from engine.jobs.processes.processes import last_words
 
 
 def test_a_log_that_is_larger_than_the_memory_has_last_words(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
-from engine.jobs.processes.maintenance_effort import Liveness, effort_of
+from engine.jobs.processes.rehearsal_processes import Liveness, effort_of
 
 LIMIT = timedelta(seconds=300)
 

@@ -10,8 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import PartitionError
-from engine.jobs.decisions.partitions import Bucket, Consumer, History, first_bucket, next_told
-from engine.jobs.decisions.time_buckets import TimeBuckets, check_buckets, check_instant, key_of
+from engine.jobs.decisions.partitions import (
+    Bucket,
+    Consumer,
+    History,
+    TimeBuckets,
+    check_buckets,
+    check_instant,
+    first_bucket,
+    key_of,
+    next_told,
+)
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.decisions.rehearsal import RehearsalFolder, RehearsalOrder, RehearsedChange
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.disk.ids import make
+from engine.jobs.decisions.rollback import RehearsalFolder, RehearsalOrder, RehearsedChange
+from engine.jobs.disk import DataDirectory, make
 from engine.jobs.processes import processes
 from engine.jobs.processes.rehearsal_processes import LocalRehearsers, folder_of
 from tests.system.conftest import until

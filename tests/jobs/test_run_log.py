@@ -18,7 +18,7 @@ from engine.driver.run_log import JsonLines, RunLog, tell_failure
 from engine.errors import SourceUnavailableError
 from engine.spark.run.log_warnings import LogWarning, SparkLog, in_our_words
 from engine.values.epoch_report import EpochReport
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 from tests.jobs.builders import T0, assigned
 
 

@@ -16,11 +16,10 @@ from pathlib import Path
 import pytest
 
 from engine.errors import Cause
-from engine.jobs.decisions.actions import MaintenanceTask, Repartition, RestoreSavepoint
-from engine.jobs.decisions.observe import Process
+from engine.jobs.decisions.observe import MaintenanceTask, Process, Repartition, RestoreSavepoint
 from engine.jobs.decisions.spec import Restore
 from engine.jobs.decisions.status import Failure, Run
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from engine.jobs.processes.runner import NO_ROOM, LocalRunner
 from tests.jobs.builders import T0, assigned
@@ -31,7 +30,7 @@ RUN = Run(f"job_{os.getpid():016d}", ID, 1, "h", 1, 1, T0)
 HOLDS = """
 import pathlib, sys
 from engine.jobs.processes import processes
-from engine.jobs.decisions.actions import Repartition
+from engine.jobs.decisions.observe import Repartition
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.runner import Holder
 import os, time

@@ -16,7 +16,7 @@ import pytest
 
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.status import Run
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.runner import LocalRunner
@@ -279,7 +279,7 @@ def test_spares_end_with_their_control_plane_and_what_they_leave_goes(reserve: R
 def test_one_whose_control_plane_was_killed_ends(reserve: Reserve, tmp_path: Path) -> None:
     script = (
         "import os, pathlib, sys; from engine.jobs.processes.spares import SpareDrivers; "
-        "from engine.jobs.disk.data_directory import DataDirectory; "
+        "from engine.jobs.disk import DataDirectory; "
         "spares = SpareDrivers(DataDirectory(pathlib.Path(sys.argv[1])), 1, lambda: dict(os.environ), "
         "[sys.executable, '-c', sys.argv[2]], lambda: 100.0, lambda: 2**40); "
         "spares._quiet_since = 0; spares.keep(); os.kill(os.getpid(), 9)"

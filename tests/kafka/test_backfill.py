@@ -17,8 +17,8 @@ import pytest
 from engine.errors import BackfillError
 from engine.spark.run.lifecycle import RunSpec, run_in
 from engine.spark.run.stop_control import Control
-from engine.values.backfill import Backfill
 from engine.values.epoch_report import EpochReport
+from engine.values.start_positions import Backfill
 from tests.kafka.broker import Broker
 from tests.streams.play import kill_in_epoch
 

@@ -49,7 +49,7 @@ from engine.spark.write.targets import Target, sink_directory
 from engine.spark.write.write_segments import write_task
 from engine.values.epoch_report import EpochReport
 from engine.values.instants import from_micros, now
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 from tests.chaos.events import SCHEMA, SHARDS, make_events
 from tests.connectors.tables import table
 from tests.quick_reports import quick_report

@@ -15,7 +15,7 @@ import engine.delivery.faults
 import engine.jobs.fault_points
 from engine.checkpoints.fault_points import MovePoint
 from engine.delivery.faults import Point
-from engine.jobs.decisions.actions import Action, ForgetFailures, Wait
+from engine.jobs.decisions.observe import Action, ForgetFailures, Wait
 from engine.jobs.fault_points import (
     ControlPoint,
     HandOverPoint,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.spark_log import newest_commit
-from engine.cli.client import RefusedError
+from engine.cli.base import RefusedError
 from engine.jobs.fault_points import ControlPoint
 from tests.chaos.check import judge
 from tests.chaos.targets import OneFile

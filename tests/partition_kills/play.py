@@ -22,7 +22,7 @@ from typing import Any
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.spark_log import newest_commit
-from engine.cli.client import RefusedError
+from engine.cli.base import RefusedError
 from engine.errors import UnreachableError
 from tests.partition_kills.driver import LAST_EPOCH, READERS
 from tests.partition_kills.judge import Outcome, judge

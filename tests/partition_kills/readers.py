@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from engine.cli.client import Client, is_away
+from engine.cli.base import Client, is_away
 from engine.errors import EngineError
 
 MINUTE = 60

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.cli.client import RefusedError
+from engine.cli.base import RefusedError
 from engine.errors import UnreachableError
 from engine.jobs.processes import processes
 from tests.soak.growth import Growth, Sample, growths

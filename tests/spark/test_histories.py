@@ -11,8 +11,7 @@ from engine.errors import BackfillError
 from engine.spark.read.histories import histories_of, unsaid_starts
 from engine.spark.read.history import History
 from engine.spark.read.starts import BegunTable
-from engine.values.backfill import Backfill, read_backfill
-from engine.values.start_positions import read_time
+from engine.values.start_positions import Backfill, read_backfill, read_time
 
 DAY, NEXT_DAY, HALF_PAST = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-01T00:30:00Z"
 MICROS = int(read_time(DAY).timestamp()) * 1_000_000

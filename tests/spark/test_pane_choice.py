@@ -9,7 +9,7 @@ import pytest
 from engine.compile import compile_script
 from engine.spark.run.run_spec import RunSpec
 from engine.spark.state.pane_choice import begins_by_pane
-from engine.values.backfill import Backfill
+from engine.values.start_positions import Backfill
 
 pytestmark = pytest.mark.unit
 

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import UnwritableTargetError
 from engine.spark.run.lifecycle import RunSpec, run_in
 from engine.spark.run.stop_control import Control
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

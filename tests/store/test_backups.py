@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from engine.cli.base import Command
-from engine.cli.server.backup import BACKUP, RESTORE_BACKUP
+from engine.cli.server.token import BACKUP, RESTORE_BACKUP
 from engine.errors import BackupError, SecretsKeyError, StoreDamagedError, StoreTooNewError
 from engine.jobs.decisions.spec import Pipeline, Spec, Version
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Status
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.store import backups
 from engine.store.database import open_database
 from engine.store.jobs import jobs

@@ -11,7 +11,7 @@ import pytest
 
 from engine.cli.server import serve
 from engine.errors import StoreDamagedError
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.store.database import open_database
 
 

@@ -14,11 +14,12 @@ from sqlalchemy import inspect
 import engine.store
 from engine.checkpoints.saved_query import SavedQuery
 from engine.errors import Cause, DataDirLockedError, PipelineNotFoundError, StaleWriteError
+from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.spec import Pipeline, Spec, StopRequest, Version
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Failure, Goodbye, JobEvent, Progress, Run, Status
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.records import JobRecord
+from engine.jobs.disk import DataDirectory
+from engine.store import savepoints
 from engine.store.access import keys, tokens
 from engine.store.access.keys import KeptAnswer
 from engine.store.database import METADATA, Database, open_database
@@ -26,9 +27,8 @@ from engine.store.jobs import checkpoints, events, jobs, runs
 from engine.store.jobs.records import StoredRecords, read_record
 from engine.store.migrations import MIGRATIONS
 from engine.store.pipelines import deletions, pipelines, versions
-from engine.store.savepoints import savepoints
 from engine.values.epoch_report import EpochReport
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 from tests.databases import new_database
 
 for _module in pkgutil.walk_packages(engine.store.__path__, "engine.store."):

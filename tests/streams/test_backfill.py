@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from engine.spark.run.lifecycle import RunSpec
-from engine.values.backfill import Backfill
+from engine.values.start_positions import Backfill
 from tests.streams.play import START, play
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine.cli.client import Client, RefusedError
+from engine.cli.base import Client, RefusedError
 from engine.errors import UnreachableError
 from engine.jobs.processes import processes
 

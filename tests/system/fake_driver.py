@@ -31,7 +31,7 @@ from engine.errors import EngineError
 from engine.jobs.processes.assignment import Assignment
 from engine.values.epoch_report import EpochReport
 from engine.values.instants import FAR_FUTURE
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 from tests.quick_reports import quick_report
 
 LINEAGE = "one"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.jobs.processes import processes
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 from tests.system.conftest import Served, until
 
 # A thousand rows to every second of event time, eight keys: so 125 to each, however fast the clock on the wall goes.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.client import RefusedError
+from engine.cli.base import RefusedError
 from engine.delivery.ownership import MARK as OWNER_MARK
 from tests.kills.windows import QUERY, ROWS, windows_of, write_events
 from tests.system.conftest import Served, until

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.cli.client import Json
+from engine.cli.base import Json
 from engine.cli.main import main
 from engine.cli.remote import rows_of
 from engine.delivery.faults import ALLOWED, ARMED

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from engine.cli.client import RefusedError
+from engine.cli.base import RefusedError
 from tests.dag_runs import play
 from tests.system.conftest import Served, until
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.scripts.run_order import fits_spare, read_order, write_order
-from engine.cli.scripts.warm_run import hand_over, leave_spare
+from engine.cli.scripts.warm import fits_spare, hand_over, leave_spare, read_order, write_order
 from engine.driver.handover import SOCKET, TOKEN, Line, call, is_private
 from engine.driver.left_spares import end_spare, find_spare
 from engine.driver.surroundings import digest_of_surroundings
@@ -25,8 +24,7 @@ from engine.errors import DriverCrashedError
 from engine.jobs.processes import processes
 from engine.spark.run.run_spec import RunSpec, StateUpgrade
 from engine.udf.declared import UdfFile
-from engine.values.backfill import Backfill
-from engine.values.start_positions import LATEST
+from engine.values.start_positions import LATEST, Backfill
 
 SPARE = """
 import pathlib, signal, sys, time
@@ -48,7 +46,7 @@ sys.exit(run_spare.RunSpare(pathlib.Path(sys.argv[1]), work, {lifetime}, memory=
 """
 CALLER = """
 import os, pathlib, sys
-from engine.cli.scripts.warm_run import hand_over
+from engine.cli.scripts.warm import hand_over
 from engine.driver.handover import call
 from engine.driver.surroundings import digest_of_surroundings
 line = call(pathlib.Path(sys.argv[1]), digest_of_surroundings(os.environ))
@@ -275,7 +273,7 @@ def test_a_caller_that_thinks_better_of_it_leaves_the_spare_to_the_next(left: Le
 
 
 def test_none_is_left_where_memory_is_short(left: Left, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.cli.scripts.warm_run.free_memory", lambda: 2**30)
+    monkeypatch.setattr("engine.cli.scripts.warm.free_memory", lambda: 2**30)
 
     leave_spare(left.directory, {}, ["touch", str(tmp_path / "started")])
 

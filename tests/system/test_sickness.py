@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from tests.system.conftest import Served
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.decisions.desired import describe_change
+from engine.jobs.decisions.intend import describe_change
 from engine.jobs.decisions.spec import Restore
 from tests.jobs.builders import wanted
 

@@ -18,8 +18,8 @@ from benchmarks.nexmark.turns import PARALLELISM, Play, Played, Turn
 from engine.spark.jvm.session import open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
 from engine.spark.run.stop_control import Control
-from engine.values.backfill import Backfill
 from engine.values.epoch_report import EpochReport
+from engine.values.start_positions import Backfill
 
 _TYPES = {"i": "BIGINT", "t": "TEXT", "ts": "TIMESTAMP NOT NULL"}
 _TABLE = """CREATE TABLE {table} ({columns}, WATERMARK FOR datetime AS datetime - INTERVAL '{delay} seconds')

@@ -19,10 +19,11 @@ from engine.connectors.option_schemas import secret_options
 from engine.control.context import Context
 from engine.control.stored_options import read_config, shown_config, split_secrets
 from engine.errors import StoredExistsError
-from engine.jobs.disk import ids
+from engine.jobs import disk
 from engine.jobs.processes.probes import HIDDEN, ProbeOrder, ProbeResult
-from engine.store.stored import stored_tables, stored_uses
-from engine.store.stored.stored_tables import StoredConnection
+from engine.store import stored as stored_tables
+from engine.store import stored as stored_uses
+from engine.store.stored import StoredConnection
 from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/connection_profiles", tags=["connections"])
@@ -150,7 +151,7 @@ def checked(body: ConnectionProfilePost, who: str, context: Context) -> tuple[St
     from engine.sql.stored.checking import check_connection, stored_connector  # noqa: PLC0415 - the server is there sooner
 
     refuse_id(body.name)
-    connector, own_id = stored_connector(body.connector), ids.make("cp")
+    connector, own_id = stored_connector(body.connector), disk.make("cp")
     split = split_secrets(own_id, connector, read_config(body.config))
     check_connection(body.name, connector.name, split.options)
     stored = StoredConnection(own_id, body.name, connector.name, split.options, context.clock(), who)

@@ -23,11 +23,12 @@ from engine.control.context import Context
 from engine.control.stored_options import read_config, shown_config, split_secrets
 from engine.errors import EngineError, OptionValueError, SchemaUnknownError
 from engine.formats import FORMATS
-from engine.jobs.disk import ids
+from engine.jobs import disk
 from engine.jobs.processes.probes import ProbeOrder, ProbeResult
 from engine.sql.stored.spelling import spell_name
-from engine.store.stored import stored_tables, stored_uses
-from engine.store.stored.stored_tables import Options, StoredConnection, StoredTable
+from engine.store import stored as stored_tables
+from engine.store import stored as stored_uses
+from engine.store.stored import Options, StoredConnection, StoredTable
 from engine.values.instants import to_micros
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def checked(
     from engine.sql.stored.checking import check_table, stored_connector  # noqa: PLC0415 - the server is there sooner
 
     refuse_id(body.name)
-    connector, own_id = stored_connector(body.connector), ids.make("ct")
+    connector, own_id = stored_connector(body.connector), disk.make("ct")
     schema = body.table_schema or TableSchema()
     options = _merged(read_config(body.config), schema.options())
     profile = _profile(body.connection_profile_id, profiles, known)

@@ -14,9 +14,9 @@ from engine.api.http.depends import ContextDep
 from engine.api.http.problems import complaints_of, refusals
 from engine.control.context import Context
 from engine.errors import EngineError, RequestTooLargeError, UdfSyntaxError
-from engine.jobs.disk import ids
-from engine.store.stored import stored_functions, stored_uses
-from engine.store.stored.stored_functions import StoredFunction
+from engine.jobs import disk
+from engine.store import stored
+from engine.store.stored import StoredFunction
 from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/udfs", tags=["connections"])
@@ -60,17 +60,17 @@ class UdfVerdict(BaseModel):
 def list_all(context: ContextDep) -> Page[StoredUdf]:
     """List the stored files of functions, by name."""
     with context.database.reading() as connection:
-        used = stored_uses.users(connection)
-        return Page(data=[_shown(file, list(used.get(file.id, ()))) for file in stored_functions.read(connection)])
+        used = stored.users(connection)
+        return Page(data=[_shown(file, list(used.get(file.id, ()))) for file in stored.read(connection)])
 
 
 @ROUTER.post("", responses=refusals(400, 409))
 def create(body: FunctionPost, who: WhoDep, context: ContextDep) -> StoredUdf:
     """Store a file of functions for all pipelines. It is parsed, and not run."""
     names = _names(body.definition, context)
-    file = StoredFunction(ids.make("udf"), body.prefix, names, body.definition, body.description, context.clock(), who)
+    file = StoredFunction(disk.make("udf"), body.prefix, names, body.definition, body.description, context.clock(), who)
     with context.database.writing() as connection:
-        stored_functions.add(connection, file)
+        stored.add(connection, file)
     return _shown(file, [])
 
 
@@ -91,10 +91,10 @@ def validate(body: Udf, context: ContextDep) -> UdfVerdict:
 def remove(udf: str, context: ContextDep) -> None:
     """Delete a file of functions; refused while a pipeline uses it."""
     with context.database.writing() as connection:
-        file = stored_functions.find(connection, udf)
-        if users := stored_uses.users(connection).get(file.id):
+        file = stored.find(connection, udf)
+        if users := stored.users(connection).get(file.id):
             raise in_use("function", file.name, users)
-        stored_functions.remove(connection, file)
+        stored.remove(connection, file)
 
 
 def _names(definition: str, context: Context) -> tuple[str, ...]:

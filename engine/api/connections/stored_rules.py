@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 
 from engine.api.http.authentication import who_asks
-from engine.control.access.admission import ADMIN
+from engine.control.access import ADMIN
 from engine.control.context import Context
 from engine.errors import RequestError, StoredInUseError
-from engine.jobs.disk import ids
+from engine.jobs import disk
 
 if TYPE_CHECKING:
     from engine.sql.tables.create_connection import Connections
@@ -37,7 +37,7 @@ def administrators(context: Context) -> Connections:
 
 def refuse_id(name: str) -> None:
     """Refuse a name that could be an id."""
-    if any(ids.is_id(name, kind) for kind in ("cp", "ct", "udf")):
+    if any(disk.is_id(name, kind) for kind in ("cp", "ct", "udf")):
         raise RequestError(f"{name!r} is what an id looks like", hint="choose another name")
 
 

@@ -24,9 +24,10 @@ from engine.api.connections.stored_rules import administrators
 from engine.control.context import Context
 from engine.errors import EngineError, ScriptRefused, StaleWriteError, TextPosition
 from engine.jobs.decisions.spec import Spec
-from engine.store.stored import stored_functions, stored_tables, stored_uses
-from engine.store.stored.stored_functions import StoredFunction
-from engine.store.stored.stored_tables import StoredConnection, StoredTable
+from engine.store import stored as stored_functions
+from engine.store import stored as stored_tables
+from engine.store import stored as stored_uses
+from engine.store.stored import StoredConnection, StoredFunction, StoredTable
 from engine.values.secret_references import secrets_named
 
 

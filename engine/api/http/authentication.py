@@ -12,8 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.api.http.problems import answer, problem_of
 from engine.api.metrics import METRICS_PATH
-from engine.control.access.admission import Admission, Caller
-from engine.control.access.sessions import Sessions
+from engine.control.access import Admission, Caller, Sessions
 from engine.errors import (
     AuthError,
     CrossSiteError,

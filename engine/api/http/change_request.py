@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 from engine.api.http.asking_run import AskingRunDep
 from engine.api.http.authentication import who_asks
 from engine.api.http.requested_by import RequestedByDep
-from engine.control.access.admission import ADMIN
+from engine.control.access import ADMIN
 from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import IdempotencyConflictError, PipelineChangedError

@@ -11,16 +11,16 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.control.context import Context
+from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.effects import Effects, Facts, effects_of
 from engine.jobs.decisions.spec import Pipeline, ShownUpgrade
-from engine.jobs.records import JobRecord
+from engine.store import savepoints
 from engine.store.jobs import checkpoints, runs
 from engine.store.jobs.records import read_record
 from engine.store.partitions import certificates
 from engine.store.partitions.certificates import Certificate
 from engine.store.pipelines import versions
 from engine.store.pipelines.lineages import voided_by_request
-from engine.store.savepoints import savepoints
 
 DryRun = Annotated[bool, Query(description="Whether only to say what the request would do, after all its checks.")]
 STARTS = 5

@@ -9,7 +9,7 @@ from engine.api.http.authentication import PAGE_HEADER, Rules, caller, cookie_na
 from engine.api.http.bodies import Body
 from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
-from engine.control.access.admission import Caller
+from engine.control.access import Caller
 from engine.control.context import Context
 from engine.errors import AuthError, CrossSiteError
 from engine.store.access import left_sessions

@@ -16,7 +16,7 @@ from engine.api.http.authentication import who_asks
 from engine.api.http.bodies import Body
 from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
-from engine.control.access.admission import ADMIN
+from engine.control.access import ADMIN
 from engine.control.context import Context
 from engine.errors import AdminOnlyError, RequestError
 from engine.jobs.controller import hash_key

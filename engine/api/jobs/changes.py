@@ -17,11 +17,11 @@ from engine.api import answers
 from engine.api.http.authentication import is_let_in
 from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
-from engine.control.changes.change_feed import ChangeFeed, FeedItem, News
+from engine.control.changes import ChangeFeed, FeedItem, News
 from engine.control.context import Context, LastCalls
 from engine.errors import AuthError, RequestError
-from engine.jobs.disk import ids
-from engine.store import changes as stored_changes
+from engine.jobs import disk
+from engine.store import columns as stored_changes
 from engine.store.database import Database
 from engine.store.jobs.records import read_each
 from engine.store.pipelines import previews
@@ -204,7 +204,7 @@ def read(database: Database, last_calls: LastCalls, number: int) -> News:
             ),
         )
         # of one that is no more, only the name tells
-        is_preview = ids.is_id(stored.name, "preview") if record is None else stored.pipeline_id in passing
+        is_preview = disk.is_id(stored.name, "preview") if record is None else stored.pipeline_id in passing
         items.append(FeedItem(stored.number, stored.pipeline_id, change.model_dump_json(), is_preview))
     return News(log.id, log.forgotten, items)
 

@@ -14,8 +14,8 @@ from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
 from engine.control.log_tail import Cursor, read_on, tail
 from engine.errors import PipelineNotFoundError
-from engine.jobs.decisions.desired import is_settled
-from engine.jobs.records import JobRecord
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.intend import is_settled
 from engine.store.jobs import checkpoints, events
 from engine.store.jobs.events import EventQuery
 from engine.store.jobs.records import read_page, read_record

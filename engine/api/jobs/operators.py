@@ -17,7 +17,7 @@ from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
 from engine.api.jobs.jobs import read_job
 from engine.errors import EpochNotKeptError
-from engine.jobs.decisions.plan_picture import table_of
+from engine.jobs.decisions.totals import table_of
 from engine.store.jobs import checkpoints
 from engine.store.pipelines import versions
 from engine.values.epoch_report import EpochReport, TableFigures

@@ -18,9 +18,9 @@ from engine.checkpoints.layout import StatePaths
 from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
 from engine.control.context import Context
 from engine.errors import RequestError, SinkNotFoundError
-from engine.jobs.decisions.desired import is_settled
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.status import Progress
-from engine.jobs.records import JobRecord
 from engine.spark.read.safe_table_names import safe_name
 from engine.store.jobs.records import read_record
 

@@ -15,19 +15,17 @@ from engine.api.http.authentication import bearer
 from engine.api.http.bodies import Body
 from engine.api.http.depends import ContextDep
 from engine.checkpoints.lineage import parents_of
-from engine.control.adoption import adopt
-from engine.control.context import Context
-from engine.control.traces.spans import epoch_span, start_span
+from engine.control.context import Context, adopt
+from engine.control.traces.asked_starts import epoch_span, start_span
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.decisions.orders import orders
 from engine.jobs.decisions.partitions import LateBatch
 from engine.jobs.decisions.states import State, StopMode
 from engine.jobs.decisions.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
-from engine.jobs.processes.left_goodbyes import forget_goodbye, left_goodbye
+from engine.jobs.processes.left_goodbyes import forget_goodbye, is_spoken, left_goodbye
 from engine.jobs.processes.process_usage import ProcessRole, ProcessUsage, SharedWith
-from engine.jobs.processes.wire import is_spoken
-from engine.store.jobs import checkpoints, jobs, runs, totals
+from engine.store.jobs import checkpoints, job_figures, jobs, runs
 from engine.store.jobs.records import read_call
 from engine.store.partitions import late_batches
 from engine.store.pipelines import lineages, pipelines
@@ -255,7 +253,7 @@ def _advance(
             before = Progress()
     checkpoints.add(connection, run.job_id, run.generation, epochs)
     new = [report for report in epochs if before.epoch is None or report.epoch > before.epoch]
-    totals.count_epochs(connection, run.job_id, new)
+    job_figures.count_epochs(connection, run.job_id, new)
     if before.epoch is None or newest.epoch >= before.epoch:
         jobs.advance(connection, run.job_id, advanced(before, newest))
     return new

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from engine.api import answers
 from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
-from engine.jobs.processes.state_rows import RowsOrder
+from engine.jobs.processes.probes import RowsOrder
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import versions
 

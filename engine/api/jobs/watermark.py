@@ -17,14 +17,14 @@ from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
 from engine.api.http.query_instants import read_instant
 from engine.checkpoints.input_offsets import offsets_of_epoch
-from engine.control.changes.waiting_requests import Reading
+from engine.control.changes import Reading
 from engine.control.context import Context
-from engine.control.lineage_runs import run_behind
+from engine.control.preview_room import run_behind
 from engine.errors import AuthError
-from engine.jobs.decisions.desired import is_settled
-from engine.jobs.decisions.gates import Gate, GateTime, is_passed, promised, reached
+from engine.jobs import disk
+from engine.jobs.decisions.effects import Gate, GateTime, is_passed, promised, reached
+from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.states import State
-from engine.jobs.disk import ids
 from engine.store.database import Database
 from engine.store.jobs.records import read_named, read_record
 from engine.store.partitions import certificates
@@ -95,7 +95,7 @@ def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, s
         status, progress = record.status, record.status.progress
         until = FAR_FUTURE if status.state is State.FINISHED else reached(gate, progress)
         certificate = Certificate(
-            id=ids.make("gate"),
+            id=disk.make("gate"),
             pipeline_id=pipeline_id,
             version=status.version,
             lineage=progress.lineage,

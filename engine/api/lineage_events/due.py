@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Failure, Progress, Run, Status
-from engine.jobs.decisions.told_runs import ToldRun
+from engine.jobs.decisions.totals import ToldRun
 from engine.openlineage.runs import EventType
 from engine.store.partitions.certificates import Certificate
 

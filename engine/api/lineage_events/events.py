@@ -9,9 +9,9 @@ from engine.api.lineage_events.due import Telling
 from engine.api.pipelines.lineage import version_datasets
 from engine.control.context import Context
 from engine.errors import EngineError
-from engine.jobs.decisions.gates import least_complete
+from engine.jobs.decisions.effects import least_complete
 from engine.jobs.decisions.status import Failure, Progress
-from engine.jobs.decisions.told_runs import ToldRun
+from engine.jobs.decisions.totals import ToldRun
 from engine.openlineage.datasets import Datasets
 from engine.openlineage.runs import (
     Certificate,

@@ -19,9 +19,9 @@ from engine.api.lineage_events.events import EventMaker
 from engine.api.lineage_events.senders import Sender
 from engine.control.context import Context
 from engine.errors import EngineError, LineageEventRefusedError, LineageUnreachableError, PipelineNotFoundError
-from engine.jobs.decisions.pushes import Chance, pause
-from engine.jobs.decisions.told_runs import ToldRun
-from engine.store import changes
+from engine.jobs.decisions.partitions import Chance, pause
+from engine.jobs.decisions.totals import ToldRun
+from engine.store import columns
 from engine.store.jobs import jobs, runs
 from engine.store.jobs.records import read_record
 from engine.store.openlineage import told_runs
@@ -95,7 +95,7 @@ class LineageWatch:
         with self.context.database.reading() as connection:
             if self._read_until < 0:
                 self._due |= dict.fromkeys(told_runs.left(connection))
-            news = changes.since(connection, self._read_until)
+            news = columns.since(connection, self._read_until)
             stages = jobs.stages(connection, [change.pipeline_id for change in news])
             for change in news:
                 stage, self._read_until = stages.get(change.pipeline_id), change.number

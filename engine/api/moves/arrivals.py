@@ -41,17 +41,17 @@ from engine.errors import (
     PlaceError,
     RequestError,
 )
-from engine.jobs.decisions.desired import is_settled
+from engine.jobs import disk
+from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, StopRequest
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Status
-from engine.jobs.disk import ids
 from engine.jobs.fault_points import TransferPoint
 from engine.jobs.processes.unleft_java import is_at_work
 from engine.store.jobs import jobs
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import deletions as stored_deletions
-from engine.store.pipelines import moves, pipeline_secrets, pipelines, targets, versions
+from engine.store.pipelines import moves, pipeline_secrets, pipelines, versions
 from engine.store.pipelines.moves import Move, MoveStep
 
 LOG = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def check(body: ArrivalRequest, context: ContextDep) -> Welcome:
     planned = _plan(body, context)
     with context.database.rehearsing() as connection:
         _check_free(connection, body.passport)
-        targets.claim(connection, body.passport.pipeline_id, body.passport.version, planned.targets)
+        versions.claim(connection, body.passport.pipeline_id, body.passport.version, planned.targets)
     return Welcome(targets=list(planned.targets))
 
 
@@ -185,7 +185,7 @@ def _has_gone_on(context: Context, move: Move) -> bool:
 def _plan(body: ArrivalRequest, context: Context) -> PlannedQuery:
     """Plan the imported query here; refuse it if it has another meaning than at its origin."""
     passport = body.passport
-    if not ids.is_id(passport.pipeline_id, "pl"):
+    if not disk.is_id(passport.pipeline_id, "pl"):
         raise RequestError(f"{passport.pipeline_id!r} is no id of a pipeline")
     check_place(context.directory, body.place)
     refuse_id(passport.name)
@@ -271,7 +271,7 @@ def _write(
     request: ChangeRequest,
 ) -> None:
     """The pipeline as it was, at rest. Its generation goes on, so that its sinks know the next run as the newest."""
-    now, job_id = context.clock(), ids.make("job")
+    now, job_id = context.clock(), disk.make("job")
     pipeline = Pipeline(
         id=passport.pipeline_id,
         name=passport.name,
@@ -300,7 +300,7 @@ def _write(
         finished_at=now,
     )
     jobs.add(connection, status)
-    targets.claim(connection, pipeline.id, passport.version, planned.targets)
+    versions.claim(connection, pipeline.id, passport.version, planned.targets)
     values = {name: secret.get_secret_value() for name, secret in body.secrets.items() if name in passport.secrets}
     pipeline_secrets.replace(connection, context.database.vault, pipeline.id, values, now)
     moves.put(

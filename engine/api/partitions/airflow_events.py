@@ -20,7 +20,7 @@ from engine.connectors.addresses import Resolve, check_url, resolve
 from engine.connectors.secret_values import fill_in
 from engine.control.limited_time import LimitedTransport
 from engine.errors import PushRefusedError, PushUnclearError, PushUnreachableError, TargetUnavailableError
-from engine.jobs.decisions.pushes import Push
+from engine.jobs.decisions.partitions import Push
 from engine.jobs.processes.probes import HIDDEN
 
 _TIMEOUT = httpx.Timeout(15.0, connect=5.0)

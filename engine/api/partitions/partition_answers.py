@@ -8,11 +8,9 @@ from pydantic import BaseModel, Field
 
 from engine.api import answers
 from engine.api.answers import micros
-from engine.jobs.decisions.gates import GateTime
-from engine.jobs.decisions.partitions import Consumer, DeliveryKind, LateMode
-from engine.jobs.decisions.pushes import Pushed
-from engine.jobs.decisions.time_buckets import key_of
-from engine.jobs.records import JobRecord
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.effects import GateTime
+from engine.jobs.decisions.partitions import Consumer, DeliveryKind, LateMode, Pushed, key_of
 from engine.openlineage.runs import ParentRun
 from engine.store.partitions.partitions import Delivery
 from engine.values.instants import to_micros

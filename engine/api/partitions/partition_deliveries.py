@@ -18,14 +18,21 @@ from engine.api.partitions.partition_answers import (
 )
 from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.control.context import Context
-from engine.control.lineage_runs import run_behind
+from engine.control.preview_room import run_behind
 from engine.errors import EngineError
-from engine.jobs.decisions.gates import Gate, promised, reached
-from engine.jobs.decisions.late_rows import takes_late_rows
-from engine.jobs.decisions.partitions import Consumer, LateBatch, Told, late_epochs, next_end, next_told
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.effects import Gate, promised, reached
+from engine.jobs.decisions.partitions import (
+    Consumer,
+    LateBatch,
+    Told,
+    key_of,
+    late_epochs,
+    next_end,
+    next_told,
+    takes_late_rows,
+)
 from engine.jobs.decisions.states import State
-from engine.jobs.decisions.time_buckets import key_of
-from engine.jobs.records import JobRecord
 from engine.store.jobs.records import read_record
 from engine.store.partitions import certificates, late_batches, partitions, pushes
 from engine.store.partitions.certificates import Certificate

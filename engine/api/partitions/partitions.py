@@ -29,13 +29,21 @@ from engine.errors import (
     PartitionConsumerDiffersError,
     PushedConsumerError,
 )
-from engine.jobs.decisions.gates import GateTime
-from engine.jobs.decisions.late_rows import takes_late_rows
-from engine.jobs.decisions.partitions import Consumer, LateMode, first_bucket
-from engine.jobs.decisions.pushes import Push, Pushed, PushState
-from engine.jobs.decisions.time_buckets import TimeBuckets, check_buckets, check_instant
-from engine.jobs.disk import ids
-from engine.jobs.records import JobRecord
+from engine.jobs import disk
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.effects import GateTime
+from engine.jobs.decisions.partitions import (
+    Consumer,
+    LateMode,
+    Push,
+    Pushed,
+    PushState,
+    TimeBuckets,
+    check_buckets,
+    check_instant,
+    first_bucket,
+    takes_late_rows,
+)
 from engine.store.jobs.records import read_record
 from engine.store.partitions import late_batches, partitions, pushes
 from engine.store.pipelines import pipelines, versions
@@ -92,7 +100,7 @@ def create(name: NameDep, body: ConsumerRequest, context: ContextDep) -> Partiti
         record = read_record(connection, body.pipeline)
         there = partitions.find(connection, name)
         wanted = Consumer(
-            id=ids.make("part"),
+            id=disk.make("part"),
             name=name,
             pipeline_id=record.pipeline.id,
             table=body.table,

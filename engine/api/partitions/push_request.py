@@ -12,7 +12,7 @@ from pydantic import Field
 from engine.api.http.bodies import Body
 from engine.connectors.addresses import WebUrl, check_url
 from engine.errors import PushLoginError, TargetUnavailableError
-from engine.jobs.decisions.pushes import Push
+from engine.jobs.decisions.partitions import Push
 from engine.values.secret_references import NAME, references, replace_references
 
 

@@ -12,7 +12,7 @@ from engine.api.partitions.airflow_events import AirflowEvents
 from engine.api.partitions.pushing import OpenAirflow, Pusher
 from engine.control.context import Context
 from engine.errors import PartitionConsumerNotFoundError
-from engine.store import changes
+from engine.store import columns
 from engine.store.partitions import pushes
 
 LOG = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class PushWatch:
         """Have those pushed of which something may be due."""
         with self.context.database.reading() as connection:
             known = dict(pushes.names(connection))
-            news = changes.since(connection, self._read_until) if known else ()
+            news = columns.since(connection, self._read_until) if known else ()
         for each in news:
             self._changed[each.pipeline_id] = self._read_until = each.number
         for name in [name for name, followed in self._followed.items() if name not in known and not followed.is_busy]:

@@ -1,5 +1,5 @@
 """The next delivery of a consumer whose deliveries are pushed: one at a time, in order, acknowledged once Airflow has
-stored its event (`engine/jobs/decisions/pushes.py` has an example)."""
+stored its event (`engine/jobs/decisions/partitions.py` has an example)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.api.partitions.airflow_events import AirflowEvents, AssetPlace, Envi
 from engine.api.partitions.partition_answers import delivery_id
 from engine.api.partitions.partition_deliveries import give
 from engine.control.context import Context
-from engine.control.lineage_runs import run_behind
+from engine.control.preview_room import run_behind
 from engine.delivery.faults import reach
 from engine.errors import (
     EngineError,
@@ -25,10 +25,8 @@ from engine.errors import (
     PushUnclearError,
 )
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.decisions.partitions import Consumer
-from engine.jobs.decisions.pushes import LONGEST_PAUSE, SETTLING, Chance, Doubt, Push, Pushed
+from engine.jobs.decisions.partitions import LONGEST_PAUSE, SETTLING, Chance, Consumer, Doubt, Push, Pushed, key_of
 from engine.jobs.decisions.status import JobEvent
-from engine.jobs.decisions.time_buckets import key_of
 from engine.jobs.fault_points import PushPoint
 from engine.openlineage.runs import ParentRun
 from engine.store.jobs import events

@@ -26,14 +26,14 @@ from engine.api.http.problems import refusals
 from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointsKeptError
+from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.effects import effects_of_delete
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.processes import processes
 from engine.jobs.processes.unleft_java import is_at_work
-from engine.jobs.records import JobRecord
+from engine.store import savepoints
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import deletions, moves, pipelines, reprocessings
-from engine.store.savepoints import savepoints
 
 _PAUSE = 1.0
 """Seconds until a pipeline is looked at again on whose state somebody works."""

@@ -34,13 +34,14 @@ from engine.changes.accepted import Wording
 from engine.checkpoints.layout import StatePaths
 from engine.control.context import Context
 from engine.control.preview_room import refuse_further_preview, refuse_preview_again
-from engine.control.traces.asked_starts import asks_for_start
-from engine.control.traces.spans import SpanId, watch
+from engine.control.traces.asked_starts import SpanId, asks_for_start, watch
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, RequestError, RequestTooLargeError, StaleWriteError
 from engine.inspection.reading_again import history_of
+from engine.jobs import disk
 from engine.jobs.address import LONGEST_NAME, NAME
-from engine.jobs.decisions import desired
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import (
     Pipeline,
     PlannedQuery,
@@ -54,16 +55,14 @@ from engine.jobs.decisions.spec import (
 )
 from engine.jobs.decisions.states import State, StopMode
 from engine.jobs.decisions.status import JobEvent, Status
-from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.records import JobRecord
+from engine.store import savepoints
 from engine.store.jobs import events, jobs
 from engine.store.jobs.records import read_record, read_version
-from engine.store.pipelines import pipeline_secrets, pipelines, previews, targets, versions
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.pipelines import pipeline_secrets, pipelines, previews, versions
+from engine.store.savepoints import Savepoint
 from engine.values import secret_references
-from engine.values.masters import refuse_master
+from engine.values.cluster import refuse_master
 from engine.values.start_positions import StartPosition
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -210,7 +209,7 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
             return again(answer)
         earlier, pipeline = _make(connection, name, intended, context)
         if pipeline != earlier:
-            note(connection, context, request, pipeline.job_id, desired.describe_change(earlier, pipeline))
+            note(connection, context, request, pipeline.job_id, intend.describe_change(earlier, pipeline))
             note_asking_run(connection, context, request, pipeline)
             if earlier is not None and earlier.version != pipeline.version:
                 _note_accepted_loss(connection, context, pipeline, intended)
@@ -279,7 +278,7 @@ def _spec_before(connection: Connection, name: str) -> Spec:
 
 def refuse_id(name: str) -> None:
     """Refuse a name that could be the id of another pipeline."""
-    if ids.is_id(name, "pl"):
+    if disk.is_id(name, "pl"):
         raise RequestError(
             f"{name!r} is what an id of a pipeline looks like, and requests may name either", hint="choose another name"
         )
@@ -346,7 +345,7 @@ def starts_of(spec: Spec) -> Mapping[str, StartPosition]:
 def _refuse_another_state(pipeline: Pipeline, current: Version, deployment: _Deployment) -> None:
     """Refuse another query while the state that it would take over, or give up, is still to be restored."""
     if not is_bound_alike(current, deployment.planned):
-        desired.refuse_while_restored(pipeline)
+        intend.refuse_while_restored(pipeline)
 
 
 def _keeps_other_objects(deployment: _Deployment) -> bool:
@@ -412,9 +411,9 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
     now = context.clock()
     body, planned = deployment.body, deployment.planned
     pipeline = Pipeline(
-        id=ids.make("pl"),
+        id=disk.make("pl"),
         name=name,
-        job_id=ids.make("job"),
+        job_id=disk.make("job"),
         version=1,
         parallelism=body.parallelism or 1,
         created_at=now,
@@ -427,7 +426,7 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
     pipelines.add(connection, pipeline)
     versions.add(connection, version)
     jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
-    targets.claim(connection, pipeline.id, 1, planned.targets)
+    versions.claim(connection, pipeline.id, 1, planned.targets)
     _set_secrets(connection, pipeline, deployment, context)
     if deployment.preview_until is not None:
         previews.add(connection, pipeline.id, deployment.preview_until)
@@ -439,12 +438,12 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
     record = read_record(connection, earlier.id)
     current = read_version(connection, earlier.id, earlier.version)
     body, spec, planned, now = deployment.body, deployment.spec, deployment.planned, context.clock()
-    changed = earlier if body.parallelism is None else desired.ask_parallelism(earlier, body.parallelism)
-    changed = changed if body.tags is None else desired.ask_tags(changed, body.tags)
-    changed = desired.ask_stop(changed, record.status, body.stop, StopRequest(deployment.request.caller, now))
-    is_refused_its_state = body.force and desired.has_foreign_state(current, planned, record.status)
+    changed = earlier if body.parallelism is None else intend.ask_parallelism(earlier, body.parallelism)
+    changed = changed if body.tags is None else intend.ask_tags(changed, body.tags)
+    changed = intend.ask_stop(changed, record.status, body.stop, StopRequest(deployment.request.caller, now))
+    is_refused_its_state = body.force and intend.has_foreign_state(current, planned, record.status)
     _refuse_another_state(earlier, current, deployment)
-    if is_refused_its_state or not desired.means_the_same(current, spec, planned):
+    if is_refused_its_state or not intend.means_the_same(current, spec, planned):
         has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
         is_bound = is_bound_alike(current, planned) and not _keeps_other_objects(deployment)
         upgrade = None if is_bound else _allowed_upgrade(deployment)
@@ -454,12 +453,12 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
                     f"the state of pipeline {changed.name!r} has changed in between", hint="send the request again"
                 )
             upgrade = _with_savepoint(connection, record.pipeline, upgrade, deployment, now)
-        version = desired.next_version(
+        version = intend.next_version(
             current, spec, planned, now, force=body.force, has_state=has_state, upgrade=upgrade
         )
         versions.add(connection, version)
-        targets.claim(connection, changed.id, version.number, planned.targets)
-        changed = desired.ask_version(changed, version)
+        versions.claim(connection, changed.id, version.number, planned.targets)
+        changed = intend.ask_version(changed, version)
     has_other_secrets = _set_secrets(connection, changed, deployment, context)
     if not has_other_secrets and changed == earlier:
         return changed
@@ -473,7 +472,7 @@ def _with_savepoint(
     """Add a savepoint of the previous state, which the driver takes before it changes anything."""
     number = pipeline.version + 1
     savepoint = Savepoint(
-        ids.make("sp"),
+        disk.make("sp"),
         pipeline.id,
         f"before version {number}",
         now,

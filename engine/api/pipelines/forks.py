@@ -39,15 +39,15 @@ from engine.control.context import Context
 from engine.control.upgrades.plan_restore import read_checked
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, SharedForkError
+from engine.jobs import disk
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, ShownUpgrade, Spec, Upgrade
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Status
-from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
+from engine.store import savepoints
 from engine.store.jobs import jobs
-from engine.store.pipelines import pipeline_secrets, pipelines, targets, versions
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.pipelines import pipeline_secrets, pipelines, versions
+from engine.store.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/savepoints/{savepoint}", tags=["savepoints"], responses=refusals(404))
 _WORDING = Wording("reset", "accept_loss", "fork it with a query that keeps the state")
@@ -99,9 +99,9 @@ class _Fork:
             raise PipelineExistsError(f"there is a pipeline {name!r} already", hint="fork under another name")
         restore = Restore(stored.id, self.parallelism, allow_replay=True, of_pipeline=self.origin.id)
         pipeline = Pipeline(
-            id=ids.make("pl"),
+            id=disk.make("pl"),
             name=name,
-            job_id=ids.make("job"),
+            job_id=disk.make("job"),
             version=1,
             parallelism=self.parallelism,
             created_at=now,
@@ -117,7 +117,7 @@ class _Fork:
             raise PipelineExistsError(f"there is a pipeline {name!r} already", hint="fork under another name")
         versions.add(connection, version)
         jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
-        targets.claim(connection, pipeline.id, 1, self.planned.targets)
+        versions.claim(connection, pipeline.id, 1, self.planned.targets)
         self._set_secrets(connection, context, pipeline)
         return pipeline
 
@@ -183,7 +183,7 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
         stored = savepoints.anywhere(connection, savepoint_id)
         origin = pipelines.get(connection, stored.pipeline_id)
         before = versions.get(connection, origin.id, stored.version or origin.version)
-        written = targets.of_version(connection, origin.id, before.number)
+        written = versions.of_version(connection, origin.id, before.number)
     _, parallelism = read_checked(context, stored)
     udfs = before.spec.udfs if body.udfs is None else udf_texts(body.udfs)
     settings = before.spec.settings if body.settings is None else body.settings

@@ -15,10 +15,10 @@ from engine.api.http.depends import ContextDep
 from engine.api.http.problems import refusals
 from engine.control.context import Context, LastCalls
 from engine.control.upgrades.go_back import reasons_not_undone
-from engine.jobs.decisions.gates import promised
-from engine.jobs.decisions.throughput import rows_per_second
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.effects import promised
+from engine.jobs.decisions.totals import rows_per_second
 from engine.jobs.processes.process_usage import SharedWith
-from engine.jobs.records import JobRecord
 from engine.store.jobs import checkpoints
 from engine.store.jobs.records import read_page
 from engine.store.pipelines import pipelines, versions

@@ -31,13 +31,13 @@ from engine.control.preview_room import is_preview, refuse_preview_again
 from engine.control.upgrades.go_back import reasons_not_undone
 from engine.delivery.faults import reach
 from engine.errors import UnsupportedRequestError
-from engine.jobs.decisions import desired
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import Pipeline, StopRequest
 from engine.jobs.decisions.states import StopMode
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.records import JobRecord
 from engine.store.jobs.records import read_record, read_version
-from engine.store.pipelines import pipelines, targets, versions
+from engine.store.pipelines import pipelines, versions
 from engine.store.pipelines.lineages import is_state_given_up, voided_by_request
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -111,12 +111,12 @@ def change(
         if "checkpoint_interval_micros" in body.model_fields_set:
             changed = _with_interval(connection, changed, body.checkpoint_interval_micros, context)
         if body.parallelism is not None:
-            changed = desired.ask_parallelism(changed, body.parallelism)
+            changed = intend.ask_parallelism(changed, body.parallelism)
         if body.tags is not None:
-            changed = desired.ask_tags(changed, body.tags)
+            changed = intend.ask_tags(changed, body.tags)
         if body.stop is not None:
             by = StopRequest(request.caller, context.clock())
-            changed = desired.ask_stop(changed, record.status, body.stop, by)
+            changed = intend.ask_stop(changed, record.status, body.stop, by)
         return changed
 
     return update(context, request, pipeline, apply, dry_run=dry_run)
@@ -143,7 +143,7 @@ def restart(
         context,
         request,
         pipeline,
-        lambda _, record: desired.ask_restart(record.pipeline, record.status, force),
+        lambda _, record: intend.ask_restart(record.pipeline, record.status, force),
         dry_run=dry_run,
     )
 
@@ -154,10 +154,10 @@ def _with_interval(connection: Connection, pipeline: Pipeline, micros: int | Non
     interval = None if micros is None else timedelta(microseconds=micros)
     if interval == current.spec.checkpoint_interval:
         return pipeline
-    version = desired.other_interval(current, interval, context.clock())
+    version = intend.other_interval(current, interval, context.clock())
     versions.add(connection, version)
-    targets.pass_on(connection, pipeline.id, current.number, version.number)
-    return desired.ask_version(pipeline, version)
+    versions.pass_on(connection, pipeline.id, current.number, version.number)
+    return intend.ask_version(pipeline, version)
 
 
 def update(
@@ -178,7 +178,7 @@ def update(
         if changed != record.pipeline:
             refuse_preview_again(connection, record, changed, context)
             changed = pipelines.update(connection, replace(changed, asked_by=request.who))
-            note(connection, context, request, changed.job_id, desired.describe_change(record.pipeline, changed))
+            note(connection, context, request, changed.job_id, intend.describe_change(record.pipeline, changed))
             note_asking_run(connection, context, request, changed)
         return record, changed
 

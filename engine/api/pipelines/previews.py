@@ -21,11 +21,11 @@ from engine.api.pipelines.deletions import delete_for_good
 from engine.api.pipelines.deployments import Deployment, bring_about
 from engine.control.context import Context
 from engine.errors import UnsupportedRequestError
+from engine.jobs import disk
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.decisions import desired
+from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import StopRequest
 from engine.jobs.decisions.states import State
-from engine.jobs.disk import ids
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import pipelines, previews
 from engine.values.sink_prefix import only_shown
@@ -61,7 +61,7 @@ def preview(body: PreviewPost, request: ChangeRequestDep, context: ContextDep) -
         )
     deployment = Deployment(query=only_shown(body.query), udfs=body.udfs, checkpoint_interval_micros=_INTERVAL)
     until = context.clock() + LEASE
-    return bring_about(ids.make("preview"), deployment, request, context, must_be_new=True, preview_until=until)
+    return bring_about(disk.make("preview"), deployment, request, context, must_be_new=True, preview_until=until)
 
 
 def keep_preview(context: Context, pipeline_id: str) -> None:
@@ -86,7 +86,7 @@ def end_preview(context: Context, pipeline_id: str) -> None:
             return
         if not record.status.state.is_terminal and record.pipeline.stop != "immediate":
             by = StopRequest(CONTROL_PLANE, now)
-            pipelines.update(connection, desired.ask_stop(record.pipeline, record.status, "immediate", by))
+            pipelines.update(connection, intend.ask_stop(record.pipeline, record.status, "immediate", by))
     if record.status.state.is_terminal:
         delete_for_good(context, pipeline_id, CONTROL_PLANE)
     else:

@@ -14,8 +14,8 @@ from engine.api.savepoints.scheduled_savepoints import carry_out
 from engine.control.context import Context
 from engine.control.savepoints.savepoint_removal import finish_all
 from engine.errors import EngineError
+from engine.store import savepoints
 from engine.store.pipelines import previews
-from engine.store.savepoints import savepoint_rules
 
 LOG = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ class Caretaker:
             over = previews.due(connection, self.context.clock())
         self._do_for_each(over, end_preview, "ended, being a preview")
         with self.context.database.reading() as connection:
-            scheduled = savepoint_rules.with_schedule(connection)
-            kept_by_policy = savepoint_rules.with_retention(connection)
+            scheduled = savepoints.with_schedule(connection)
+            kept_by_policy = savepoints.with_retention(connection)
         self._do_for_each(scheduled, carry_out, "saved as scheduled")
         self._do_for_each(kept_by_policy, prune, "pruned")
 

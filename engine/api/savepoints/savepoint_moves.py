@@ -25,13 +25,13 @@ from engine.control.context import Context
 from engine.control.savepoints.savepoint_holds import SavepointTask
 from engine.control.savepoints.savepoint_removal import finish
 from engine.errors import PlaceError, SavepointNotFoundError
+from engine.jobs import disk
 from engine.jobs.decisions.status import JobEvent
-from engine.jobs.disk import ids
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
+from engine.store import savepoints
 from engine.store.jobs import events
 from engine.store.pipelines import pipelines, versions
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Savepoint
 from engine.values.instants import from_micros
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def import_one(pipeline: str, body: ImportRequest, request: ChangeRequestDep, co
         record = pipelines.get(connection, pipeline)
         request.check(record)
     fresh = Savepoint(
-        ids.make("sp"),
+        disk.make("sp"),
         record.id,
         body.label,
         context.clock(),

@@ -18,14 +18,13 @@ from engine.api.http.problems import refusals
 from engine.control.context import Context
 from engine.control.savepoints.savepoint_removal import fates, finish
 from engine.errors import RetentionError
-from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.authors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions.status import JobEvent
-from engine.jobs.records import JobRecord
 from engine.jobs.schedules.retention import Fate, Retention, check_retention
+from engine.store import savepoints
 from engine.store.jobs import events
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import pipelines
-from engine.store.savepoints import savepoint_rules, savepoints
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 Count = Annotated[int, Field(ge=1, le=100_000)]
@@ -79,7 +78,7 @@ class PruneAnswer(BaseModel):
 def get_retention(pipeline: str, context: ContextDep) -> RetentionRules:
     """Show the retention of savepoints. Without a rule, all are kept."""
     with context.database.reading() as connection:
-        policy = savepoint_rules.retention(connection, pipelines.get(connection, pipeline).id)
+        policy = savepoints.retention(connection, pipelines.get(connection, pipeline).id)
     return shown_retention(policy)
 
 
@@ -112,7 +111,7 @@ def prune_now(
             return again(answer)
         record = read_record(connection, pipeline)
         request.check(record.pipeline)
-        policy = named or savepoint_rules.retention(connection, record.pipeline.id)
+        policy = named or savepoints.retention(connection, record.pipeline.id)
         if policy is None:
             raise RetentionError(
                 f"pipeline {record.pipeline.name!r} keeps all its savepoints",
@@ -136,12 +135,12 @@ def prune_now(
 def prune(context: Context, pipeline_id: str) -> None:
     """Delete what goes by a pipeline's policy, if it has one."""
     with context.database.reading() as connection:
-        policy = savepoint_rules.retention(connection, pipeline_id)
+        policy = savepoints.retention(connection, pipeline_id)
         if policy is None or not _going(fates(context, connection, read_record(connection, pipeline_id), policy)):
             return
     with context.database.writing() as connection:
         record = read_record(connection, pipeline_id)
-        policy = savepoint_rules.retention(connection, pipeline_id)
+        policy = savepoints.retention(connection, pipeline_id)
         decided = [] if policy is None else fates(context, connection, record, policy)
         _mark(connection, context, record, decided, CONTROL_PLANE)
     finish(context, pipeline_id, _going(decided))
@@ -166,8 +165,8 @@ def _set(context: Context, request: ChangeRequest, pipeline: str, policy: Retent
             return again(answer)
         record = pipelines.get(connection, pipeline)
         request.check(record)
-        if policy != savepoint_rules.retention(connection, record.id):
-            savepoint_rules.set_retention(connection, record.id, policy)
+        if policy != savepoints.retention(connection, record.id):
+            savepoints.set_retention(connection, record.id, policy)
             note(connection, context, request, record.job_id, told)
         return record_answer(connection, context, request, 200, shown_retention(policy))
 

@@ -19,9 +19,9 @@ from engine.api.savepoints.scheduled_savepoints import next_after
 from engine.errors import RequestError
 from engine.jobs.schedules.retention import Retention
 from engine.jobs.schedules.savepoint_schedule import Schedule, read_timetable, words_of
+from engine.store import savepoints
 from engine.store.pipelines import pipelines
-from engine.store.savepoints import savepoint_rules
-from engine.store.savepoints.savepoint_rules import StoredSchedule
+from engine.store.savepoints import StoredSchedule
 from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/savepoint-schedule", tags=["savepoints"], responses=refusals(404))
@@ -106,13 +106,13 @@ def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, 
             return again(answer)
         record = pipelines.get(connection, pipeline)
         request.check(record)
-        before = savepoint_rules.schedule(connection, record.id)
+        before = savepoints.schedule(connection, record.id)
         stored = _over(before, schedule, next_after(timetable, context.clock()))
         if stored != before:
-            savepoint_rules.set_schedule(connection, record.id, stored)
+            savepoints.set_schedule(connection, record.id, stored)
             note(connection, context, request, record.job_id, f"savepoint schedule set: {words_of(schedule)}")
-        if policy is not None and policy != savepoint_rules.retention(connection, record.id):
-            savepoint_rules.set_retention(connection, record.id, policy)
+        if policy is not None and policy != savepoints.retention(connection, record.id):
+            savepoints.set_retention(connection, record.id, policy)
             told = f"savepoint retention set: {retention_words(policy)}"
             note(connection, context, request, record.job_id, told)
         return record_answer(connection, context, request, 200, _shown(connection, record.id))
@@ -122,8 +122,8 @@ def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, 
 def list_all(context: ContextDep) -> Page[ListedSchedule]:
     """List the pipelines with scheduled savepoints, by name."""
     with context.database.reading() as connection:
-        schedules = savepoint_rules.all_schedules(connection)
-        policies = savepoint_rules.all_retentions(connection)
+        schedules = savepoints.all_schedules(connection)
+        policies = savepoints.all_retentions(connection)
         names = pipelines.names(connection)
     data = [
         ListedSchedule(
@@ -144,8 +144,8 @@ def remove_schedule(pipeline: str, request: ChangeRequestDep, context: ContextDe
             return again(answer)
         record = pipelines.get(connection, pipeline)
         request.check(record)
-        if savepoint_rules.schedule(connection, record.id) is not None:
-            savepoint_rules.set_schedule(connection, record.id, None)
+        if savepoints.schedule(connection, record.id) is not None:
+            savepoints.set_schedule(connection, record.id, None)
             note(connection, context, request, record.job_id, "savepoint schedule removed")
         return record_answer(connection, context, request, 200, _shown(connection, record.id))
 
@@ -160,9 +160,7 @@ def _over(before: StoredSchedule | None, schedule: Schedule, next_at: datetime) 
 
 
 def _shown(connection: Connection, pipeline_id: str) -> SavepointSchedule:
-    return _shown_schedule(
-        savepoint_rules.schedule(connection, pipeline_id), savepoint_rules.retention(connection, pipeline_id)
-    )
+    return _shown_schedule(savepoints.schedule(connection, pipeline_id), savepoints.retention(connection, pipeline_id))
 
 
 def _shown_schedule(stored: StoredSchedule | None, policy: Retention | None) -> SavepointSchedule:

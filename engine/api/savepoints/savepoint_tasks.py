@@ -31,10 +31,10 @@ from engine.errors import (
 )
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.decisions.status import JobEvent
+from engine.store import savepoints
 from engine.store.jobs import events
 from engine.store.pipelines import pipelines
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 Work = Callable[[Savepoint], str]

@@ -27,23 +27,23 @@ from engine.api.pipelines.pipelines import update
 from engine.checkpoints import manifest
 from engine.control.context import Context
 from engine.control.savepoints.savepoint_removal import finish, refuse_needed
-from engine.control.traces.spans import watch
+from engine.control.traces.asked_starts import watch
 from engine.control.upgrades.go_back import go_back_if_failed
 from engine.control.upgrades.plan_restore import plan_restore
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineBusyError, SavepointError
-from engine.jobs.decisions import desired
+from engine.jobs import disk
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions import intend
 from engine.jobs.decisions.effects import with_savepoint
 from engine.jobs.decisions.spec import Pipeline, StopRequest
 from engine.jobs.decisions.states import State, StopMode
-from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.records import JobRecord
+from engine.store import savepoints
 from engine.store.access.keys import KeptAnswer
 from engine.store.jobs.records import read_record, read_version
 from engine.store.pipelines import pipelines, versions
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
 _PAUSE = 1.0
@@ -96,7 +96,7 @@ def take(
             return _again(connection, context, answer)
         record = _record(connection, request, pipeline)
         fresh = Savepoint(
-            ids.make("sp"),
+            disk.make("sp"),
             record.pipeline.id,
             details.label,
             context.clock(),
@@ -110,7 +110,7 @@ def take(
             stopped = _stopped(context, request, record, details.stop)
             if stopped != record.pipeline:
                 pipelines.update(connection, replace(stopped, asked_by=request.who))
-                words = desired.describe_change(record.pipeline, stopped)
+                words = intend.describe_change(record.pipeline, stopped)
                 note(connection, context, request, stopped.job_id, words)
         record_answer(connection, context, request, 202, answers.savepoint(fresh, context.directory))
     reach(ControlPoint.AFTER_CHANGE)
@@ -227,7 +227,7 @@ def _stopped(context: Context, request: ChangeRequest, record: JobRecord, stop: 
     if stop == "none":
         return record.pipeline
     by = StopRequest(request.caller, context.clock())
-    return desired.ask_stop(record.pipeline, record.status, stop, by)
+    return intend.ask_stop(record.pipeline, record.status, stop, by)
 
 
 def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:

@@ -21,18 +21,16 @@ from engine.api.savepoints.savepoints import take_due
 from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError
-from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs import disk
+from engine.jobs.authors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import JobEvent
-from engine.jobs.disk import ids
 from engine.jobs.fault_points import SchedulePoint
-from engine.jobs.records import JobRecord
 from engine.jobs.schedules.savepoint_schedule import Hindrance, LeaveOut, Take, Timetable, Wait, decide, read_timetable
+from engine.store import savepoints
 from engine.store.jobs import events
 from engine.store.jobs.records import read_record
-from engine.store.savepoints import savepoint_rules, savepoints
-from engine.store.savepoints.savepoint_rules import Outcome, StoredSchedule
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Outcome, Savepoint, StoredSchedule
 
 CREATOR = "schedule"
 """Who has asked for a savepoint that was taken by itself."""
@@ -41,7 +39,7 @@ CREATOR = "schedule"
 def carry_out(context: Context, pipeline_id: str) -> None:
     """Go on with what was begun for a pipeline's schedule, and begin what is due."""
     with context.database.reading() as connection:
-        stored = savepoint_rules.schedule(connection, pipeline_id)
+        stored = savepoints.schedule(connection, pipeline_id)
     if stored is None:
         return
     if stored.last is not None and stored.last.is_open:
@@ -60,7 +58,7 @@ def next_after(timetable: Timetable, now: datetime) -> datetime:
 def _begin(context: Context, pipeline_id: str) -> None:
     """Do what is due now: exactly one of several looks finds it due."""
     with context.database.writing() as connection:
-        stored = savepoint_rules.schedule(connection, pipeline_id)
+        stored = savepoints.schedule(connection, pipeline_id)
         now = context.clock()
         if stored is None or not stored.is_due(now):
             return
@@ -78,7 +76,7 @@ def _begin(context: Context, pipeline_id: str) -> None:
                 done = replace(stored, due_at=next_at or next_after(timetable, now), last_at=due_at, last=outcome)
             case Wait():
                 return
-        savepoint_rules.set_schedule(connection, pipeline_id, done)
+        savepoints.set_schedule(connection, pipeline_id, done)
         reach(SchedulePoint.BEFORE_SCHEDULED)
     reach(SchedulePoint.AFTER_SCHEDULED)
     take_due(context, pipeline_id)
@@ -94,7 +92,7 @@ def _ask(
 ) -> Outcome:
     due_at = _shown(due.due_at, timetable)
     fresh = Savepoint(
-        ids.make("sp"), record.pipeline.id, None, context.clock(), creator=CREATOR, reason=f"scheduled for {due_at}"
+        disk.make("sp"), record.pipeline.id, None, context.clock(), creator=CREATOR, reason=f"scheduled for {due_at}"
     )
     savepoints.add(connection, fresh)
     told = f"savepoint {fresh.id} is taken as scheduled for {due_at}"
@@ -123,14 +121,14 @@ def _hindrance(connection: Connection, record: JobRecord, stored: StoredSchedule
 def _go_on(context: Context, pipeline_id: str) -> None:
     """See what has become of the savepoint of the last instant, and have it drilled if that is wanted."""
     with context.database.writing() as connection:
-        stored = savepoint_rules.schedule(connection, pipeline_id)
+        stored = savepoints.schedule(connection, pipeline_id)
         if stored is None or stored.last is None or not stored.last.is_open:
             return
         record = read_record(connection, pipeline_id)
         savepoint = savepoints.find(connection, pipeline_id, stored.last.savepoint_id or "")
         outcome = _outcome(context, stored, savepoint)
         if outcome != stored.last:
-            savepoint_rules.set_schedule(connection, pipeline_id, replace(stored, last=outcome))
+            savepoints.set_schedule(connection, pipeline_id, replace(stored, last=outcome))
             if (told := _words(outcome)) is not None:
                 _tell(connection, context, record, told, "warn" if outcome.state == "failed" else "info")
     reach(SchedulePoint.AFTER_OUTCOME)

@@ -9,7 +9,7 @@ from engine.api.pipelines.deployments import plan_of
 from engine.control.context import Context
 from engine.errors import HandOverError, PipelineIncompatibleError
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version, read_run_settings
-from engine.store.pipelines import targets, versions
+from engine.store.pipelines import versions
 from engine.values.sink_prefix import without_prefix
 
 READS = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")
@@ -41,7 +41,7 @@ def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOv
         )
     planned = plan_of(spec, context)
     with context.database.rehearsing() as connection:
-        targets.claim(connection, origin.id, current.number + 1, planned.targets)
+        versions.claim(connection, origin.id, current.number + 1, planned.targets)
     directory = context.directory
     shown, told = context.planner.hand_over(directory.state(origin.id), directory.state(copy.id), spec.query, spec.udfs)
     if shown.is_refused or not shown.loses_nothing:

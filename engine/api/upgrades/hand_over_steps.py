@@ -29,27 +29,34 @@ from engine.api.savepoints.savepoints import settle_taken, take_due
 from engine.api.upgrades.hand_over_plans import plan_hand_over
 from engine.checkpoints.manifest import read_manifest
 from engine.control.context import Context
-from engine.control.upgrades.go_back import plan_way_back
-from engine.control.upgrades.late_switches import EndIt, GoBack, StopIt, SwitchAction, WaitFor, follow, follow_stopped
+from engine.control.upgrades.go_back import (
+    EndIt,
+    GoBack,
+    StopIt,
+    SwitchAction,
+    WaitFor,
+    follow,
+    follow_stopped,
+    plan_way_back,
+)
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineNotFoundError
-from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.decisions import desired
-from engine.jobs.decisions.desired import is_settled
+from engine.jobs import disk
+from engine.jobs.authors import CONTROL_PLANE, JobRecord
+from engine.jobs.decisions import intend
+from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.spec import Pipeline, Restore, Spec, StopRequest, Upgrade
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import JobEvent
-from engine.jobs.disk import ids
 from engine.jobs.fault_points import HandOverPoint
 from engine.jobs.processes.unleft_java import is_at_work
-from engine.jobs.records import JobRecord
+from engine.store import savepoints
 from engine.store.jobs import events
 from engine.store.jobs.records import read_record
 from engine.store.openlineage import asking_runs
-from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, targets, versions
+from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, versions
 from engine.store.pipelines.reprocessings import HandOverStep, Reprocessing
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Savepoint
 
 if TYPE_CHECKING:
     from engine.spark.upgrade.hand_over import Standing
@@ -214,7 +221,7 @@ class HandOvers:
             stored = None if row.savepoint_id is None else savepoints.find(connection, row.copy_id, row.savepoint_id)
         if stored is None:
             fresh = Savepoint(
-                ids.make("sp"),
+                disk.make("sp"),
                 row.copy_id,
                 "hand-over",
                 self.context.clock(),
@@ -243,7 +250,7 @@ class HandOvers:
         current, spec, planned = plan.current, plan.spec, plan.planned
         now, number = context.clock(), current.number + 1
         before = Savepoint(
-            ids.make("sp"),
+            disk.make("sp"),
             row.origin_id,
             f"before version {number}",
             now,
@@ -269,9 +276,9 @@ class HandOvers:
                 return
             savepoints.add(connection, before)
             versions.add(connection, version)
-            targets.claim(connection, row.origin_id, number, planned.targets)
+            versions.claim(connection, row.origin_id, number, planned.targets)
             self._pass_secrets_on(connection, row)
-            changed = desired.ask_version(desired.ask_restore(_running(pair.origin), restore), version)
+            changed = intend.ask_version(intend.ask_restore(_running(pair.origin), restore), version)
             pipelines.update(connection, changed, hands_over=True)
             asking_runs.put(
                 connection, changed.job_id, now, asking_runs.find(connection, pair.copy.pipeline.job_id, now)
@@ -477,7 +484,7 @@ def let_go(connection: Connection, context: Context, row: Reprocessing, origin: 
         context.meetings.release(context.directory.state(record.pipeline.id))
         freed = _running(record)
         if row.step in steps and record.status.state not in (State.FAILED, State.FINISHED):
-            freed = desired.ask_restart(freed, record.status, force=False)
+            freed = intend.ask_restart(freed, record.status, force=False)
         if freed != record.pipeline:
             pipelines.update(connection, freed, hands_over=True)
 

@@ -27,9 +27,9 @@ from engine.api.upgrades.hand_over_plans import plan_hand_over, refuse_other_val
 from engine.api.upgrades.hand_over_steps import let_go
 from engine.control.context import Context
 from engine.errors import HandOverError, PipelineNotFoundError
-from engine.jobs.decisions import desired
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import ShownUpgrade
-from engine.jobs.records import JobRecord
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import pipelines, reprocessings
 from engine.store.pipelines.reprocessings import HandOverStep, Reprocessing
@@ -139,7 +139,7 @@ def _plan(
     """Check all of it; refused with the reason why it cannot be done."""
     for record in (origin, copy):
         refuse_one_at_rest(record)
-        desired.refuse_while_restored(record.pipeline)
+        intend.refuse_while_restored(record.pipeline)
     with context.database.reading() as connection:
         refuse_another(connection, row)
     plan = plan_hand_over(context, origin.pipeline, copy.pipeline)

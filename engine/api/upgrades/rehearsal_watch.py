@@ -21,7 +21,7 @@ from typing import Any
 
 from engine.api.connections.stored_text import stored_secrets
 from engine.control.context import Context
-from engine.control.rehearsals.rehearsal_room import refuse_without_memory, refuse_without_room, why_ended
+from engine.control.rehearsals import refuse_without_memory, refuse_without_room, why_ended
 from engine.delivery.faults import reach
 from engine.errors import (
     EngineError,
@@ -31,10 +31,10 @@ from engine.errors import (
     message_of,
 )
 from engine.jobs.authors import CONTROL_PLANE
-from engine.jobs.decisions.rehearsal import RehearsalOrder
+from engine.jobs.decisions.rollback import RehearsalOrder
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import RehearsalPoint
-from engine.jobs.processes.last_words import last_words
+from engine.jobs.processes.processes import last_words
 from engine.jobs.processes.rehearsal_processes import Rehearsers, folder_of
 from engine.store.jobs import events
 from engine.store.jobs.records import read_record

@@ -29,15 +29,15 @@ from engine.api.pipelines.deployments import plan_whole, starts_of
 from engine.api.upgrades import rehearsal_answers as answers
 from engine.api.upgrades.other_query import OtherQuery
 from engine.control.context import Context
-from engine.control.rehearsals.rehearsal_room import refuse_without_memory, refuse_without_room
+from engine.control.rehearsals import refuse_without_memory, refuse_without_room
 from engine.errors import RehearsalBusyError, RehearsalStoppedError, SavepointError
-from engine.jobs.decisions import desired
-from engine.jobs.decisions.rehearsal import RehearsedChange
-from engine.jobs.disk import ids
+from engine.jobs import disk
+from engine.jobs.decisions import intend
+from engine.jobs.decisions.rollback import RehearsedChange
+from engine.store import savepoints
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import pipelines, rehearsals, versions
 from engine.store.pipelines.rehearsals import Rehearsal
-from engine.store.savepoints import savepoints
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/rehearsals", tags=["rehearsals"], responses=refusals(404))
 _MOST_EXAMPLES = 1000
@@ -76,7 +76,7 @@ def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, cont
             return _again(connection, context, json.loads(answer.body)) or again(answer)
         record = read_record(connection, pipeline)
         request.check(record.pipeline)
-        desired.refuse_while_restored(record.pipeline)
+        intend.refuse_while_restored(record.pipeline)
         current = versions.get(connection, record.pipeline.id, record.pipeline.version).spec
         place = _place(connection, context, record.pipeline.id, body.savepoint_id)
         _refuse_another(connection, record.pipeline.id)
@@ -95,7 +95,7 @@ def begin(pipeline: str, body: RehearsalRequest, request: ChangeRequestDep, cont
         _place(connection, context, record.pipeline.id, body.savepoint_id)  # it may have been deleted meanwhile
         _refuse_another(connection, record.pipeline.id)
         fresh = Rehearsal(
-            ids.make("reh"),
+            disk.make("reh"),
             record.pipeline.id,
             change,
             known.plan_id,

@@ -41,14 +41,14 @@ from engine.api.upgrades.hand_overs import refuse_another, refuse_one_at_rest, s
 from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError
+from engine.jobs import disk
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Spec, read_run_settings
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Status
-from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
 from engine.store.jobs import jobs
 from engine.store.jobs.records import read_record
-from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, targets, versions
+from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, versions
 from engine.store.pipelines.reprocessings import Reprocessing
 from engine.values.sink_prefix import writing_under
 
@@ -122,9 +122,9 @@ class _Plan:
         now, planned = context.clock(), self.planned
         pipelines.get(connection, self.origin.id)  # it may have been deleted since
         pipeline = Pipeline(
-            id=ids.make("pl"),
+            id=disk.make("pl"),
             name=self.name,
-            job_id=ids.make("job"),
+            job_id=disk.make("job"),
             version=1,
             parallelism=self.parallelism,
             created_at=now,
@@ -135,7 +135,7 @@ class _Plan:
         version = planned.as_version(pipeline.id, 1, self.spec, now)
         versions.add(connection, version)
         jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
-        targets.claim(connection, pipeline.id, 1, planned.targets)
+        versions.claim(connection, pipeline.id, 1, planned.targets)
         vault = context.database.vault
         values = dict(pipeline_secrets.read(connection, vault, self.origin.id))
         if self.body.secrets is not None:

@@ -43,17 +43,17 @@ from engine.control.preview_room import refuse_preview_again
 from engine.control.upgrades.plan_restore import RestorePlan, plan_origin, read_checked
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointError, StaleWriteError, UnreadableStateError
-from engine.jobs.decisions import desired
+from engine.jobs import disk
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions import intend
 from engine.jobs.decisions.rollback import SavedState, SinkAhead, WayBack, sinks_ahead, way_back
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, Upgrade, Version
-from engine.jobs.disk import ids
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.records import JobRecord
+from engine.store import savepoints
 from engine.store.jobs import checkpoints
 from engine.store.jobs.records import read_record
-from engine.store.pipelines import pipelines, targets, versions
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.pipelines import pipelines, versions
+from engine.store.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
 
@@ -86,8 +86,8 @@ class _Rollback:
         if self.version is None:
             return current
         versions.add(connection, self.version)
-        targets.claim(connection, current.id, self.version.number, self.targets)
-        return desired.ask_version(current, self.version)
+        versions.claim(connection, current.id, self.version.number, self.targets)
+        return intend.ask_version(current, self.version)
 
     def answer(self) -> answers.Rollback:
         """Return the target of the rollback, as the API has it."""
@@ -145,13 +145,13 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
         stored = None if way.savepoint_id is None else savepoints.get(connection, pipeline.id, way.savepoint_id)
     if stored is None:
         planned = context.planner.plan(origin.spec.query, origin.spec.udfs)
-        if desired.means_the_same(current, origin.spec, planned):
+        if intend.means_the_same(current, origin.spec, planned):
             return _Rollback(way, pipeline, None)
-        version = desired.next_version(current, origin.spec, planned, now, force=False, has_state=True)
+        version = intend.next_version(current, origin.spec, planned, now, force=False, has_state=True)
         return _Rollback(way, pipeline, version, planned.targets)
     manifest, parallelism = read_checked(context, stored)
     planned = _planned(context, manifest, origin, way)
-    version = desired.earlier_version(current, origin, planned, now)
+    version = intend.earlier_version(current, origin, planned, now)
     if way.is_redone:
         state, saved_at = context.directory.state(pipeline.id), Lineage(manifest.lineage, manifest.parents)
         context.planner.check_sinks(state, origin.spec.query, origin.spec.udfs, (saved_at, manifest.epoch))
@@ -162,7 +162,7 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
             version, upgrade=replace(origin.upgrade, savepoint_id=None, from_version=None, from_plan=None)
         )
     before = Savepoint(
-        ids.make("sp"),
+        disk.make("sp"),
         pipeline.id,
         f"before version {version.number}",
         now,
@@ -179,7 +179,7 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
 def _refuse_unfinished(connection: Connection, pipeline: Pipeline) -> None:
     """Refuse to go back while the newest version has not taken the place of the one before it: that one's state is not
     saved yet, and what would be gone back to is an older one."""
-    desired.refuse_while_restored(pipeline)
+    intend.refuse_while_restored(pipeline)
     pending = savepoints.pending_before_versions(connection, pipeline.id)
     if any(savepoint.before_version == pipeline.version for savepoint in pending):
         raise PipelineBusyError(
@@ -257,4 +257,4 @@ def _store(context: Context, request: ChangeRequest, pipeline: str, plan: _Rollb
 def _told(plan: _Rollback, before: Pipeline, after: Pipeline) -> str:
     """Describe the rollback for the owner of the job."""
     ahead = "".join(f"; {sink}" for sink in plan.ahead)
-    return f"rolled back to version {plan.way.version}: {desired.describe_change(before, after)}{ahead}"
+    return f"rolled back to version {plan.way.version}: {intend.describe_change(before, after)}{ahead}"

@@ -12,7 +12,7 @@ from engine.api.http.problems import refusals
 from engine.api.pipelines.deployments import check_starts, plan_whole, starts_of
 from engine.api.pipelines.expectations import with_expectations
 from engine.api.upgrades.other_query import OtherQuery
-from engine.jobs.decisions import desired
+from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import ShownUpgrade, Upgrade, is_bound_alike
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import versions
@@ -36,7 +36,7 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
     name the id of this plan."""
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
-        desired.refuse_while_restored(record.pipeline)  # else this would be the plan for the state that goes
+        intend.refuse_while_restored(record.pipeline)  # else this would be the plan for the state that goes
         current = versions.get(connection, record.pipeline.id, record.pipeline.version)
     whole, planned = plan_whole(body.to_spec(current.spec), context)  # refuses what cannot be run, with every complaint
     spec = whole.spec

@@ -23,13 +23,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from engine.cli.client import Client, Json, field_of, is_away, segment
-from engine.cli.dry_run import describe_effects
-from engine.cli.long_poll import PATIENCE
-from engine.cli.pipelines.choice import chosen, means_several
-from engine.cli.pipelines.list_pipelines import all_pipelines
+from engine.cli.base import Client, Json, field_of, is_away, segment
+from engine.cli.pipelines.list_pipelines import all_pipelines, chosen, means_several
 from engine.cli.remote import FAILED, REFUSED, connect, rows_of, say, table, warn
-from engine.cli.waiting import Goal, verdict
+from engine.cli.waiting import PATIENCE, Goal, describe_effects, verdict
 from engine.errors import EngineError, RequestError
 
 _PAUSE = 0.5

@@ -7,10 +7,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.cli.base import Command
-from engine.cli.client import Client, Json, segment
-from engine.cli.following import MOST, Follower
+from engine.cli.base import Client, Command, Json, segment
 from engine.cli.remote import add_connection, connect, errors_shown, instant, rows_of, say
+from engine.cli.waiting import MOST, Follower
 from engine.errors import DurationError, RequestError
 from engine.values.durations import read_duration
 from engine.values.instants import now, to_micros

@@ -20,8 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.cli.base import Command
-from engine.cli.client import Client, Json, RefusedError, field_of, is_away, segment
+from engine.cli.base import Client, Command, Json, RefusedError, field_of, is_away, segment
 from engine.cli.pipelines.deploy import secret_part
 from engine.cli.remote import FAILED, REFUSED, add_pipeline, connect, errors_shown, path_of, rows_of, say, seconds, warn
 from engine.errors import EngineError, RequestError, UnreachableError

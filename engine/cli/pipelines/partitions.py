@@ -4,15 +4,87 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from engine.cli.arguments.push import add_push, push_facts, wanted_push
-from engine.cli.base import Command
-from engine.cli.client import Client, Json, segment
-from engine.cli.long_poll import HOLD, LongPoll
-from engine.cli.remote import add_connection, connect, errors_shown, facts, instant, rows_of, say, seconds, show
+from engine.cli.base import Client, Command, Json, segment
+from engine.cli.remote import (
+    FAILED,
+    add_connection,
+    add_pipeline,
+    complete_facts,
+    connect,
+    errors_shown,
+    facts,
+    held_facts,
+    instant,
+    path_of,
+    rows_of,
+    say,
+    seconds,
+    show,
+)
 from engine.cli.remote import table as as_table
+from engine.cli.waiting import HOLD, LongPoll
 from engine.errors import RequestError
+
+_PARTS = {
+    "push_asset": ("asset", "--push-asset"),
+    "push_user": ("username", "--push-user"),
+    "push_password": ("password", "--push-password"),
+    "push_token": ("token", "--push-token"),
+}
+
+
+def add_push(parser: ArgumentParser) -> None:
+    """The options of `create`."""
+    parser.add_argument("--push", metavar="URL", help="Push deliveries to the Airflow with this API server (create)")
+    parser.add_argument("--push-asset", metavar="ASSET", help="Create events of this asset, by URI or name (create)")
+    parser.add_argument("--push-user", metavar="NAME", help="Log in as this user (create)")
+    parser.add_argument(
+        "--push-password", metavar="SECRET", help="Log in with this secret, as '{{ secret:NAME }}' (create)"
+    )
+    parser.add_argument(
+        "--push-token", metavar="SECRET", help="Send this secret as the token, as '{{ secret:NAME }}' (create)"
+    )
+    parser.add_argument(
+        "--push-without-keys",
+        action="store_true",
+        help="Omit partition keys from events: they trigger asset-scheduled DAGs, not partitioned ones (create)",
+    )
+    parser.add_argument("--pull", action="store_true", help="Stop pushing deliveries; consumers pull them (create)")
+
+
+def wanted_push(args: Namespace) -> dict[str, Json]:
+    """The part of a request that says where to push to; nothing leaves it as it is."""
+    named = {part: getattr(args, name) for name, (part, _) in _PARTS.items() if getattr(args, name) is not None}
+    if args.push is None:
+        if named or args.push_without_keys:
+            raise RequestError("there is no URL to push to", hint="say it with --push")
+        return {"push": None} if args.pull else {}
+    if args.pull or "asset" not in named:
+        raise RequestError("--push needs --push-asset, and no --pull", hint="name the asset as the DAG does")
+    return {"push": {"url": args.push, "with_keys": not args.push_without_keys, **named}}
+
+
+def push_facts(consumer: Mapping[str, Json]) -> Sequence[tuple[str, Json]]:
+    """Return the facts of a consumer's push; empty if it has none."""
+    push = consumer.get("push")
+    if not isinstance(push, dict):
+        return []
+    shown: list[tuple[str, Json]] = [
+        ("pushed to", f"{push.get('asset')} at {push.get('url')}"),
+        ("waiting", push.get("waiting")),
+        ("pushed last", instant(push.get("pushed_at"))),
+    ]
+    if push.get("failures"):
+        shown += [
+            ("failures", push.get("failures")),
+            ("failing since", instant(push.get("failing_since"))),
+            ("tried again", instant(push.get("due"))),
+            ("error", push.get("error")),
+        ]
+    return shown
+
 
 _CREATE = ("table", "by", "time_zone", "offset", "start", "until", "late")
 
@@ -156,3 +228,60 @@ def _told(answer: Mapping[str, Json]) -> str:
 
 
 PARTITIONS = Command(add_arguments, run)
+
+
+def add_watermark_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add_pipeline(parser)
+    parser.add_argument("--past", help="Wait until the output is complete up to this instant (ISO 8601)")
+    parser.add_argument("--table", help="Wait for this sink (default: all sinks)")
+    parser.add_argument(
+        "--by",
+        choices=("input", "output"),
+        default="input",
+        help="Use the event time of rows read (input) or written (output); default: input",
+    )
+    parser.add_argument("--timeout", type=seconds, default=60.0, help="Wait at most this many seconds (default: 60)")
+
+
+@errors_shown
+def run_watermark(args: Namespace) -> int:
+    """Print how far committed output is complete; with --past, return 3 if that was not reached."""
+    client = connect(args)
+
+    def ask(hold: float) -> Json:
+        query: dict[str, str | int | float] = {}
+        if args.past is not None:
+            query = {"past": args.past, "timeout_seconds": hold, "by": args.by}
+            query |= {} if args.table is None else {"table": args.table}
+        return client.get(path_of(args, "watermark"), query, hold=HOLD)
+
+    answer = LongPoll(ask, args.timeout).until(_is_last)
+    show(args, answer, _describe)
+    return FAILED if isinstance(answer, dict) and answer.get("passed") is False else 0
+
+
+def _is_last(answer: Json) -> bool:
+    """Whether nothing else will come: it is passed, nobody waits for it, or the job rests."""
+    fields = answer if isinstance(answer, dict) else {}
+    rests = fields.get("state") in ("Stopped", "Failed", "Finished") and fields.get("settled") is not False
+    return fields.get("passed") is not False or rests
+
+
+def _describe(watermark: Mapping[str, Json]) -> str:
+    sources = watermark.get("sources")
+    marks = sources.items() if isinstance(sources, dict) else []
+    return facts(
+        [
+            ("state", watermark.get("state")),
+            ("epoch", watermark.get("epoch")),
+            ("watermark", instant(watermark.get("watermark")) or "unknown yet"),
+            ("passed", watermark.get("passed")),
+            *complete_facts(watermark),
+            *held_facts(watermark),
+            *((f"source {name}", instant(at) or "unknown yet") for name, at in marks),
+        ]
+    )
+
+
+WATERMARK = Command(add_watermark_arguments, run_watermark)

@@ -6,12 +6,10 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from engine.cli.arguments.checkpoint_interval import add_checkpoint_interval, interval_part
-from engine.cli.base import Command
-from engine.cli.client import Json, field_of
-from engine.cli.dry_run import add_dry_run, send
+from engine.cli.arguments import add_checkpoint_interval, interval_part
+from engine.cli.base import Command, Json, field_of
 from engine.cli.pipelines.bulk import BulkVerb, Change, is_resting, one_or_several, unless_resting
-from engine.cli.pipelines.choice import add_choice
+from engine.cli.pipelines.list_pipelines import add_choice
 from engine.cli.remote import (
     add_pipeline,
     complete_facts,
@@ -27,7 +25,7 @@ from engine.cli.remote import (
     shared_java_text,
 )
 from engine.cli.savepoints.savepoint import take
-from engine.cli.waiting import add_wait, change
+from engine.cli.waiting import add_dry_run, add_wait, change, send
 from engine.errors import RequestError
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from engine.cli.arguments.checkpoint_interval import add_checkpoint_interval, interval_part
-from engine.cli.base import Command
-from engine.cli.client import Json
-from engine.cli.dry_run import add_dry_run
+from engine.cli.arguments import add_checkpoint_interval, interval_part
+from engine.cli.base import Command, Json
 from engine.cli.pipelines.bulk import BulkVerb, Change, is_resting, one_or_several
-from engine.cli.pipelines.choice import add_choice
+from engine.cli.pipelines.list_pipelines import add_choice
 from engine.cli.remote import errors_shown, path_of
-from engine.cli.waiting import add_wait, change
+from engine.cli.waiting import add_dry_run, add_wait, change
 
 
 def add_arguments(parser: ArgumentParser) -> None:

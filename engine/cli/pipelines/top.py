@@ -11,11 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from engine.cli.base import Command
-from engine.cli.client import Client, Json, field_of, is_away, segment
-from engine.cli.pipelines.list_pipelines import all_pipelines
+from engine.cli.base import Client, Command, Json, field_of, is_away, segment
+from engine.cli.pipelines.list_pipelines import ORDERS, WORST, all_pipelines, ordered
 from engine.cli.pipelines.top_keys import keys
-from engine.cli.pipelines.top_order import ORDERS, WORST, ordered
 from engine.cli.remote import add_connection, connect, errors_shown, rows_of, say
 from engine.errors import EngineError
 from engine.values.instants import now, to_micros

@@ -11,9 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from engine.cli.client import Json
+from engine.cli.base import Json
 from engine.cli.pipelines.events import readable
-from engine.cli.pipelines.top_order import ordered
+from engine.cli.pipelines.list_pipelines import ordered
 from engine.cli.remote import instant
 from engine.values.durations import spell_lag
 

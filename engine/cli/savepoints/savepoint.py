@@ -7,11 +7,9 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 
-from engine.cli.base import Command
-from engine.cli.client import Json, field_of, is_away
-from engine.cli.dry_run import add_dry_run, send
+from engine.cli.base import Command, Json, field_of, is_away
 from engine.cli.pipelines.bulk import BulkVerb, Change, one_or_several
-from engine.cli.pipelines.choice import add_several
+from engine.cli.pipelines.list_pipelines import add_several
 from engine.cli.remote import (
     FAILED,
     add_connection,
@@ -34,6 +32,7 @@ from engine.cli.savepoints.savepoint_actions import (
     describe_savepoint,
     restorable,
 )
+from engine.cli.waiting import add_dry_run, send
 from engine.errors import EngineError, RequestError
 
 _PAUSE = 0.5

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from engine.cli.client import Json, field_of
+from engine.cli.base import Json, field_of
 from engine.cli.remote import FAILED, connect, facts, instant, path_of, say, show, table
 from engine.errors import RequestError
 from engine.values.durations import read_duration

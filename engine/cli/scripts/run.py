@@ -13,18 +13,22 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.cli.arguments.backfill import add_backfill_arguments, backfill_of
-from engine.cli.arguments.connection_file import add_connections_argument, connections_text
-from engine.cli.arguments.into import add_into_argument
-from engine.cli.arguments.udf_files import add_udf_argument, read_udf_files
-from engine.cli.arguments.upgrade import add_upgrade_arguments
+from engine.cli.arguments import (
+    add_backfill_arguments,
+    add_connections_argument,
+    add_into_argument,
+    add_udf_argument,
+    add_upgrade_arguments,
+    backfill_of,
+    connections_text,
+    read_udf_files,
+)
 from engine.cli.base import Command, path
 from engine.cli.terminal import bold, complain, dim, read_script, say
 from engine.errors import ScriptRefused, SettingError
 from engine.values.durations import read_duration
 from engine.values.sink_prefix import writing_under
-from engine.values.start_positions import read_starts
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep, read_starts
 
 if TYPE_CHECKING:
     from engine.spark.run.run_spec import RunSpec, StateUpgrade
@@ -162,7 +166,7 @@ def _run(arguments: Namespace) -> int:
             backfill=backfill_of(arguments),
         )
         if arguments.warm:
-            from engine.cli.scripts.warm_run import run_warm  # noqa: PLC0415 - few runs need it
+            from engine.cli.scripts.warm import run_warm  # noqa: PLC0415 - few runs need it
 
             return run_warm(spec, as_json=arguments.json_progress, run_cold=until_end)
         return until_end(spec, as_json=arguments.json_progress)

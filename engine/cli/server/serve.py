@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
+import webbrowser
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from urllib.parse import quote, urljoin
 
-from engine.cli.base import Command, path
-from engine.cli.remote import errors_shown, say
+from engine.cli.base import Command, Json, field_of, path
+from engine.cli.remote import add_connection, connect, errors_shown, say, show, table
 from engine.errors import RequestError, UnreachableError
 from engine.jobs.address import read_address, read_pid
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.processes import has_open, is_locked
 
 _PAUSE = 0.1
@@ -80,3 +82,51 @@ def stop(args: Namespace, pause: Callable[[float], None] = time.sleep) -> int:
 
 
 SERVE = Command(add_arguments, run)
+
+
+def add_ui_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("--no-browser", action="store_true", help="Print the link instead of opening it")
+    add_connection(parser)
+
+
+@errors_shown
+def run_ui(args: Namespace) -> int:
+    """Open the page with a link that lets in once."""
+    client = connect(args)
+    answer = client.send("POST", "/session/link", None)
+    code = field_of(answer if isinstance(answer, dict) else {}, "path").rpartition("/")[2]
+    url = urljoin(client.url, f"/#/login/{quote(code)}")  # whatever the path says, only this control plane is opened
+    if args.no_browser or args.json or not webbrowser.open(url):
+        show(args, {"url": url}, lambda link: str(link["url"]))
+    return 0
+
+
+UI = Command(add_ui_arguments, run_ui)
+
+
+def add_sweep_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("--dry-run", action="store_true", help="Show what would be removed, and why")
+    add_connection(parser)
+
+
+@errors_shown
+def run_sweep(args: Namespace) -> int:
+    """Remove what is left behind and needed by nobody."""
+    show(args, connect(args).send("POST", "/sweep" + ("?dry_run=true" if args.dry_run else ""), None), _listed)
+    return 0
+
+
+def _listed(answer: Mapping[str, Json]) -> str:
+    size = field_of(answer, "bytes")
+    leaks = answer.get("leaks")
+    rows = [leak for leak in leaks if isinstance(leak, dict)] if isinstance(leaks, list) else []
+    if not rows:
+        return "nothing is left behind"
+    lines = [(row.get("kind"), row.get("count"), row.get("bytes"), row.get("path"), row.get("reason")) for row in rows]
+    words = "would go" if answer.get("dry_run") else "gone"
+    return f"{table(('WHAT', 'COUNT', 'BYTES', 'WHERE', 'WHY'), lines)}\n{size} bytes of files {words}"
+
+
+SWEEP = Command(add_sweep_arguments, run_sweep)

@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from engine.cli.base import Command
-from engine.cli.client import Client, Json, field_of, segment
+from engine.cli.base import Client, Command, Json, field_of, segment
 from engine.cli.remote import FAILED, add_connection, connect, errors_shown, rows_of, say, show, table
 from engine.cli.terminal import why_unreadable
 from engine.errors import RequestError

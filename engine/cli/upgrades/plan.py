@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 
-from engine.cli.arguments.compared import add_compared_arguments
-from engine.cli.arguments.connection_file import connections_text
-from engine.cli.arguments.udf_files import read_udf_files
-from engine.cli.base import Command
-from engine.cli.client import Json, segment
+from engine.cli.arguments import add_compared_arguments, connections_text, read_udf_files
+from engine.cli.base import Command, Json, segment
 from engine.cli.remote import add_connection, connect, errors_shown
 from engine.cli.terminal import complain, read_script
 from engine.errors import ScriptRefused

@@ -7,16 +7,20 @@ import shutil
 import subprocess
 import sys
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from engine.checkpoints.layout import read_json
+from engine.control.context import SavepointContent
 from engine.delivery.disk_errors import has_no_room
 from engine.errors import DamagedSavepointError, DiskFullError, DriverDiedError, SavepointError
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from engine.jobs.processes.driver_environment import driver_environment
+from engine.store.savepoints import Savepoint
+from engine.values.instants import from_micros, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +82,19 @@ def _untried(scratch: Path, code: int) -> DriverDiedError | DiskFullError:
     return DriverDiedError(
         f"the drill ended with exit code {code}: {words[-1] if words else 'without a word'}",
         hint="nothing is known of the savepoint; try again",
+    )
+
+
+def take_savepoint(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:
+    """Copy, and say what the copy's manifest says."""
+    from engine.checkpoints import savepoints  # noqa: PLC0415 - it brings pyarrow, which a server need not wait for
+
+    request = savepoints.Request(stored.id, stored.label, stored.creator, stored.reason, versions)
+    manifest = savepoints.take_requested(state, request, now)
+    return SavepointContent(
+        epoch=manifest.epoch,
+        watermark=None if manifest.watermark is None else from_micros(manifest.watermark),
+        parallelism=manifest.parallelism,
+        bytes=sum(file.bytes for file in manifest.files),
+        version=manifest.origin.version or versions.get(manifest.fingerprint),
     )

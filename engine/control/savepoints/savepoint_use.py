@@ -14,10 +14,10 @@ from sqlalchemy import Connection
 
 from engine.control.context import Context
 from engine.errors import SavepointError
-from engine.jobs.records import JobRecord
+from engine.jobs.authors import JobRecord
+from engine.store import savepoints
 from engine.store.pipelines import pipelines, rehearsals, versions
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store.savepoints import Savepoint
 
 
 @contextmanager

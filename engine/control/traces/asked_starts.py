@@ -5,16 +5,134 @@ is started anew in between tells of the start by itself.
     05:29:58    run 3 of orders is launched: it is the one that was asked for
     05:30:09    its first epoch: its start is told of as part of the deployment
     05:41:00    run 3 dies, run 4 is launched: nobody has asked for that one
+
+Spans of what the control plane knows to have taken time. They are made when it is over, from figures that are there.
+
+epoch 7      05:29:57.5 to 05:30:00      begin and end are the report's
+find       100 ms from 05:29:57.5      phases are laid one after the other, as they are in Spark
+log         20 ms from 05:29:57.6
+...
 """
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from engine.control.traces.spans import SpanId
+from engine.errors import EngineError
 from engine.jobs.decisions.spec import Pipeline
 from engine.jobs.decisions.status import Run
+from engine.values.epoch_report import PHASES, EpochReport
+from engine.values.instants import Clock
+
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class SpanId:
+    """What a span is known by: its trace, and its own number in it. Neither is zero."""
+
+    trace: int
+    span: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that took from `begin` to `end`, and the steps that it was made of. One that another has brought about,
+    its `parent`, is in the trace of that; the others begin one."""
+
+    name: str
+    begin: datetime
+    end: datetime
+    facts: Mapping[str, Value] = field(default_factory=dict)
+    steps: tuple[Span, ...] = ()
+    failure: str | None = None
+    """The code of the error that it ended with."""
+    id: SpanId | None = None
+    """What it is known by to those that come of it; None where nothing does."""
+    parent: SpanId | None = None
+
+
+TellSpan = Callable[[Span], None]
+"""Takes a span and returns at once, whatever becomes of it."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """Takes the time of something under way."""
+
+    clock: Clock
+    facts: dict[str, Value]
+    id: SpanId
+    _steps: list[Span] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Record the enclosed work as a step."""
+        begin = self.clock()
+        try:
+            yield
+        finally:
+            self._steps.append(Span(name, begin, self.clock()))
+
+    @property
+    def steps(self) -> tuple[Span, ...]:
+        """The steps that are over."""
+        return tuple(self._steps)
+
+
+@contextmanager
+def watch(tell: TellSpan | None, clock: Clock, name: str, **facts: Value) -> Iterator[Watch]:
+    """Tell of what is done inside once it is over, whether it is done or refused."""
+    stopwatch, begin, failure = Watch(clock, dict(facts), new_id()), clock(), None
+    try:
+        yield stopwatch
+    except EngineError as error:
+        failure = error.code
+        raise
+    finally:
+        if tell is not None:
+            tell(Span(name, begin, clock(), stopwatch.facts, stopwatch.steps, failure, stopwatch.id))
+
+
+def new_id() -> SpanId:
+    """An id of a trace of its own."""
+    return SpanId(1 + secrets.randbelow(2**128 - 1), 1 + secrets.randbelow(2**64 - 1))
+
+
+def epoch_span(pipeline: str, run: Run, report: EpochReport) -> Span:
+    """An epoch, with its phases."""
+    begin = moment = report.at - report.duration
+    phases: list[Span] = []
+    for name in PHASES:
+        length = report.phases.get(name, timedelta(0))
+        if length:
+            phases.append(Span(name, moment, moment + length))
+            moment += length
+    facts: dict[str, Value] = {
+        **_of_run(pipeline, run),
+        "epoch": report.epoch,
+        "rows_in": report.rows_in,
+        "rows_out": report.rows_out,
+        "late_rows": report.late_rows,
+        "state_bytes": report.state_bytes,
+    }
+    return Span("epoch", begin, report.at, facts, tuple(phases))
+
+
+def start_span(pipeline: str, run: Run, now: datetime, asked_by: SpanId | None = None) -> Span:
+    """The start of a run, from the launch of its process to its first epoch; in the trace of the deployment that has
+    asked for it, if one has."""
+    called_at = run.hello_at or now
+    steps = (Span("process", run.launched_at, called_at), Span("first_epoch", called_at, now))
+    return Span("start", run.launched_at, now, _of_run(pipeline, run), steps, parent=asked_by)
+
+
+def _of_run(pipeline: str, run: Run) -> dict[str, Value]:
+    return {"pipeline": pipeline, "job_id": run.job_id, "version": run.version, "generation": run.generation}
 
 
 @dataclass(slots=True)

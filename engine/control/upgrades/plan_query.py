@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from engine.jobs.decisions.spec import PlannedQuery
-from engine.values.small_script import SMALL_SCRIPT
+from engine.values.process_endings import SMALL_SCRIPT
 
 if TYPE_CHECKING:
     from engine.compile import Program

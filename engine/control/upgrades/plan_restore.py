@@ -18,12 +18,12 @@ from engine.checkpoints.replay import refuse_replay
 from engine.checkpoints.saved_query import SavedQuery, read_saved_query
 from engine.control.context import Context
 from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError
-from engine.jobs.decisions import desired
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, Version, is_bound_alike
-from engine.jobs.records import JobRecord
-from engine.store.pipelines import targets, versions
-from engine.store.savepoints import savepoints
-from engine.store.savepoints.savepoints import Savepoint
+from engine.store import savepoints
+from engine.store.pipelines import versions
+from engine.store.savepoints import Savepoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,21 @@ class RestorePlan:
         savepoints.get(connection, current.id, self.stored.id)  # it may have been deleted since
         if not self.restore.allow_replay:
             _refuse_epochs(record, self.stored)
-        changed = desired.ask_restore(current, self.restore)
+        changed = intend.ask_restore(current, self.restore)
         if self.before is not None:
             savepoints.add(connection, self.before)
         if self.version is None:
             return changed
         versions.add(connection, self.version)
-        targets.claim(connection, record.pipeline.id, self.version.number, self.targets)
-        return desired.ask_version(changed, self.version)
+        versions.claim(connection, record.pipeline.id, self.version.number, self.targets)
+        return intend.ask_version(changed, self.version)
 
 
 def plan_restore(
     context: Context, record: JobRecord, stored: Savepoint, *, with_version: bool, allow_replay: bool
 ) -> RestorePlan:
     """Check a restore wholly; refused with the reason why it cannot be done."""
-    desired.refuse_while_restored(record.pipeline)
+    intend.refuse_while_restored(record.pipeline)
     manifest, parallelism = read_checked(context, stored)
     if not allow_replay:
         refuse_replay(StatePaths(context.directory.state(record.pipeline.id)), manifest)
@@ -74,7 +74,7 @@ def plan_restore(
     if with_version and origin is not None and origin.spec.digest != current.spec.digest:
         planned = plan_origin(context, manifest, origin)
         refuse_gap(paths, manifest, lambda: planned.takes_back)
-        version = desired.earlier_version(current, origin, planned, context.clock())
+        version = intend.earlier_version(current, origin, planned, context.clock())
         return RestorePlan(record, stored, restore, version, planned.targets)
     if not fits:
         raise _other_version(record, stored, current, origin)

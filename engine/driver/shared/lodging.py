@@ -22,8 +22,8 @@ from engine.driver.handover import SOCKET, Line, short_path
 from engine.driver.shared.place import LOG, SEEN_OFF, START, JavaWish, host_mark, make_private
 from engine.errors import EngineError, SharedJavaDiedError
 from engine.jobs.processes import processes
-from engine.jobs.processes.last_words import last_words
 from engine.jobs.processes.process_usage import SharedJava
+from engine.jobs.processes.processes import last_words
 from engine.jobs.processes.unleft_java import Birth, end_now
 from engine.spark.jvm.session import Session, join_session, leave_session
 

@@ -29,7 +29,7 @@ from engine.errors import (
     SlowStartError,
     StoppedUnaskedError,
 )
-from engine.jobs.decisions.actions import (
+from engine.jobs.decisions.observe import (
     AbandonRescale,
     AcceptMaintenance,
     Action,
@@ -40,19 +40,21 @@ from engine.jobs.decisions.actions import (
     GiveUp,
     Kill,
     Launch,
+    Maintenance,
     MaintenanceTask,
     MarkRunning,
     MarkStopped,
+    Observation,
+    Process,
     Recover,
     Repartition,
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.decisions.observe import Maintenance, Observation, Process
 from engine.jobs.decisions.spec import Pipeline
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Failure, Goodbye, Status, failure_of
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 
 _LAST_WORDS = "its log shows its last words"
 DIED = failure_of(DriverDiedError("the driver ended without saying why", hint=_LAST_WORDS))

@@ -9,19 +9,239 @@
 
 Nothing of it is decided in the background: whoever asks for what is next has it worked out and written down, in one
 transaction. What nobody has asked for can be neither missed nor doubled.
+
+Whether late rows of what a sink is made of go anywhere, read off the graph of a plan as it is stored.
+
+Write counts <- WindowAggregate <- Scan clicks
+Write late   <- LateRows        <- Scan clicks       those of counts, too, since both read clicks
+Write copy   <- Scan orders                          nothing is known of its late rows
+
+Deliveries of partitions that are pushed to Airflow: where to, and how it goes.
+
+    delivery 12 is next                     the newest event of the asset is 70: 12 is in doubt after 70
+    posted, and the answer is there         12 is acknowledged
+    posted, and the answer is lost          12 is in doubt; 1 s later, 2 s, 4 s, ..., 5 min: what came after event 70?
+      there is an event 71 of 12            12 is acknowledged
+      there is none                         12 is posted again
+    not posted: Airflow is away             12 is in no doubt; the same pauses
+
+What is in doubt is written down before it is posted: a control plane that is killed looks before it posts again. So
+does one whose database was restored from a backup, and knows of events up to 60 while there are some up to 70.
+
+Event time in buckets of one length: every hour, every day of a time zone, every 15 minutes.
+
+    1 hour                          05:00 to 06:00, 06:00 to 07:00, ...
+    1 hour, offset 10 minutes       05:10 to 06:10, ...
+    1 day in Europe/Berlin          2026-03-28T23:00Z to 2026-03-29T22:00Z, a day of 23 hours, and then days of 24 again
+    7 days, offset 4 days           from Monday to Monday: the first day of 1970 was a Thursday
+
+Buckets follow one another without a gap, and each instant is in one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Literal
+from zoneinfo import ZoneInfo
 
-from engine.jobs.decisions.gates import GateTime
-from engine.jobs.decisions.time_buckets import TimeBuckets
+from engine.errors import PartitionError
+from engine.jobs.decisions.effects import GateTime
+from engine.jobs.decisions.totals import table_of
 from engine.values.instants import EPOCH
+
+
+def takes_late_rows(graph: str | None, table: str | None) -> bool:
+    """Whether there is a table for late rows of a sink, or of any with None."""
+    content = json.loads(graph or "{}")
+    nodes: Mapping[int, Mapping[str, str]] = {node["node_id"]: node for node in content.get("nodes", ())}
+    below: dict[int, list[int]] = {}
+    for edge in content.get("edges", ()):
+        below.setdefault(edge["dest_id"], []).append(edge["src_id"])
+    late = [number for number, node in nodes.items() if node["operator"] == "LateRows"]
+    if table is None:
+        return bool(late)
+    sources = {scan for number in late for scan in _scans(number, nodes, below)}
+    sinks = [number for number, node in nodes.items() if node["operator"] == "Write" and table_of(node) == table]
+    return any(scan in sources for number in sinks for scan in _scans(number, nodes, below))
+
+
+def _scans(top: int, nodes: Mapping[int, Mapping[str, str]], below: Mapping[int, Sequence[int]]) -> Iterator[str]:
+    """The names of the tables that a node reads."""
+    todo, seen = [top], set[int]()
+    while todo:
+        number = todo.pop()
+        if number not in seen:
+            seen.add(number)
+            todo += below.get(number, ())
+            if nodes[number]["operator"] == "Scan" and (table := table_of(nodes[number])) is not None:
+                yield table
+
+
+FIRST_PAUSE = timedelta(seconds=1)
+LONGEST_PAUSE = timedelta(minutes=5)
+SETTLING = timedelta(seconds=20)
+"""So long after it was posted an event may still be about to be stored: the answer is waited for no longer."""
+Chance = Callable[[], float]
+"""Gives numbers from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """An asset of an Airflow, and how to log in there: with the password of a user or with a token, of which only the
+    reference to a secret is known here, or with neither. Events with partition keys start DAGs by partitions, and those
+    without the others."""
+
+    url: str
+    asset: str
+    with_keys: bool = True
+    username: str | None = None
+    password: str | None = None
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A delivery that may be an event of the asset: one that came after another event, if it is one."""
+
+    sequence: int
+    after: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PushState:
+    """How it goes: how often in a row it has failed and why last, since when, when the next try is due, and when a
+    delivery was pushed last."""
+
+    failures: int = 0
+    error: str | None = None
+    error_code: str | None = None
+    failing_since: datetime | None = None
+    due: datetime | None = None
+    pushed_at: datetime | None = None
+    doubt: Doubt | None = None
+    newest: int | None = None
+    """The newest event of the asset that is known to be of the consumer; None before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """A consumer's push, and how it goes. One that is off is remembered: there may be something in doubt when it is
+    turned on again."""
+
+    push: Push
+    state: PushState = field(default_factory=PushState)
+    is_off: bool = False
+
+    def doubts(self, doubt: Doubt | None) -> Pushed:
+        """Return the push with `doubt` as its uncertain delivery."""
+        return replace(self, state=replace(self.state, doubt=doubt))
+
+    def succeeded(self, at: datetime | None, event: int | None = None) -> Pushed:
+        """Airflow has stored what was to be pushed as this event; without an instant there was nothing to be stored."""
+        state = self.state
+        return replace(self, state=PushState(pushed_at=at or state.pushed_at, newest=event or state.newest))
+
+    def failed(self, at: datetime, error: str, code: str, chance: Chance) -> Pushed:
+        """Record another failure. The next try waits longer, an uncertain delivery also until it has settled."""
+        state, failures = self.state, self.state.failures + 1
+        due = at + pause(failures, chance)
+        if state.doubt is not None:
+            due = max(due, state.doubt.since + SETTLING)
+        since = state.failing_since or at
+        return replace(
+            self,
+            state=replace(state, failures=failures, error=error, error_code=code, failing_since=since, due=due),
+        )
+
+
+def pause(failures: int, chance: Chance) -> timedelta:
+    """Return the wait after `failures` in a row: doubled each time up to the longest, with jitter."""
+    doubled: int = 2 ** min(failures - 1, 20)
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * doubled)
+    return longest * (0.5 + chance() / 2)
+
+
+_SECOND = timedelta(seconds=1)
+_DAY = timedelta(days=1)
+_LONGEST = timedelta(days=3660)
+FIRST = datetime(1900, 1, 1, tzinfo=UTC)
+LAST = datetime(9900, 1, 1, tzinfo=UTC)
+"""Instants that somebody may name lie between the two: there are buckets on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBuckets:
+    """How event time is divided. Buckets of whole days may be those of a time zone; their `offset` is by its clocks."""
+
+    every: timedelta
+    offset: timedelta = timedelta(0)
+    time_zone: str = "UTC"
+
+    def holding(self, instant: datetime) -> datetime:
+        """Return the start of the time bucket that contains an instant."""
+        if self.time_zone == "UTC":
+            return instant - (instant - EPOCH - self.offset) % self.every
+        local = instant.astimezone(ZoneInfo(self.time_zone)).replace(tzinfo=UTC)
+        number = (local - EPOCH - self.offset) // self.every
+        # clocks that are put back show a time twice, and those of a midnight that is left out none
+        return next(start for start in map(self._beginning, (number + 1, number, number - 1)) if start <= instant)
+
+    def after(self, start: datetime) -> datetime:
+        """Return the end of the time bucket that starts at `start`."""
+        if self.time_zone == "UTC":
+            return start + self.every
+        local = start.astimezone(ZoneInfo(self.time_zone)).replace(tzinfo=UTC)
+        number = (local - EPOCH - self.offset) // self.every
+        return next(end for end in map(self._beginning, (number, number + 1, number + 2)) if end > start)
+
+    def _beginning(self, number: int) -> datetime:
+        clocks = EPOCH + number * self.every + self.offset
+        return clocks.replace(tzinfo=ZoneInfo(self.time_zone)).astimezone(UTC)
+
+
+def check_buckets(buckets: TimeBuckets) -> None:
+    """Refuse a division that nobody can follow."""
+    if not _SECOND <= buckets.every <= _LONGEST or buckets.every % _SECOND:
+        raise PartitionError(
+            f"a bucket cannot be {buckets.every} long", hint="choose whole seconds, at least one and at most ten years"
+        )
+    if not timedelta(0) <= buckets.offset < buckets.every or buckets.offset % _SECOND:
+        raise PartitionError(
+            f"buckets cannot begin {buckets.offset} later",
+            hint="choose an offset of whole seconds that is shorter than a bucket",
+        )
+    if buckets.time_zone == "UTC":
+        return
+    _zone(buckets.time_zone)
+    if buckets.every % _DAY:
+        raise PartitionError(
+            "only buckets of whole days are divided by the clocks of a time zone",
+            hint="leave the time zone out, and use an offset where its hours begin at other minutes",
+        )
+
+
+def check_instant(name: str, instant: datetime) -> None:
+    """Refuse an instant that has no buckets around it."""
+    if not FIRST <= instant < LAST:
+        raise PartitionError(f"{name} {instant.isoformat()} is too far away", hint="choose one from 1900 to 9900")
+
+
+def key_of(start: datetime) -> str:
+    """Return the key of a time bucket: its start in UTC, as Airflow's partition mappers read it."""
+    return f"{start.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise PartitionError(f"there is no time zone {name!r}", hint="use a name like Europe/Berlin") from error
+
 
 DeliveryKind = Literal["closed", "voided", "reopened"]
 """What is told of a bucket: it is complete; what was told is not true any more; rows came late for it."""

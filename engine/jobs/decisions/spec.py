@@ -12,11 +12,9 @@ from typing import Protocol
 
 from engine.errors import DurationError, SettingError
 from engine.jobs.decisions.states import StopMode
-from engine.values.backfill import Backfill, read_backfill
-from engine.values.durations import read_duration
-from engine.values.linger import DEFAULT_LINGER, LONGEST_LINGER
-from engine.values.masters import complaint_about
-from engine.values.start_positions import StartPosition, read_starts
+from engine.values.cluster import complaint_about
+from engine.values.durations import DEFAULT_LINGER, LONGEST_LINGER, read_duration
+from engine.values.start_positions import Backfill, StartPosition, read_backfill, read_starts
 
 RUN_SETTINGS: Mapping[str, str] = {
     "memory": "Heap of the driver's JVM, for example 4g.",

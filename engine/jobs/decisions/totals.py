@@ -1,4 +1,6 @@
-"""What a job has done in all, added up from the reports of its epochs.
+"""Figures of jobs: totals, throughput, the picture of a plan, and the runs that OpenLineage was told of.
+
+What a job has done in all, added up from the reports of its epochs.
 
     epoch 0   clicks: 10 rows in, 1 dropped so far         totals: 10 rows in, 1 dropped
     epoch 1   clicks: 20 rows in, 4 dropped so far         totals: 30 rows in, 4 dropped
@@ -8,13 +10,25 @@
 
 A total never goes back, whatever becomes of the state. An epoch is in it once; one whose driver died before it could
 report it is not.
+
+How fast a job reads: the rows of an epoch by the time between its commit and the commit before, everywhere.
+
+The time that an epoch took to compute says nothing of it: a source of 500 rows a second is read in a third of a second.
+
+committed at 10:00:00, and at 10:00:02 with 100 rows      asked at 10:00:03    50 rows a second
+the same                                                  asked at 10:00:12    10: nothing has followed for 10 s
+a single epoch                                            not known
+
+What OpenLineage was told of the runs of a job. It is written down after it was told, so that a control plane that is
+killed in between tells the same once more: who listens knows a run by its id, and takes that for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Literal
 
 from engine.errors import Cause
 from engine.values.epoch_report import EpochReport, Length, TableFigures
@@ -97,3 +111,60 @@ def _sum(before: int | None, further: int | None) -> int | None:
 def _growth(before: int | None, now: int | None) -> int | None:
     """By how much a count has grown; one of an older state begins at what it says."""
     return None if now is None else max(0, now - (before or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRows:
+    """When an epoch was committed, and how many rows were read for it."""
+
+    at: datetime
+    rows_in: int
+
+
+def rows_per_second(newest: Sequence[EpochRows], now: datetime) -> float | None:
+    """The rows of the newest epoch, for each second since the epoch before, or since it was committed if that is
+    longer; `newest` are the two newest, newest first. None while there are no two."""
+    if len(newest) < 2:
+        return None
+    last, before = newest[0], newest[1]
+    return rate(last.rows_in, max(last.at - before.at, now - last.at))
+
+
+def rate(rows: int, between: timedelta | None) -> float | None:
+    """Return the rows for each second between two commits; None if there was no commit before, or no time between."""
+    seconds = 0.0 if between is None else between.total_seconds()
+    return round(rows / seconds, 1) if seconds > 0 else None
+
+
+Stage = Literal["new", "begun", "up", "over"]
+"""How much of a run was told: nothing, that it was launched, that it works, or that it has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRun:
+    """A run of a job, and what was told of it. All runs before it are told of to their ends."""
+
+    job_id: str
+    pipeline_id: str
+    name: str
+    """What the pipeline was called when it was launched."""
+    generation: int
+    version: int
+    launched_at: datetime
+    stage: Stage = "new"
+    epoch: int | None = None
+    """The newest epoch that was told."""
+    told_at: datetime | None = None
+    """When its epochs were told of last."""
+    certificate: int = 0
+    """The number of the newest certificate that was told, of the pipeline and not only of this run."""
+    certificate_at: datetime | None = None
+    """When that was given. Numbers tell those of one instant apart, and count for no more."""
+
+
+def table_of(node: Mapping[str, str]) -> str | None:
+    """The table that a node reads or writes, also one with spaces in its name; None of all other nodes."""
+    operator = node["operator"]
+    if operator not in ("Scan", "Write"):
+        return None
+    return node["description"].removeprefix(f"{operator} ").partition(" (")[0]

@@ -2,6 +2,9 @@
 
 Such a process has the environment that a driver has, so that it reaches what pipelines reach and no more. It is ended
 when it takes too long, since clients of other systems wait for as long as they like.
+
+A process that is given an order on its standard input, answers on its standard output, and is ended with all that it
+has started when that takes too long.
 """
 
 from __future__ import annotations
@@ -11,13 +14,24 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from engine.errors import ProbeBusyError
+from engine.errors import (
+    EngineError,
+    NoStateError,
+    ProbeBusyError,
+    RecompiledError,
+    StateError,
+    StateRowsError,
+    UnknownSubjectError,
+    UnreadableStateError,
+)
+from engine.jobs.processes import processes
 from engine.jobs.processes.driver_environment import driver_environment
 from engine.values.secret_references import SECRET_PREFIX
 
@@ -119,3 +133,89 @@ def _read(answer: bytes, code: int) -> ProbeResult:
         return ProbeResult(**values, columns=columns)
     except (ValueError, TypeError, KeyError):
         return ProbeResult(f"the test has ended without an answer, with code {code}", True, "run.failed")
+
+
+_KNOWN = {kind.code: kind for kind in (NoStateError, RecompiledError, UnknownSubjectError, UnreadableStateError)}
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOrder:
+    """Which rows are wanted: of which operator in which state, which have these values, `COLUMN=VALUE`, and how many at
+    most. `udfs` are names and texts of files of functions."""
+
+    directory: str
+    operator: str
+    conditions: Sequence[str]
+    limit: int
+    udfs: Sequence[tuple[str, str]] = ()
+    connections: str = ""
+
+
+KeptRows = list[dict[str, Any]]
+"""Each with its partition, its table, and its columns."""
+ReadRows = Callable[[RowsOrder], KeptRows]
+
+
+@dataclass(slots=True)
+class LocalStateRows:
+    """Reads rows of states in processes of this machine, one at a time."""
+
+    inherited: tuple[str, ...] = ()
+    limit: timedelta = timedelta(seconds=90)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self, order: RowsOrder) -> KeptRows:
+        """The rows that are ordered; never takes longer than the limit. Refused while others are being read."""
+        if not self._turn.acquire(blocking=False):
+            raise StateRowsError("rows of a state are being read already", hint="try it again in a moment")
+        try:
+            answer = ask_process("engine.driver.state_rows", asdict(order), self.inherited, self.limit)
+        finally:
+            self._turn.release()
+        if "code" in answer:
+            raise _error(str(answer["code"]), str(answer["message"]), answer["hint"])
+        rows: KeptRows = answer["rows"]
+        return rows
+
+
+def _error(code: str, message: str, hint: str | None) -> EngineError:
+    kind = _KNOWN.get(code, StateError)
+    return kind(message, hint=hint)
+
+
+_MOST_OF_ANSWER_ASKED_PROCESS = 8 * 1024 * 1024
+
+
+def ask_process(module: str, order: Mapping[str, Any], inherited: Sequence[str], limit: timedelta) -> dict[str, Any]:
+    """Run a module of the engine with an order, in the environment of a driver, and return its answer."""
+    mark = f"asked/{uuid.uuid4().hex}"
+    try:
+        return _answer(module, order, {**driver_environment(os.environ, inherited), processes.MARK: mark}, limit)
+    finally:
+        processes.kill(processes.marked(mark))
+
+
+def _answer(module: str, order: Mapping[str, Any], environment: Mapping[str, str], limit: timedelta) -> dict[str, Any]:
+    seconds = limit.total_seconds()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", module],
+            input=json.dumps(order).encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            timeout=seconds,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise StateRowsError(
+            f"the rows could not be read within {seconds:g} seconds", hint="ask for fewer, or by key"
+        ) from error
+    if len(done.stdout) > _MOST_OF_ANSWER_ASKED_PROCESS:
+        raise StateRowsError("these rows are longer than 8 MiB", hint="ask for fewer, or by key")
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except ValueError as error:
+        raise StateRowsError(f"the process that was to read the rows has ended with code {done.returncode}") from error
+    return answer

@@ -125,3 +125,17 @@ def stat_fields(process: Path) -> list[str]:
     """The fields of a process, by its directory below /proc, from its state on. Its name is left out: it may hold
     anything, and where the kernel cuts it off it is not even text."""
     return (process / "stat").read_bytes().rpartition(b")")[2].decode("ascii").split()
+
+
+_MOST = 16_384
+"""Bytes that are read: a log may be larger than the memory."""
+
+
+def last_words(log: Path) -> str:
+    """The end of what is in a log; empty where it has none, or there is no log."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST))
+            return file.read(_MOST).decode(errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,5 +1,15 @@
 """The processes that play rehearsals. They outlive the control plane, as drivers do, and the next one finds them again:
-by pid and moment of birth, and all that they have started by what it has inherited."""
+by pid and moment of birth, and all that they have started by what it has inherited.
+
+Whether the processes of some work come on, as /proc has it.
+
+a limit of 300 s, so that 3 s of CPU time or 1 MiB read and written count as coming on
+
+    0 s      java 2.1 s, 40 MiB
+    1 s      java 2.9 s, 55 MiB      it comes on: still for 0 s
+    240 s    java 3.3 s, 55 MiB      still for 239 s: a JVM without work takes a little, too
+    400 s    all are stopped         still for 399 s
+"""
 
 from __future__ import annotations
 
@@ -7,15 +17,17 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from engine.jobs.decisions.rehearsal import RehearsalFolder, RehearsalOrder
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.disk.ids import is_id
+from engine.jobs.decisions.rollback import RehearsalFolder, RehearsalOrder
+from engine.jobs.disk import DataDirectory, is_id
 from engine.jobs.processes import processes
 from engine.jobs.processes.driver_environment import driver_environment
 
@@ -119,3 +131,97 @@ def _until_none(look: Callable[[], list[int]], end: Callable[[list[int]], None],
 def folder_of(directory: DataDirectory, rehearsal_id: str) -> RehearsalFolder:
     """The files of a rehearsal, as long as they are there."""
     return RehearsalFolder(directory.rehearsal(rehearsal_id))
+
+
+_TICKS = float(os.sysconf("SC_CLK_TCK"))
+_SHARE = 0.01
+"""The share of a core that is work: a JVM that has none takes less, and who gets less is on a machine that is lost."""
+_BYTES = 1024 * 1024
+_INTERVAL = 1.0
+"""Seconds between two looks: each reads a small file for every process of the machine."""
+_TRANSFERS = ("rchar", "wchar")
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What processes have done so far."""
+
+    cpu_seconds: float = 0.0
+    transferred: int = 0
+    """Bytes that were read and written."""
+
+
+@dataclass(slots=True)
+class Liveness:
+    """Looks at a process and all that it has started, again and again."""
+
+    pid: int
+    limit: timedelta
+    """Work that does not come on for so long hangs."""
+    clock: Callable[[], float] = time.monotonic
+    proc: Path = Path("/proc")
+    _effort: Effort = field(default=Effort(), init=False)
+    """What they had done when they came on last."""
+    _moved_at: float = field(init=False)
+    _looked_at: float = field(init=False)
+    _begun_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._begun_at = self._moved_at = self._looked_at = self.clock()
+
+    def age(self) -> timedelta:
+        """The time since the work was begun. Who computes in circles comes on for ever, so it has an end, too."""
+        return timedelta(seconds=self.clock() - self._begun_at)
+
+    def stillness(self) -> timedelta:
+        """The time since they came on last. A machine without /proc cannot tell, and says that they do."""
+        now = self.clock()
+        if not self.proc.is_dir():
+            return timedelta(0)
+        if now - self._looked_at >= _INTERVAL:
+            self._looked_at = now
+            self._look(now)
+        return timedelta(seconds=now - self._moved_at)
+
+    def _look(self, now: float) -> None:
+        effort = effort_of(self.pid, self.proc)
+        # processes that end take with them what they have done
+        is_less = effort.cpu_seconds < self._effort.cpu_seconds or effort.transferred < self._effort.transferred
+        cpu_seconds = effort.cpu_seconds - self._effort.cpu_seconds
+        is_working = cpu_seconds >= self.limit.total_seconds() * _SHARE
+        if is_less or is_working or effort.transferred - self._effort.transferred >= _BYTES:
+            self._effort, self._moved_at = effort, now
+
+
+def effort_of(pid: int, proc: Path = Path("/proc")) -> Effort:
+    """Return the CPU time and I/O of a process and of its live descendants."""
+    stats = dict(_stats(proc))
+    children: dict[int, list[int]] = {}
+    for child, fields in stats.items():
+        children.setdefault(int(fields[1]), []).append(child)
+    ticks, transferred, waiting = 0, 0, [pid] if pid in stats else []
+    while waiting:
+        process = waiting.pop()
+        waiting += children.get(process, ())
+        ticks += sum(map(int, stats[process][11:13]))
+        transferred += _transferred(proc / str(process))
+    return Effort(ticks / _TICKS, transferred)
+
+
+def _stats(proc: Path) -> Mapping[int, list[str]]:
+    stats = {}
+    for entry in proc.iterdir():
+        if entry.name.isdigit():
+            try:
+                stats[int(entry.name)] = processes.stat_fields(entry)
+            except OSError:
+                continue
+    return stats
+
+
+def _transferred(process: Path) -> int:
+    try:
+        lines = (process / "io").read_text().splitlines()
+    except OSError:  # not everybody may look at it
+        return 0
+    return sum(int(count) for name, _, count in (line.partition(": ") for line in lines) if name in _TRANSFERS)

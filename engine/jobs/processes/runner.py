@@ -31,18 +31,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
 from engine.errors import DiskFullError
-from engine.jobs.decisions.actions import MaintenanceTask, Repartition, RestoreSavepoint
-from engine.jobs.decisions.observe import Maintenance, Process
+from engine.jobs.decisions.observe import Maintenance, MaintenanceTask, Process, Repartition, RestoreSavepoint
 from engine.jobs.decisions.spec import read_run_settings
 from engine.jobs.decisions.status import Failure, Run, failure_of, read_cause
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.disk.leaks import size_of
+from engine.jobs.disk import DataDirectory, size_of
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.driver_environment import driver_environment
 from engine.jobs.processes.forked_drivers import ForkedDriver, ForkedDrivers
-from engine.jobs.processes.maintenance_effort import Liveness
+from engine.jobs.processes.rehearsal_processes import Liveness
 from engine.jobs.processes.spares import SpareDrivers
 from engine.values.process_endings import count_memory_kills, describe_ending
 

@@ -26,11 +26,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.jobs.decisions.spec import RunSettings, read_run_settings
-from engine.jobs.disk.data_directory import DataDirectory
+from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.free_memory import free_memory
-from engine.jobs.processes.last_words import last_words
+from engine.jobs.processes.processes import last_words
 
 LOG = logging.getLogger(__name__)
 SPARE_COMMAND = (sys.executable, "-m", "engine.driver.spare")

@@ -7,18 +7,200 @@ Every hour, not on working days from 9 to 17; the control plane was away from 06
     08:00  taken at 08:20, since at most one is caught up
     09:00  left out: it lies in a window in which none is taken
     17:00  taken; at a pipeline that rests it would be left out, and while it recovers it waits until 18:00
+
+Instants by a cron expression of five fields: minute, hour, day of the month, month, day of the week.
+
+    30 2 * * *  in Europe/Berlin, where 02:30 is left out on 2026-03-29 and shown twice on 2026-10-25
+
+    2026-03-28  01:30 UTC
+    2026-03-29  01:30 UTC   the clocks show 03:30: what they leave out comes as much later as they are put forward
+    2026-10-25  00:30 UTC   the first of the two
+    2026-10-26  01:30 UTC
+
+Where all hours are meant, as in `30 * * * *` and `30 */2 * * *`, both of two equal times count: an hour lies between
+them. Where neither day begins with `*`, either is enough.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from engine.errors import RetentionError
-from engine.jobs.schedules.cron import Cron, read_cron, read_weekdays
 from engine.jobs.schedules.retention import zone_of
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+"""The days of the week, as they are written."""
+_NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_PART = re.compile(r"(?P<first>\*|\w+)(?:-(?P<last>\w+))?(?:/(?P<step>\d+))?\Z", re.ASCII)
+_MOST_DAYS = 366 * 9
+"""A leap day comes at the latest eight years after another one."""
+_MOST_TEXT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One of the five: its name, its range, and the words that stand for numbers."""
+
+    name: str
+    least: int
+    most: int
+    words: Mapping[str, int]
+
+
+_FIELDS = (
+    Field("minute", 0, 59, {}),
+    Field("hour", 0, 23, {}),
+    Field("day of the month", 1, 31, {}),
+    Field("month", 1, 12, {name: number for number, name in enumerate(_MONTHS, start=1)}),
+    Field("day of the week", 0, 7, {name: number for number, name in enumerate(DAYS)}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression that was read, on the clocks of a time zone."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    is_either_day: bool
+    """Whether one of the two days is enough, since both are restricted."""
+    is_every_hour: bool
+    zone: tzinfo
+
+    def after(self, instant: datetime) -> datetime | None:
+        """The first instant after this one; None where there is none, as on the 30th of February."""
+        day = instant.astimezone(self.zone).date() - timedelta(days=1)
+        for _ in range(_MOST_DAYS):
+            # times that are left out around midnight may come after the first of the next day
+            later = [at for at in (*self._instants(day), *self._instants(day + timedelta(days=1))) if at > instant]
+            if later:
+                return min(later)
+            day += timedelta(days=1)
+        return None
+
+    def until(self, first: datetime, last: datetime) -> Iterator[datetime]:
+        """The instants from `last` back to `first`, both included."""
+        day = last.astimezone(self.zone).date() + timedelta(days=1)
+        found: set[datetime] = set()
+        end = first.astimezone(self.zone).date() - timedelta(days=1)
+        while day >= end:
+            instants = {at for at in self._instants(day) if first <= at <= last} - found
+            yield from sorted(instants, reverse=True)
+            found = instants
+            day -= timedelta(days=1)
+
+    def _instants(self, day: date) -> list[datetime]:
+        """Return the instants of a local day, in UTC."""
+        if not self._has(day):
+            return []
+        instants: set[datetime] = set()
+        for hour in self.hours:
+            for minute in self.minutes:
+                local = datetime.combine(day, time(hour, minute), self.zone)
+                instants.add(local.astimezone(UTC))
+                if self.is_every_hour and _is_shown_twice(local):
+                    instants.add(local.replace(fold=1).astimezone(UTC))
+        return sorted(instants)
+
+    def _has(self, day: date) -> bool:
+        if day.month not in self.months:
+            return False
+        is_day, is_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        return is_day or is_weekday if self.is_either_day else is_day and is_weekday
+
+
+def read_cron(text: str, zone: tzinfo) -> Cron:
+    """The cron expression that a text is; refused when it is none, or when it names no instant at all."""
+    if len(text) > _MOST_TEXT:
+        raise RetentionError("the cron expression is too long", hint=f"write one of at most {_MOST_TEXT} characters")
+    fields = _NICKNAMES.get(text.strip().lower(), text).split()
+    if len(fields) != len(_FIELDS):
+        raise RetentionError(
+            f"{text!r} is not a cron expression: it has {len(fields)} fields",
+            hint="write minute, hour, day of the month, month, day of the week: '30 2 * * *' is 02:30 every day",
+        )
+    minutes, hours, days, months = map(_values, fields[:4], _FIELDS[:4])
+    cron = Cron(
+        minutes,
+        hours,
+        days,
+        months,
+        read_weekdays(fields[4]),
+        not any(field.startswith("*") for field in (fields[2], fields[4])),
+        fields[1].startswith("*"),
+        zone,
+    )
+    if cron.after(datetime(2026, 1, 1, tzinfo=UTC)) is None:
+        raise RetentionError(f"there is no day of the cron expression {text!r}", hint="choose a day that comes")
+    return cron
+
+
+def read_weekdays(text: str) -> frozenset[int]:
+    """The days of the week that a field names, Sunday being 0."""
+    return frozenset(number % 7 for number in _values(text, _FIELDS[-1]))
+
+
+def _values(text: str, field: Field) -> frozenset[int]:
+    values: set[int] = set()
+    for part in text.split(","):
+        match = _PART.match(part)
+        if match is None:
+            raise _unreadable_cron(part, field)
+        values |= _part_values(part, match, field)
+    return frozenset(values)
+
+
+def _part_values(part: str, match: re.Match[str], field: Field) -> set[int]:
+    first, last, step = match["first"], match["last"], match["step"]
+    if first == "*":
+        if last is not None:
+            raise _unreadable_cron(part, field)
+        low, high = field.least, field.most
+    else:
+        low = _number(first, part, field)
+        high = _number(last, part, field) if last is not None else field.most if step is not None else low
+    if low > high or (step is not None and int(step) < 1):
+        raise _unreadable_cron(part, field)
+    return set(range(low, high + 1, int(step or 1)))
+
+
+def _number(text: str, part: str, field: Field) -> int:
+    number = field.words.get(text.lower())
+    if number is None and text.isdecimal():
+        number = int(text)
+    if number is None or not field.least <= number <= field.most:
+        raise _unreadable_cron(part, field)
+    return number
+
+
+def _unreadable_cron(part: str, field: Field) -> RetentionError:
+    words = f", or names such as {next(iter(field.words))}" if field.words else ""
+    return RetentionError(
+        f"{part!r} is not a {field.name} of a cron expression",
+        hint=f"write numbers from {field.least} to {field.most}{words}, ranges such as 1-5, steps such as */10, or *",
+    )
+
+
+def _is_shown_twice(local: datetime) -> bool:
+    """Whether clocks that are put back show this time once more. The other one of a time that is left out is an
+    earlier instant."""
+    return local.replace(fold=1).astimezone(UTC) > local.replace(fold=0).astimezone(UTC)
+
 
 _WINDOW = re.compile(r"(?:(?P<days>\S+)\s+)?(?P<begin>\d\d?:\d\d)\s*-\s*(?P<end>\d\d?:\d\d)\Z", re.ASCII)
 _DAY = 24 * 60

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.spark.jvm.local_files import ARCHIVE, CLASS, EXTENSIONS
-from engine.values.masters import is_one_jvm
+from engine.values.cluster import is_one_jvm
 
 _STREAMING = "spark.sql.streaming"
 _STATE = f"{_STREAMING}.stateStore"

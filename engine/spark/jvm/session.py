@@ -31,7 +31,7 @@ from engine.spark.jvm.engine_archive import engine_archive
 from engine.spark.jvm.java import find_java
 from engine.spark.jvm.py4j_garbage import Garbage
 from engine.spark.workers.fork_start import ForkServer, start_server, write_program
-from engine.values.masters import is_one_jvm
+from engine.values.cluster import is_one_jvm
 
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 _VECTOR_MODULE = "--add-modules=jdk.incubator.vector"

@@ -27,8 +27,7 @@ from engine.spark.jvm.economy import economy_options
 from engine.spark.jvm.java import Java
 from engine.spark.jvm.local_files import ARCHIVE
 from engine.spark.jvm.s3_jars import has_s3_jars, s3_folder
-from engine.values.process_endings import count_memory_kills, describe_ending
-from engine.values.process_starts import starting_process
+from engine.values.process_endings import count_memory_kills, describe_ending, starting_process
 
 START_DEADLINE = timedelta(seconds=120)
 """Longest wait for a JVM to start. On an overloaded machine with two cores the slowest took 40 s."""

@@ -20,8 +20,8 @@ from engine.errors import BackfillError
 from engine.plan.times import cut_windows
 from engine.spark.read.history import History
 from engine.spark.read.starts import BegunTable
-from engine.values.backfill import Backfill
 from engine.values.instants import to_micros
+from engine.values.start_positions import Backfill
 
 _NEW_STATE = "give the run a new state directory"
 

@@ -86,12 +86,11 @@ from engine.spark.upgrade.take_over import refuse_another_history, refuse_empty,
 from engine.spark.write.dead_letter_tables import DeadLetterTable
 from engine.spark.write.targets import Target, sink_directory
 from engine.udf.requirements import check_requirements
+from engine.values.cluster import is_one_jvm, refuse_master
 from engine.values.epoch_report import EpochReport
 from engine.values.instants import now
-from engine.values.masters import is_one_jvm, refuse_master
 from engine.values.process_endings import count_memory_kills
-from engine.values.start_positions import EARLIEST
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import EARLIEST, StartStep
 
 __all__ = ("Outcome", "RunSpec", "run", "run_in")
 

@@ -8,10 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from engine.udf.declared import UdfFile
-from engine.values.backfill import Backfill
-from engine.values.cluster import ClusterSettings
-from engine.values.masters import has_other_disks, is_one_jvm
-from engine.values.start_positions import StartPosition
+from engine.values.cluster import ClusterSettings, has_other_disks, is_one_jvm
+from engine.values.start_positions import Backfill, StartPosition
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.spark.workers import fork_client as client
-from engine.values.process_starts import starting_process
+from engine.values.process_endings import starting_process
 
 _PATIENCE = 5.0
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
@@ -45,3 +47,12 @@ class Vault:
     def digest(self, text: str) -> str:
         """Return a keyed digest of a text. Without the key, a text cannot be found by trying."""
         return hmac.new(self._first.encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
+def secure(path: Path, text: str) -> None:
+    """Write a small file for the eyes of this user only, whole or not at all."""
+    fresh = path.with_suffix(".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    fresh.replace(path)

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.types import TypeEngine
 
-from engine.jobs.decisions.throughput import EpochRows
+from engine.jobs.decisions.totals import EpochRows
 from engine.store.columns import Counts, FiguresOfTables, Instant, Length, Lengths, SinkFigures, Watermarks
 from engine.store.database import METADATA
 from engine.store.jobs.jobs import JOBS

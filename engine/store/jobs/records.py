@@ -9,19 +9,19 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, not_, or_, select
 
 from engine.errors import StaleWriteError
+from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.spec import Pipeline, Version
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import JobEvent, Run, Status
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.records import JobRecord
+from engine.jobs.disk import DataDirectory
 from engine.store.columns import RowValues
 from engine.store.database import Database
-from engine.store.jobs import events, jobs, runs, totals
+from engine.store.jobs import events, job_figures, jobs, runs
 from engine.store.jobs.jobs import JOBS
 from engine.store.jobs.runs import RUNS
-from engine.store.pipelines import lineages, pipeline_secrets, pipelines, previews, targets, versions
+from engine.store.pipelines import lineages, pipeline_secrets, pipelines, previews, versions
 from engine.store.pipelines.pipelines import PIPELINES
-from engine.store.savepoints.savepoints import waiting_for_rest
+from engine.store.savepoints import waiting_for_rest
 
 _AT_ONCE = 500
 """So many ids one statement names; there is a limit to that."""
@@ -43,7 +43,7 @@ class StoredRecords:
     def version(self, pipeline_id: str, number: int) -> Version:
         """A version of a pipeline, with `force` only until a run of it was up."""
         with self.database.reading() as connection:
-            predecessors = targets.predecessors(connection, pipeline_id, number)
+            predecessors = versions.predecessors(connection, pipeline_id, number)
             return replace(read_version(connection, pipeline_id, number), predecessors=predecessors)
 
     def secrets(self, pipeline_id: str) -> Mapping[str, str]:
@@ -80,7 +80,7 @@ class StoredRecords:
         if after.status != before.status and not jobs.update(connection, before.status, after.status):
             raise StaleWriteError("the job has changed in between")
         if after.status.restarts > before.status.restarts and after.status.failure is not None:
-            totals.count_restart(connection, after.status.job_id, after.status.failure.cause)
+            job_figures.count_restart(connection, after.status.job_id, after.status.failure.cause)
         if before.status.progress.epoch is not None and after.status.progress.epoch is None:
             lineages.begin(connection, before, after.status.since, self.directory)
         _save_run(connection, before.run, after.run)

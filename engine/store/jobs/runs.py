@@ -13,7 +13,7 @@ from engine.store.columns import Instant, RowValues
 from engine.store.database import METADATA
 from engine.store.jobs.checkpoints import CHECKPOINTS
 from engine.store.jobs.jobs import read_failure
-from engine.values.start_steps import StartStep
+from engine.values.start_positions import StartStep
 
 RUNS = Table(
     "runs",

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.jobs.decisions.told_runs import ToldRun
+from engine.jobs.decisions.totals import ToldRun
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 from engine.store.pipelines.pipelines import PIPELINES

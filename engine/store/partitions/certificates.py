@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import update as update_rows
 
-from engine.jobs.decisions.gates import GateTime
+from engine.jobs.decisions.effects import GateTime
 from engine.store.columns import Instant, Offsets
 from engine.store.database import METADATA
 from engine.store.pipelines.histories import History

@@ -26,8 +26,7 @@ from sqlalchemy import (
 from sqlalchemy import update as update_rows
 
 from engine.errors import PartitionConsumerNotFoundError
-from engine.jobs.decisions.partitions import Bucket, Consumer, DeliveryKind, History
-from engine.jobs.decisions.time_buckets import TimeBuckets
+from engine.jobs.decisions.partitions import Bucket, Consumer, DeliveryKind, History, TimeBuckets
 from engine.store.columns import Instant, Length, RowValues
 from engine.store.database import METADATA
 from engine.store.partitions.certificates import CERTIFICATES, Certificate

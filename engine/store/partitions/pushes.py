@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Table, Text, and_, select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.jobs.decisions.partitions import Consumer
-from engine.jobs.decisions.pushes import Doubt, Push, Pushed, PushState
+from engine.jobs.decisions.partitions import Consumer, Doubt, Push, Pushed, PushState
 from engine.store.columns import Instant, RowValues
 from engine.store.database import METADATA
 from engine.store.partitions.partitions import CONSUMERS

@@ -9,18 +9,17 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from engine.checkpoints.lineage import new_id, parents_after
-from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.authors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions.spec import Restore, is_bound_alike
 from engine.jobs.decisions.status import JobEvent, Run
-from engine.jobs.disk.data_directory import DataDirectory
-from engine.jobs.records import JobRecord
+from engine.jobs.disk import DataDirectory
+from engine.store import savepoints
 from engine.store.jobs import checkpoints, events
 from engine.store.partitions import certificates, late_batches
 from engine.store.partitions.certificates import Certificate
 from engine.store.pipelines import versions
 from engine.store.pipelines.histories import History
 from engine.store.pipelines.versions import Plan
-from engine.store.savepoints import savepoints
 
 _NAMED = 20
 """As many certificates an event names; all of them are in the list of certificates."""

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy import update as update_rows
 
 from engine.errors import EngineError, NoSuchRehearsalError
-from engine.jobs.decisions.rehearsal import RehearsedChange
+from engine.jobs.decisions.rollback import RehearsedChange
 from engine.store.columns import Instant, Length
 from engine.store.database import METADATA
 

@@ -1,1 +1,0 @@
-"""`arroyo state`: look into a state or a savepoint."""

@@ -1,0 +1,125 @@
+"""Who is let in: named tokens, and sessions of browsers.
+
+Which tokens are let in, and whose they are. Kept in memory: every request asks.
+
+Who is let in by a browser: a cookie stands for a token, and a one-time link for the cookie.
+
+Nothing of a session is stored: its cookie carries the hash of the token and its end, sealed with a key of this control
+plane, so that it outlives a restart and ends with its token. Of one that was ended before its time the hash of the seal
+is remembered, and whoever ends it stores that (`engine/store/access/left_sessions.py`).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from engine.jobs.controller import hash_key
+from engine.store.access.tokens import NamedToken
+from engine.values.instants import Clock, from_micros, to_micros
+
+ADMIN = "admin"
+"""Who asks with the control plane's first token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who was let in, and by which token."""
+
+    name: str
+    token_hash: str = field(repr=False)
+
+
+@dataclass(slots=True)
+class Admission:
+    """The named tokens of this control plane; the only writer of them is in this process."""
+
+    _named: Mapping[str, NamedToken] = field(default_factory=dict, repr=False)
+
+    def load(self, tokens: Iterable[NamedToken]) -> None:
+        """Let these in and no others; safe from any thread."""
+        self._named = {token.hash: token for token in tokens}
+
+    def caller(self, token: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:
+        """Whom a token lets in; None when it does not."""
+        return self.caller_of(hash_key(token), admin_hashes, clock) if token else None
+
+    def caller_of(self, token_hash: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:
+        """Return the caller with a token of this hash. Takes equally long for every admin's token."""
+        if sum(hmac.compare_digest(token_hash, admitted) for admitted in admin_hashes) > 0:
+            return Caller(ADMIN, token_hash)
+        named = self._named.get(token_hash)
+        return Caller(named.name, token_hash) if named is not None and named.is_valid(clock()) else None
+
+
+LENGTH = timedelta(hours=12)
+"""How long a session lasts."""
+LINK_LENGTH = timedelta(minutes=2)
+"""How long a one-time link can be used."""
+
+
+@dataclass(slots=True)
+class Sessions:
+    """The sessions of one control plane."""
+
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    _links: dict[str, tuple[str, datetime]] = field(default_factory=dict, repr=False)
+    _ended: dict[str, datetime] = field(default_factory=dict, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    """Requests come at once, and whoever throws out what is too old must not bring back what another has used up."""
+
+    def begin(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
+        """A cookie that stands for a token, and when it ends."""
+        ends = now + LENGTH
+        text = f"{token_hash}.{to_micros(ends)}.{secrets.token_hex(8)}"
+        return f"{text}.{self._seal(text)}", ends
+
+    def token_hash(self, cookie: str, now: datetime) -> str | None:
+        """The hash of the token that a cookie stands for; None when it was not made here, or is over."""
+        text, _, seal = cookie.rpartition(".")
+        if not hmac.compare_digest(seal.encode(), self._seal(text).encode()) or _hashed(seal) in self._ended:
+            return None
+        token_hash, ends, _ = text.split(".")
+        return token_hash if now < from_micros(int(ends)) else None
+
+    def end(self, cookie: str, now: datetime) -> tuple[str, datetime] | None:
+        """Let a cookie in no more: the hash of its seal, and until when that must be remembered. None when it lets
+        nobody in anyway."""
+        with self._turn:
+            self._ended = {seal_hash: until for seal_hash, until in self._ended.items() if now < until}
+            if self.token_hash(cookie, now) is None:
+                return None
+            ended = _hashed(cookie.rpartition(".")[2]), now + LENGTH
+            self._ended |= dict([ended])
+        return ended
+
+    def remember(self, ended: Mapping[str, datetime]) -> None:
+        """Let those in no more that were ended before a restart."""
+        with self._turn:
+            self._ended |= ended
+
+    def make_link(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
+        """A code that can be exchanged once for a session of the same token, and when it ends."""
+        code = secrets.token_urlsafe(24)
+        with self._turn:
+            self._links = {code: link for code, link in self._links.items() if now < link[1]}
+            self._links[_hashed(code)] = token_hash, now + LINK_LENGTH
+        return code, now + LINK_LENGTH
+
+    def redeem(self, code: str, now: datetime) -> str | None:
+        """The hash of the token that a code was made with; None the second time, and when it is too late."""
+        with self._turn:
+            token_hash, ends = self._links.pop(_hashed(code), (None, now))
+        return token_hash if now < ends else None
+
+    def _seal(self, text: str) -> str:
+        return hmac.new(self.key, text.encode(), sha256).hexdigest()
+
+
+def _hashed(code: str) -> str:
+    return sha256(code.encode()).hexdigest()

@@ -1,1 +1,0 @@
-"""Who is let in: named tokens, and sessions of browsers."""

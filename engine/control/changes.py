@@ -1,0 +1,329 @@
+"""Tell those who wait that a pipeline has changed.
+
+Brings the changes of all pipelines to those who read them, however many they are and however slowly they read.
+
+    kept      orders 7    clicks 8    visits 9          the newest change of each pipeline, by number
+    clicks reports an epoch: the store is read once, from 10 on
+    kept      orders 7    visits 9    clicks 10
+    a reader that has 8 takes 9 and 10; one that has slept since 2 takes 7, 9, 10 and is as far
+
+A reader is a number. Nothing is queued for it, so one that is slow or gone costs nothing.
+
+Tells requests that wait for a pipeline when it has come as far as they wait for.
+
+25 requests wait for orders, 25 for clicks; clicks reports an epoch
+read       clicks, once for all of them; nobody looks at orders
+compare    what was read with what each of the 25 waits for
+wake       the three whose gates it passes; the others are not touched
+
+300 requests wait for 300 pipelines, which all report an epoch: they are read together, in one or two reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from starlette.concurrency import run_in_threadpool
+
+from engine.errors import EngineError
+from engine.jobs.authors import JobRecord
+
+LOG = logging.getLogger(__name__)
+_REST_SECONDS = 0.1
+"""How long nobody looks after a look: what changes meanwhile is read together, and what changes later at once."""
+_LOOK_SECONDS = 2.0
+"""How long a change that nobody has rung for is not seen at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedItem:
+    """The newest change of one pipeline, as it is sent."""
+
+    number: int
+    pipeline_id: str
+    text: str
+    is_preview: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What has changed since a number, which log that is, and up to where deletions in it are forgotten."""
+
+    log: str
+    forgotten: int
+    items: Sequence[FeedItem]
+
+
+@dataclass(slots=True)
+class ChangeFeed:
+    """Used on the event loop only. While nobody reads, nothing is kept and nothing is looked at."""
+
+    _read: Callable[[int], News] | None = None
+    _items: dict[str, FeedItem] = field(default_factory=dict)
+    """In the order of their numbers."""
+    _newest: int = 0
+    log: str = ""
+    forgotten: int = 0
+    _readers: int = 0
+    _tending: asyncio.Task[None] | None = None
+    _rung: asyncio.Event = field(default_factory=asyncio.Event)
+    _grown: asyncio.Event = field(default_factory=asyncio.Event)
+    is_closed: bool = False
+
+    def attach(self, read: Callable[[int], News]) -> None:
+        """Say how the changes since a number are read; that may take a while."""
+        self._read = read
+
+    def ring(self) -> None:
+        """Something has changed."""
+        self._rung.set()
+
+    def close(self) -> None:
+        """Let all readers go."""
+        self.is_closed = True
+        self._grown.set()
+        self._rung.set()
+
+    def rouse(self) -> None:
+        """Wake all readers, to see what has changed or whether they are let in any more."""
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Have changes kept for as long as somebody reads."""
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+            if self._readers == 0:
+                self._forget()
+
+    async def look(self) -> None:
+        """Read what is new; whoever begins to read looks first. A failure of the store is raised."""
+        if self._read is None:
+            return
+        news = await run_in_threadpool(self._read, self._newest)
+        for item in news.items:
+            if item.number > self._newest:
+                self._items.pop(item.pipeline_id, None)
+                self._items[item.pipeline_id] = item
+                self._newest = item.number
+        self.log, self.forgotten = news.log, news.forgotten
+        if news.items:
+            self.rouse()
+        if self._tending is None and self._readers > 0:
+            self._tending = asyncio.get_running_loop().create_task(self._tend())
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest change, also of a preview; 0 without any."""
+        return self._newest
+
+    def after(self, number: int) -> Sequence[FeedItem]:
+        """Return the changes after a number, in order, without previews."""
+        items: list[FeedItem] = []
+        for item in reversed(self._items.values()):
+            if item.number <= number:
+                break
+            if not item.is_preview:
+                items.append(item)
+        return items[::-1]
+
+    def knows(self, number: int) -> bool:
+        """Whether a reader that has come so far in this log misses nothing if it goes on."""
+        return self.forgotten <= number <= self._newest
+
+    async def wait(self, number: int, seconds: float) -> bool:
+        """Wait until there is something after a number, or readers are roused; False when neither is after so long."""
+        if self._newest > number or self.is_closed:
+            return not self.is_closed
+        grown = self._grown
+        try:
+            await asyncio.wait_for(grown.wait(), seconds)
+        except TimeoutError:
+            return False
+        return not self.is_closed
+
+    async def _tend(self) -> None:
+        """Look whenever it is rung, and now and then without that."""
+        while not self.is_closed:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._rung.wait(), _LOOK_SECONDS)
+            self._rung.clear()
+            try:
+                await self.look()
+            except Exception:
+                LOG.exception("changes cannot be read now; they are looked for again")
+                await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_REST_SECONDS)
+
+    def _forget(self) -> None:
+        if self._tending is not None:
+            self._tending.cancel()
+            self._tending = None
+        self._items.clear()
+        self._newest = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A pipeline as it was read, and whether the state that it has is to be given up."""
+
+    record: JobRecord
+    is_state_given_up: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldRequest:
+    """A request that is held. `answer` is there once `is_over`, or an error that says why it never will be."""
+
+    is_over: Callable[[Reading], bool]
+    answer: asyncio.Future[Reading]
+
+    def look(self, reading: Reading) -> None:
+        """End the wait if this is what was waited for."""
+        try:
+            if not self.answer.done() and self.is_over(reading):
+                self.answer.set_result(reading)
+        except EngineError as error:
+            self.answer.set_exception(error)
+
+    def give_up(self, error: Exception) -> None:
+        """End the wait without what was waited for."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+ReadAll = Callable[[Sequence[str]], Mapping[str, Reading | Exception]]
+"""Reads pipelines by id or by name; gives for each what was read, or why it could not be."""
+
+
+@dataclass(slots=True)
+class SharedReads:
+    """Reads of pipelines that requests share: 300 that begin or end at once cost a read or two, and not 300, also where
+    each is for another pipeline. A request is given what was read after it had asked, never before."""
+
+    _next: dict[str, asyncio.Future[Reading]] = field(default_factory=dict)
+    """The requests that the next read answers, by pipeline; later requests join it."""
+    _task: asyncio.Task[None] | None = None
+
+    async def read(self, pipeline: str, read_all: ReadAll) -> Reading:
+        """Return the pipeline as it is now, by id or by name; raise what the read raises."""
+        loop = asyncio.get_running_loop()
+        if (coming := self._next.get(pipeline)) is None:
+            coming = self._next[pipeline] = loop.create_future()
+            if self._task is None:
+                self._task = loop.create_task(self._work(read_all))
+        return await asyncio.shield(coming)
+
+    async def _work(self, read_all: ReadAll) -> None:
+        try:
+            while self._next:
+                asked, self._next = self._next, {}
+                try:
+                    found = await run_in_threadpool(read_all, list(asked))
+                except Exception as error:  # noqa: BLE001 - each of the requests raises it, as if it had read by itself
+                    found = dict.fromkeys(asked, error)
+                for pipeline, answer in asked.items():
+                    _settle(answer, found[pipeline])
+        finally:
+            self._task = None
+
+
+def _settle(answer: asyncio.Future[Reading], found: Reading | Exception) -> None:
+    if isinstance(found, Exception):
+        answer.set_exception(found)
+        answer.exception()  # its request is gone: asyncio would warn
+    else:
+        answer.set_result(found)
+
+
+@dataclass(slots=True)
+class Changes:
+    """Rung from any thread, waited for on the event loop; a waiting request holds no thread."""
+
+    feed: ChangeFeed = field(default_factory=ChangeFeed)
+    """For those who read the changes of all pipelines."""
+    reads: SharedReads = field(default_factory=SharedReads)
+    """For requests that wait for one pipeline."""
+    _loop: asyncio.AbstractEventLoop | None = None
+    _read: ReadAll | None = None
+    _waiting: dict[str, set[HeldRequest]] = field(default_factory=dict)
+    _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _rung: set[str] = field(default_factory=set)
+    """Pipelines that have changed since the look that is under way has begun."""
+    is_closed: bool = False
+
+    def attach(self, loop: asyncio.AbstractEventLoop, read: ReadAll) -> None:
+        """Say on which loop the requests wait, and how pipelines are read; that may take a while."""
+        self._loop = loop
+        self._read = read
+
+    def notify(self, pipeline_id: str) -> None:
+        """Look who waits for this pipeline, and for what."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._ring, pipeline_id)
+
+    def somebody_has_left(self) -> None:
+        """Have those who read the changes of all pipelines see whether they are let in any more."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.feed.rouse)
+
+    def close(self) -> None:
+        """Let everybody go, and let nobody wait any more."""
+        self.is_closed = True
+        self.feed.close()
+        for waits in self._waiting.values():
+            for wait in waits:
+                wait.answer.cancel()
+
+    def watch(self, pipeline_id: str, is_over: Callable[[Reading], bool]) -> HeldRequest:
+        """Wait for a change after which it is over. Begin to watch, then look, then wait: so no change is missed."""
+        wait = HeldRequest(is_over, asyncio.get_running_loop().create_future())
+        if self.is_closed:
+            wait.answer.cancel()
+        else:
+            self._waiting.setdefault(pipeline_id, set()).add(wait)
+        return wait
+
+    def forget(self, pipeline_id: str, wait: HeldRequest) -> None:
+        """Watch no more."""
+        waits = self._waiting.get(pipeline_id, set())
+        waits.discard(wait)
+        if wait.answer.done() and not wait.answer.cancelled():
+            wait.answer.exception()  # one that nobody asks for any more is not worth a warning
+        if not waits:
+            self._waiting.pop(pipeline_id, None)
+
+    def _ring(self, pipeline_id: str) -> None:
+        self.feed.ring()
+        if pipeline_id not in self._waiting:
+            return
+        self._rung.add(pipeline_id)
+        if pipeline_id not in self._looks:
+            self._looks[pipeline_id] = asyncio.get_running_loop().create_task(self._look(pipeline_id))
+
+    async def _look(self, pipeline_id: str) -> None:
+        """Read the pipeline until it has not changed in between."""
+        try:
+            while pipeline_id in self._rung and self._read is not None:
+                self._rung.discard(pipeline_id)
+                await self._look_once(pipeline_id, self._read)
+        finally:
+            self._looks.pop(pipeline_id, None)
+
+    async def _look_once(self, pipeline_id: str, read: ReadAll) -> None:
+        try:
+            reading = await self.reads.read(pipeline_id, read)
+        except Exception as error:  # noqa: BLE001 - each of the requests raises it, as if it had read by itself
+            for wait in list(self._waiting.get(pipeline_id, ())):
+                wait.give_up(error)
+            return
+        for wait in list(self._waiting.get(pipeline_id, ())):
+            wait.look(reading)

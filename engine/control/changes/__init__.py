@@ -1,1 +1,0 @@
-"""Tell those who wait that a pipeline has changed."""

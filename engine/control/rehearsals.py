@@ -1,0 +1,118 @@
+"""Whether a query can be rehearsed, and whether there is room for it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import NothingToSaveError, RehearsalMemoryError, RehearsalRoomError
+from engine.jobs.decisions.rollback import RehearsedChange
+from engine.jobs.decisions.spec import bytes_of_memory, read_run_settings
+from engine.values.start_positions import StartPosition
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalCheck:
+    """What is known of a rehearsal beforehand: the plan by which the state is carried over, and how large that is."""
+
+    plan_id: str
+    state_bytes: int
+
+
+def check_rehearsal(
+    place: Path,
+    change: RehearsedChange,
+    starts: Mapping[str, StartPosition],
+    connections: str = "",
+    *,
+    may_hold_secrets: bool = False,
+) -> RehearsalCheck:
+    """Compare a query with that of the state or savepoint at a place, which is only looked at. Raises
+    UpgradeRefusedError when it cannot take it over, RehearsalError when the input cannot be read again, and
+    NothingToSaveError when no epoch is committed. The compiler is loaded late: the server is there sooner."""
+    from engine.checkpoints import contents  # noqa: PLC0415
+    from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
+    from engine.checkpoints.manifest import NAME, read_manifest  # noqa: PLC0415
+    from engine.checkpoints.running_query import RunningQuery, query_of_savepoint, query_of_state  # noqa: PLC0415
+    from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
+    from engine.inspection.reading_again import read_again  # noqa: PLC0415
+    from engine.spark.upgrade.rehearsal_plan import RehearsalSpec, plan_against  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    paths = StatePaths(place)
+
+    def read() -> tuple[RunningQuery, int]:
+        epoch = newest_commit(paths.checkpoint) if paths.pipeline.exists() else None
+        if epoch is None:
+            raise NothingToSaveError(
+                "the pipeline has not yet committed an epoch", hint="wait for its first epoch, then try again"
+            )
+        files = contents.files_of(paths.checkpoint, epoch)
+        return query_of_state(place), sum((paths.checkpoint / file).stat().st_size for file in files)
+
+    if (place / NAME).exists():
+        running, size = query_of_savepoint(place), sum(file.bytes for file in read_manifest(place).files)
+    else:
+        running, size = read_again(paths, read)
+    spec = RehearsalSpec(
+        place,
+        change.query,
+        udfs=name_files(change.udfs),
+        old_udfs=name_files(change.old_udfs),
+        connections=connections,
+        keep_state=change.keep_state,
+        reset=change.reset,
+        hold_back=change.hold_back,
+        start_from=starts,
+        may_hold_secrets=may_hold_secrets,
+    )
+    return RehearsalCheck(plan_against(running, spec).plan.id, size)
+
+
+_COPIES = 3
+"""Of the state: the savepoint, and one for each of the two queries."""
+
+
+def free_bytes(folder: Path) -> int:
+    """The bytes that are free on the disk of a directory."""
+    return shutil.disk_usage(folder).free
+
+
+def refuse_without_room(free: int, state_bytes: int, left_free: int) -> None:
+    """Refuse to begin where copies of so large a state would take of what is left to the pipelines. How many rows there
+    will be nobody knows: that is watched meanwhile."""
+    needed = _COPIES * state_bytes + left_free
+    if free < needed:
+        raise RehearsalRoomError(
+            f"{_mebibytes(free)} MiB are free on the disk of the control plane, and a rehearsal needs "
+            f"{_mebibytes(needed)}; {_mebibytes(left_free)} of that are left to the pipelines",
+            hint="free space on the disk, or set rehearsal.free_bytes lower",
+        )
+
+
+def refuse_without_memory(free: int | None, settings: Mapping[str, str]) -> None:
+    """Refuse to begin where a process with these settings could take memory that is not free; where it is not known
+    how much is, nothing is refused."""
+    needed = bytes_of_memory(read_run_settings({"memory": settings["memory"]} if "memory" in settings else {}).memory)
+    if free is not None and free < needed:
+        raise RehearsalMemoryError(
+            f"{_mebibytes(free)} MiB of memory are free on the machine of the control plane, and Java may take "
+            f"{_mebibytes(needed)} for a rehearsal",
+            hint="try again when less runs there, or give the rehearsal less with the setting memory",
+        )
+
+
+def why_ended(free: int, left_free: int) -> RehearsalRoomError | None:
+    """Why a rehearsal that is being played has to end; None as long as it may go on."""
+    if free >= left_free // 2:
+        return None
+    return RehearsalRoomError(
+        f"only {_mebibytes(free)} MiB are left on the disk of the control plane, which the pipelines need",
+        hint="free space on the disk, or rehearse from a newer savepoint, which has fewer rows behind it",
+    )
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:,.0f}"

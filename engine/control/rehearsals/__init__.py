@@ -1,1 +1,0 @@
-"""Whether a query can be rehearsed, and whether there is room for it."""

@@ -1,1 +1,0 @@
-"""The data directory: its layout, its size, and leftovers."""

@@ -1,1 +1,0 @@
-"""Connections, tables and functions that are kept for all pipelines."""
