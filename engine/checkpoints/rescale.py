@@ -25,6 +25,7 @@ from engine.checkpoints.forms import tell_later
 from engine.checkpoints.layout import StatePaths, read_json, write_json, write_text
 from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
 from engine.checkpoints.savepoints import copy_epoch
+from engine.checkpoints.state_moves import bring_state_home
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.delivery.faults import reach
 
@@ -53,6 +54,7 @@ def repartition(
     paths = StatePaths(state)
     finish_swap(paths)
     if needs_spark(state, parallelism):
+        bring_state_home(paths)  # Spark reads schemas by the paths that it has written down
         _lay_out(paths, parallelism, open_spark(), new_lineage)
         return
     pipeline = read_json(paths.pipeline)

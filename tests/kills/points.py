@@ -13,7 +13,7 @@ from typing import get_args
 import engine.checkpoints.fault_points
 import engine.delivery.faults
 import engine.jobs.fault_points
-from engine.checkpoints.fault_points import MovePoint
+from engine.checkpoints.fault_points import MovePoint, StateMovePoint
 from engine.delivery.faults import Point
 from engine.jobs.decisions.observe import Action, ForgetFailures, Wait
 from engine.jobs.fault_points import (
@@ -103,6 +103,7 @@ CHANGES_OF_STATE = ("savepoint", "restore", "restore-at-rest", "rescale", "upgra
 _EPOCH_OF_ANY = "an epoch is no part of a request: each sink is killed there by tests/chaos/test_points.py"
 _AFTER_KILLS = "no request comes to it, but a job of which something has died or hangs"
 _MOVES = "copies of savepoints: tests/checkpoints/test_moves.py and tests/api/test_savepoint_moves.py"
+_STATE_MOVES = "moves of an operator state to and from a bucket: tests/s3/test_state_moves.py"
 _REMOVALS = "removals of savepoints: tests/api/test_savepoint_removal.py"
 _HAND_OVERS = "hand-overs: tests/api/test_hand_overs.py, where the control plane dies at each step and a new one looks"
 _SCHEDULES = "savepoints by a schedule: tests/api/test_savepoint_schedules.py"
@@ -115,6 +116,7 @@ LEFT_OUT: Mapping[str, str] = {
     **dict.fromkeys(_HANDED_OVER, _HAND_OVERS),
     **{str(point): _EPOCH_OF_ANY for point in Point},
     **{str(point): _MOVES for point in MovePoint},
+    **{str(point): _STATE_MOVES for point in StateMovePoint},
     **{str(point): _REMOVALS for point in SavepointPoint},
     **{str(point): _SCHEDULES for point in SchedulePoint},
     **{str(point): _TRANSFERS for point in TransferPoint},

@@ -33,3 +33,13 @@ def store(server: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     bucket = f"b{abs(hash(request.node.nodeid)):x}"
     client.create_bucket(Bucket=bucket)
     return Store(client, server, bucket)
+
+
+@pytest.fixture
+def bucket(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A bucket that is reached by the variables of the environment."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", store.endpoint)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine-is-secret")
+    return store

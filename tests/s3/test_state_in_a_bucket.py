@@ -36,16 +36,6 @@ INSERT INTO windows SELECT tumble(INTERVAL '10 seconds') AS w, count(*) AS ticks
 WINDOWS = 12
 
 
-@pytest.fixture
-def bucket(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A bucket that is reached by the variables of the environment."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", store.endpoint)
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine-is-secret")
-    return store
-
-
 def spec_of(folder: Path, bucket: Store | None, *, prefix: str = "jobs") -> RunSpec:
     url = None if bucket is None else f"s3://{bucket.bucket}/{prefix}"
     return RunSpec(
