@@ -18,6 +18,7 @@ from engine.checkpoints.fault_points import StateMovePoint
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.savepoints import take, verify
 from engine.checkpoints.state_bucket import StateBucket, read_state_url
+from engine.checkpoints.state_files import state_files
 from engine.checkpoints.state_moves import bring_state_home, probe_bucket, state_prefix, sweep_prefixes
 from engine.checkpoints.state_pointer import begun_prefixes, read_pointer
 from engine.checkpoints.swap import begin_swap, commit_swap
@@ -55,7 +56,7 @@ def url_of(bucket: Store) -> str:
 
 def needed(paths: StatePaths) -> dict[Path, bytes]:
     """Every file of the state that the newest epoch needs, wherever it is."""
-    files = contents.state_files(paths.checkpoint)
+    files = state_files(paths.checkpoint)
     names = [file for file in contents.files_of(paths.checkpoint, EPOCH) if file.parts[0] == "state"]
     return {name: files.read(name) for name in names}
 
