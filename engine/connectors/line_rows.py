@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.connectors.base import Chunk, Compression, DeadLetter, Table
+from engine.connectors.files.inputs import InputFile, local_file
 from engine.connectors.text_files import lines_before, read_blocks
-from engine.delivery.driver_files import readable
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
 from engine.formats.base import BadRecord, Decoded, Decoder
@@ -28,9 +27,9 @@ class LineReader:
     table: Table
     decoder: Decoder
 
-    def read(self, path: Path, compression: Compression, start: int, end: int | None) -> Iterator[Chunk]:
+    def read(self, path: InputFile, compression: Compression, start: int, end: int | None) -> Iterator[Chunk]:
         """The rows between two bytes of a file; None is its end."""
-        local = readable(path)
+        local = local_file(path)
         needs_lines = any(key == "line" for _, key in self.table.metadata)
         line = lines_before(local, compression, start) if needs_lines else 0
         byte = start
@@ -44,7 +43,7 @@ class LineReader:
             byte += len(block)
             line += count_lines(block) if needs_lines else 0
 
-    def _dead_letters(self, decoded: Decoded, path: Path, first: int) -> tuple[DeadLetter, ...]:
+    def _dead_letters(self, decoded: Decoded, path: InputFile, first: int) -> tuple[DeadLetter, ...]:
         """The bad records of a block that begins with the line `first`. Raises when the table takes none."""
         if self.table.bad_data == "fail":
             raise bad_record(path, first, decoded.bad[0])
@@ -52,7 +51,7 @@ class LineReader:
             DeadLetter(f"{path}, line {first + record.index}", record.reason, record.raw) for record in decoded.bad
         )
 
-    def _with_metadata(self, decoded: Decoded, path: Path, line: int) -> pa.RecordBatch:
+    def _with_metadata(self, decoded: Decoded, path: InputFile, line: int) -> pa.RecordBatch:
         rows = decoded.rows
         for name, key in self.table.metadata:
             match key:
@@ -83,7 +82,7 @@ def chunks(rows: pa.RecordBatch, dropped: int = 0, dead_letters: tuple[DeadLette
         yield Chunk(rows.slice(start, ROWS_PER_BATCH))
 
 
-def bad_record(path: Path, first_line: int, record: BadRecord) -> BadRecordError:
+def bad_record(path: InputFile, first_line: int, record: BadRecord) -> BadRecordError:
     """The error of a record that its table does not let pass."""
     shown = record.raw[:120].decode("utf-8", "replace") + ("..." if len(record.raw) > 120 else "")
     return BadRecordError(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,12 @@ class LineCut:
     is_end: bool
 
 
-def compression_of(path: Path) -> Compression:
+class _Named(Protocol):
+    @property
+    def suffix(self) -> str: ...
+
+
+def compression_of(path: _Named) -> Compression:
     """The compression that a file's name tells."""
     match path.suffix:
         case ".gz":

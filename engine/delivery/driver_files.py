@@ -10,9 +10,11 @@ read are given out.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import TypeAlias
 
 from engine.delivery.outbox import current_outbox, is_remote, scratch_directory
 
@@ -21,7 +23,9 @@ _MOST_COPIES = 16
 
 def readable(path: Path) -> Path:
     """Return where this process reads a file that is at `path` on the disk of the driver."""
-    return _copies().of(path) if is_remote() else path
+    if not is_remote():
+        return path
+    return copies().of(str(path), path.name, lambda known, write: current_outbox().client.read(str(path), known, write))
 
 
 def listed_by_driver(path: Path, pattern: str | None) -> list[tuple[int, str, int]] | None:
@@ -35,20 +39,25 @@ class _Copy:
     version: str
 
 
+Fetch: TypeAlias = Callable[[str | None, Callable[[memoryview], object]], str]
+"""Returns the version of a file. Unless it is the known one, passes on the content; after an empty chunk it begins
+anew."""
+
+
 @dataclass(slots=True)
-class _Copies:
+class Copies:
     """The copies of a process; the one that was used last is the last."""
 
     folder: Path
     pid: int = field(default_factory=os.getpid)
-    _copies: dict[Path, _Copy] = field(default_factory=dict)
+    _copies: dict[str, _Copy] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
 
-    def of(self, path: Path) -> Path:
-        """Return an up-to-date copy of a file."""
-        before = self._copies.pop(path, None)
+    def of(self, key: str, name: str, fetch: Fetch) -> Path:
+        """Return an up-to-date copy of the file that is known as `key`."""
+        before = self._copies.pop(key, None)
         # the end of the name says how it is compressed
-        target = self.folder / f"{next(self._numbers)}-{path.name}"
+        target = self.folder / f"{next(self._numbers)}-{name}"
         with target.open("wb") as file:
 
             def write(chunk: memoryview) -> None:
@@ -58,25 +67,24 @@ class _Copies:
                     file.seek(0)
                     file.truncate()
 
-            known = None if before is None else before.version
-            version = current_outbox().client.read(str(path), known, write)
+            version = fetch(None if before is None else before.version, write)
         if before is not None and before.version == version:
             target.unlink()
             target = before.path
         elif before is not None:
             before.path.unlink()
-        self._copies[path] = _Copy(target, version)
+        self._copies[key] = _Copy(target, version)
         while len(self._copies) > _MOST_COPIES:
             self._copies.pop(next(iter(self._copies))).path.unlink()
         return target
 
 
-_current: _Copies | None = None
+_current: Copies | None = None
 
 
-def _copies() -> _Copies:
+def copies() -> Copies:
     """The copies of this process. A child process has its own."""
     global _current  # noqa: PLW0603 - a worker keeps its copies from task to task
     if _current is None or _current.pid != os.getpid():
-        _current = _Copies(scratch_directory("inputs-"))
+        _current = Copies(scratch_directory("inputs-"))
     return _current

@@ -121,7 +121,7 @@ def _from_parquet(order: ProbeOrder, known: Connections) -> ProbeResult:
     import pyarrow.parquet as pq  # noqa: PLC0415
     from pyarrow import ArrowException  # noqa: PLC0415
 
-    from engine.connectors.files.listing import list_files  # noqa: PLC0415
+    from engine.connectors.files.inputs import file_of, list_inputs, local_file  # noqa: PLC0415
     from engine.connectors.filesystem.options import FilesystemSourceOptions  # noqa: PLC0415
     from engine.formats.arrow_columns import from_arrow  # noqa: PLC0415
 
@@ -130,12 +130,12 @@ def _from_parquet(order: ProbeOrder, known: Connections) -> ProbeResult:
     )
     if not isinstance(options, FilesystemSourceOptions):
         raise SchemaUnknownError(f"files of {order.connector} are not looked into", hint="list the columns by hand")
-    files = list_files(options.path, options.regex_pattern, by_time=False)
+    files = list_inputs(options.path, options, options.regex_pattern, by_time=False)
     if not files:
         raise SchemaUnknownError(f"there is no file in {options.path}", hint="list the columns by hand")
     name = files[0].key.name
     try:
-        schema = pq.read_schema(options.path / name if name else options.path)
+        schema = pq.read_schema(local_file(file_of(options.path, name, options)))
     except (OSError, ArrowException) as error:
         raise SchemaUnknownError(f"{name or options.path} is no Parquet file: {message_of(error)}") from error
     kinds = [(field.name, from_arrow(field.type), field.nullable) for field in schema]

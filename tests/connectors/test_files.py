@@ -262,7 +262,7 @@ def test_rows_of_parquet_with_null_where_none_may_be_can_be_dropped(tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "s3://bucket/x"}, "must be a directory or a file of this machine"),
+        ({"path": "ftp://host/x"}, "must be a directory, s3://... or s3::https://..., not ftp:"),
         ({"path": "x", "source__regex_pattern": "("}, "not a valid regular expression"),
         ({"path": "x", "source__compression": "rar"}, "'none', 'gzip' or 'zstd'"),
     ],

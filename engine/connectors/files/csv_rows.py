@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +12,8 @@ from pyarrow import csv
 from engine import types
 from engine.arrow.evaluate import evaluate
 from engine.connectors.base import Chunk, Compression, Table
+from engine.connectors.files.inputs import InputFile, local_file
 from engine.connectors.text_files import open_text
-from engine.delivery.driver_files import readable
 from engine.errors import BadRecordError, EngineError, UnreadableFileError, message_of
 from engine.formats.csv import CsvOptions
 from engine.formats.numbers import fitting
@@ -24,7 +23,7 @@ from engine.schema import Field, Schema, arrow_schema, to_arrow
 _MOST_COLUMNS = 5000
 
 
-def read_csv(table: Table, path: Path, compression: Compression) -> Iterator[Chunk]:
+def read_csv(table: Table, path: InputFile, compression: Compression) -> Iterator[Chunk]:
     """All rows of a file. A value that is none of its column's type, or a NULL where there may be none, makes a record
     bad."""
     assert isinstance(table.format, CsvOptions)
@@ -53,7 +52,7 @@ def read_csv(table: Table, path: Path, compression: Compression) -> Iterator[Chu
     yield Chunk(rows, len(bad))
 
 
-def _refused(path: Path, index: int, complaint: str, record: pa.RecordBatch) -> BadRecordError:
+def _refused(path: InputFile, index: int, complaint: str, record: pa.RecordBatch) -> BadRecordError:
     shown = ", ".join(str(column[0]) for column in record.columns)[:120]
     return BadRecordError(
         f"{path}, record {index + 1}: {complaint}. The record is: {shown}",
@@ -62,11 +61,11 @@ def _refused(path: Path, index: int, complaint: str, record: pa.RecordBatch) -> 
 
 
 def _texts(
-    declared: Schema, options: CsvOptions, path: Path, compression: Compression
+    declared: Schema, options: CsvOptions, path: InputFile, compression: Compression
 ) -> tuple[list[str], pa.RecordBatch]:
     """Return the column names in lower case, and all values as text."""
     try:
-        with open_text(readable(path), compression) as file:
+        with open_text(local_file(path), compression) as file:
             read = csv.read_csv(
                 file,
                 csv.ReadOptions(autogenerate_column_names=True, use_threads=False),

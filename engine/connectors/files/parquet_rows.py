@@ -6,26 +6,25 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.connectors.base import Chunk, DeadLetter, Table
+from engine.connectors.files.inputs import InputFile, local_file
 from engine.connectors.line_rows import ROWS_PER_BATCH
-from engine.delivery.driver_files import readable
 from engine.errors import BadRecordError, UnreadableFileError, message_of
 from engine.schema import Field, Schema, arrow_schema, to_arrow
 
 
-def count_rows(path: Path) -> int:
+def count_rows(path: InputFile) -> int:
     """Return the number of rows in a file."""
     with _open(path) as file:
         return int(file.metadata.num_rows)
 
 
-def group_ends(path: Path, start: int, end: int | None) -> list[int]:
+def group_ends(path: InputFile, start: int, end: int | None) -> list[int]:
     """The rows at which row groups end, from behind `start` to `end`; None is the end of the file."""
     with _open(path) as file:
         last = file.metadata.num_rows if end is None else end
@@ -37,9 +36,9 @@ def group_ends(path: Path, start: int, end: int | None) -> list[int]:
     return [*ends, last]
 
 
-def read_rows(table: Table, path: Path, start: int, end: int | None) -> Iterator[Chunk]:
+def read_rows(table: Table, path: InputFile, start: int, end: int | None) -> Iterator[Chunk]:
     """The rows between two row numbers of a file; None is its end."""
-    with _open(readable(path)) as file:
+    with _open(path) as file:
         table = replace(table, declared=_checked(table, file))
         names = _columns(table, path, file.schema_arrow)
         groups, at = _groups(file.metadata, start, end)
@@ -93,7 +92,7 @@ def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
     return any(each is None or not each.has_null_count or each.null_count for each in found)
 
 
-def _columns(table: Table, path: Path, file_schema: pa.Schema) -> list[str | None]:
+def _columns(table: Table, path: InputFile, file_schema: pa.Schema) -> list[str | None]:
     """Return the file's name of each table column, or None if the file lacks it."""
     by_name = {name.lower(): name for name in file_schema.names}
     checked = table.declared or table.schema
@@ -107,7 +106,7 @@ def _columns(table: Table, path: Path, file_schema: pa.Schema) -> list[str | Non
     return names
 
 
-def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | None], last: int) -> Chunk:
+def _chunk(table: Table, path: InputFile, rows: pa.RecordBatch, names: list[str | None], last: int) -> Chunk:
     checked = table.declared or table.schema
     target = arrow_schema(checked)
     arrays = [
@@ -138,7 +137,9 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
     return Chunk(batch, dropped, dead_letters)
 
 
-def _dead_letters(table: Table, path: Path, rows: pa.RecordBatch, bad: pa.Array, last: int) -> tuple[DeadLetter, ...]:
+def _dead_letters(
+    table: Table, path: InputFile, rows: pa.RecordBatch, bad: pa.Array, last: int
+) -> tuple[DeadLetter, ...]:
     first = last - rows.num_rows + 1
     error = f"a NOT NULL column of {table.name} is null"
     return tuple(
@@ -149,7 +150,7 @@ def _dead_letters(table: Table, path: Path, rows: pa.RecordBatch, bad: pa.Array,
     )
 
 
-def _cast(array: pa.Array, field: pa.Field, path: Path) -> pa.Array:
+def _cast(array: pa.Array, field: pa.Field, path: InputFile) -> pa.Array:
     try:
         if pa.types.is_timestamp(field.type) and pa.types.is_timestamp(array.type):
             # digits behind micros are cut, and a timestamp without a zone is in UTC
@@ -163,9 +164,9 @@ def _cast(array: pa.Array, field: pa.Field, path: Path) -> pa.Array:
         ) from wrong
 
 
-def _open(path: Path) -> pq.ParquetFile:
+def _open(path: InputFile) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(local_file(path))
     except (OSError, pa.ArrowException) as wrong:
         raise UnreadableFileError(
             f"{path} cannot be read as Parquet: {message_of(wrong)}", hint="check that the file is complete"

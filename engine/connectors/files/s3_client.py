@@ -9,8 +9,16 @@ from functools import lru_cache
 from typing import Any
 
 from engine.connectors.addresses import ALLOWED, check_url
-from engine.connectors.files.storage import Prefix, StorageOptions
-from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError, message_of
+from engine.connectors.files.storage import BucketOptions, Prefix
+from engine.errors import (
+    MissingFileError,
+    MissingPackageError,
+    SourceRefusedError,
+    SourceUnavailableError,
+    TargetUnavailableError,
+    UnwritableTargetError,
+    message_of,
+)
 
 try:
     import boto3
@@ -32,7 +40,7 @@ _FLEETING = frozenset({"RequestTimeout", "SlowDown", "Throttling", "ThrottlingEx
 """Error codes that look like a wrong request but are temporary: a role's credentials are being renewed."""
 
 
-def connect(prefix: Prefix, options: StorageOptions) -> Any:
+def connect(prefix: Prefix, options: BucketOptions) -> Any:
     """The client of a bucket; the same one for the same options, since making one is slow."""
     endpoint = prefix.endpoint or options.endpoint
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
@@ -91,6 +99,24 @@ def is_taken(error: Exception) -> bool:
 def knows_no_conditions(error: Exception) -> bool:
     """Whether a server cannot be told to overwrite nothing."""
     return code_of(error) in _UNCONDITIONAL
+
+
+@contextmanager
+def reading_explained(what: str) -> Iterator[None]:
+    """Turn an error of reading a bucket into one of ours, which names `what` is read; it never contains a key."""
+    try:
+        yield
+    except (ClientError, BotoCoreError) as wrong:
+        if is_gone(wrong):
+            raise MissingFileError(f"there is no file {what}", hint="check the option 'path'") from wrong
+        if isinstance(wrong, NoCredentialsError) or code_of(wrong) in _REFUSED or _is_refusal(wrong):
+            raise SourceRefusedError(
+                f"{what} cannot be read: {message_of(wrong)}",
+                hint="check the name of the bucket, and the keys: the variables AWS_*, or 'storage.access_key_id'",
+            ) from wrong
+        raise SourceUnavailableError(
+            f"{what} does not answer: {message_of(wrong)}", hint="check that the server is up and the URL is right"
+        ) from wrong
 
 
 @contextmanager

@@ -90,8 +90,8 @@ WritablePath = Annotated[str, AfterValidator(_is_location)]
 """Path of this machine, or a prefix in a bucket."""
 
 
-class StorageOptions(Options):
-    """Access to a bucket. Missing settings are looked up like Amazon's own tools do: variables, files, roles."""
+class BucketOptions(Options):
+    """How a bucket is reached. Options that are not set are found as by Amazon's own tools: variables, files, roles."""
 
     endpoint: str | None = Option(
         None, alias="storage.endpoint", description="For a bucket: URL of the server, if the path does not name it."
@@ -100,7 +100,7 @@ class StorageOptions(Options):
     access_key_id: SecretStr | None = Option(
         None,
         alias="storage.access_key_id",
-        description="For a bucket: id of the access key. By default the driver's own credentials are used.",
+        description="For a bucket: id of the access key. By default the credentials of the process are used.",
     )
     secret_access_key: SecretStr | None = Option(
         None, alias="storage.secret_access_key", description="For a bucket: secret that belongs to the access key."
@@ -108,6 +108,11 @@ class StorageOptions(Options):
     session_token: SecretStr | None = Option(
         None, alias="storage.session_token", description="For a bucket: session token, for temporary access keys."
     )
+
+
+class StorageOptions(BucketOptions):
+    """How a bucket is written."""
+
     part_size: ByteCount = Option(
         32 * 1024 * 1024,
         ge=_SMALLEST_PART,

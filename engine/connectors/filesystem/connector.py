@@ -67,6 +67,8 @@ def _check(table: Table) -> str | None:
         if strangers:
             columns = ", ".join(table.schema.names)
             return f"'partitioning.fields' names {', '.join(map(repr, strangers))}; the table's columns are {columns}"
+    if isinstance(table.options, FilesystemSourceOptions) and table.options.watch and _is_bucket(table.options):
+        return "'source.watch' needs a directory of this machine; a bucket is read once"
     form = "" if table.format is None else table.format.format
     if form in ("parquet", "csv") and any(key == "line" for _, key in table.metadata):
         return f"{'Parquet' if form == 'parquet' else 'CSV'} files have no lines, so there is no metadata 'line'"
@@ -107,7 +109,11 @@ def _is_all_there(options: Options) -> bool:
 
 def _reads(options: Options) -> Sequence[Path]:
     assert isinstance(options, FilesystemSourceOptions | FilesystemLookupOptions)
-    return (options.path,)
+    return (options.path,) if isinstance(options.path, Path) else ()
+
+
+def _is_bucket(options: FilesystemSourceOptions) -> bool:
+    return not isinstance(options.path, Path)
 
 
 def _redirect(options: Options, prefix: str) -> Options:

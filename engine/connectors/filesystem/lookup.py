@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from engine.connectors.base import Chunk, LookupResult, Table, row_schema
 from engine.connectors.files.csv_rows import read_csv
+from engine.connectors.files.inputs import InputFile, file_of, list_inputs
 from engine.connectors.files.listing import ListedFile, list_for_task
 from engine.connectors.files.parquet_rows import read_rows
 from engine.connectors.filesystem.options import METADATA, FilesystemLookupOptions
@@ -17,6 +19,9 @@ from engine.connectors.text_files import compression_of
 from engine.errors import DuplicateKeyError
 from engine.schema import arrow_schema
 
+_LISTED_EVERY = 10.0
+"""Seconds from one listing of a bucket to the next."""
+
 
 class FilesystemLookup:
     """All rows of the files, by key. Files must be replaced atomically, by renaming: a file that is read while it is
@@ -24,7 +29,11 @@ class FilesystemLookup:
 
     is_local = True
 
-    def __init__(self, table: Table, options: FilesystemLookupOptions) -> None:
+    def __init__(
+        self, table: Table, options: FilesystemLookupOptions, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._listed_at = 0.0
         self._table = table
         self._options = options
         self._files: list[ListedFile] | None = None
@@ -34,7 +43,7 @@ class FilesystemLookup:
 
     def refresh(self) -> None:
         """Read the files when their names, sizes or times are not those of the last reading."""
-        files = list_for_task(self._options.path, self._options.regex_pattern)
+        files = self._list()
         if files == self._files:
             return
         self._rows = pa.concat_batches(
@@ -66,7 +75,16 @@ class FilesystemLookup:
             )
         return numbers
 
-    def _read(self, path: Path) -> Iterator[Chunk]:
+    def _list(self) -> list[ListedFile]:
+        location, pattern = self._options.path, self._options.regex_pattern
+        if isinstance(location, Path):
+            return list_for_task(location, pattern)
+        if self._files is not None and self._clock() < self._listed_at + _LISTED_EVERY:
+            return self._files  # a listing is a request, and costs money
+        self._listed_at = self._clock()
+        return list_inputs(location, self._options, pattern, by_time=True)
+
+    def _read(self, path: InputFile) -> Iterator[Chunk]:
         assert self._table.format is not None
         match self._table.format.format:
             case "parquet":
@@ -76,5 +94,5 @@ class FilesystemLookup:
         compression = self._options.compression or compression_of(path)
         return line_reader(self._table).read(path, compression, 0, None)
 
-    def _path(self, file: ListedFile) -> Path:
-        return self._options.path / file.key.name if file.key.name else self._options.path
+    def _path(self, file: ListedFile) -> InputFile:
+        return file_of(self._options.path, file.key.name, self._options)

@@ -2,47 +2,47 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 from pydantic import Field as Option
 
 from engine import types
-from engine.connectors.base import Compression, Options
+from engine.connectors.base import Compression
 from engine.connectors.files.sink_options import TimedFileSinkOptions
-from engine.connectors.files.storage import Location, StorageOptions, WritablePath, read_location
+from engine.connectors.files.storage import BucketOptions, Location, Prefix, StorageOptions, WritablePath, read_location
 from engine.schema import Field
 from engine.values.option_values import Pattern
 
-_SCHEME = re.compile(r"([a-z0-9]+)::?//|([a-z0-9]+)::", re.IGNORECASE)
 
-
-def _local(value: object) -> object:
-    """A path of this machine, from a plain path or a file: URL."""
-    text = str(value)
-    if _SCHEME.match(text) is None:
-        return value
-    if text.lower().startswith("file://"):
-        return text[len("file://") :]
-    raise ValueError(f"must be a directory or a file of this machine, not {text.split(':', 1)[0]}:")
+def _read_input(value: object) -> object:
+    """Return the location that is read, from a plain path, a file: URL or the URL of a bucket."""
+    return value if isinstance(value, Path | Prefix) else read_location(str(value))
 
 
 _REGEX_PATTERN = "Regular expression; only files whose path below `path` contains a match are read."
 _HIDDEN = "Files and directories whose name begins with a dot or an underscore are not read."
-LocalPath = Annotated[Path, BeforeValidator(_local)]
-"""Path of this machine, or a `file:` URL."""
+InputPath = Annotated[
+    Path | Prefix,
+    BeforeValidator(_read_input),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "format": "path"}),
+]
+"""Path of this machine, or a prefix or an object in a bucket."""
+_CHANGEABLE = frozenset({"endpoint", "region", "access_key_id", "secret_access_key", "session_token"})
+"""Options that say how a bucket is reached, and not which rows it has."""
 
 
-class FilesystemSourceOptions(Options):
+class FilesystemSourceOptions(BucketOptions):
     """Files to read, and whether to wait for more."""
 
-    changeable: ClassVar[frozenset[str]] = frozenset({"on_change"})
+    changeable: ClassVar[frozenset[str]] = _CHANGEABLE | {"on_change"}
 
-    path: LocalPath = Option(
-        description=f"Directory to read, including its subdirectories, or a single file. {_HIDDEN}"
+    path: InputPath = Option(
+        description="Directory to read, including its subdirectories, or a single file; or a bucket: "
+        f"`s3://bucket/prefix`, or on another server `s3::https://endpoint/bucket/prefix`. {_HIDDEN}"
     )
     regex_pattern: Pattern | None = Option(None, alias="source.regex_pattern", description=_REGEX_PATTERN)
     compression: Compression | None = Option(
@@ -74,11 +74,12 @@ class FilesystemSourceOptions(Options):
     )
 
 
-class FilesystemLookupOptions(Options):
+class FilesystemLookupOptions(BucketOptions):
     """Files with the rows of a lookup table."""
 
-    path: LocalPath = Option(
-        description=f"Directory or file with the rows; files are read again when they change. {_HIDDEN}"
+    path: InputPath = Option(
+        description="Directory or file with the rows, or a bucket such as `s3://bucket/prefix`. Files are read again "
+        f"when they change; a bucket is listed at most every 10 seconds. {_HIDDEN}"
     )
     regex_pattern: Pattern | None = Option(None, alias="lookup.regex_pattern", description=_REGEX_PATTERN)
     compression: Compression | None = Option(

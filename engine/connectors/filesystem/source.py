@@ -9,19 +9,21 @@ from itertools import pairwise
 from pathlib import Path
 
 from engine.connectors.base import LONGEST_SEARCH, Chunk, Compression, Position, Slice, Table
+from engine.connectors.files.inputs import InputFile, file_of, list_inputs, local_file
 from engine.connectors.files.listing import (
     FilePosition,
     FileRange,
     ListedFile,
     from_position,
-    list_files,
     ranges_between,
     to_position,
 )
 from engine.connectors.files.parquet_rows import count_rows, group_ends, read_rows
+from engine.connectors.files.storage import Prefix
 from engine.connectors.filesystem.options import FilesystemSourceOptions
 from engine.connectors.line_rows import line_reader
 from engine.connectors.text_files import compression_of, cut_points, missing_file, skip_lines
+from engine.errors import MissingFileError
 
 _PARTITION = "files"
 _SMALLEST_RANGE = 1024 * 1024
@@ -50,8 +52,11 @@ class FilesystemSource:
 
     def start(self, partition: str) -> Position:
         """Before the first file; the directory must be there."""
-        if not self._options.path.exists():
-            raise missing_file(self._options.path)
+        location = self._options.path
+        if isinstance(location, Prefix) and not self._list():
+            raise MissingFileError(f"there is no file below {location}", hint="check the option 'path'")
+        if isinstance(location, Path) and not location.exists():
+            raise missing_file(location)
         return to_position(FilePosition())
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
@@ -139,7 +144,7 @@ class FilesystemSource:
             if position.at + rows >= total:
                 return position.leave(), total - position.at
             return position.move(position.at + rows), rows
-        cut, counted = skip_lines(path, self._compression(path), position.at, rows)
+        cut, counted = skip_lines(local_file(path), self._compression(path), position.at, rows)
         return (position.leave() if cut.is_end else position.move(cut.byte)), counted
 
     def _fixed(self, file_range: FileRange) -> FileRange:
@@ -151,7 +156,8 @@ class FilesystemSource:
     def _cut(self, file_range: FileRange, size: int) -> Iterator[FileRange]:
         """A range as ranges of about that size, where its file can be cut."""
         path = self._path(file_range.name)
-        if file_range.weight <= size or not (self._is_parquet or self._compression(path) == "none"):
+        # an object is not fetched only to find out where it can be cut
+        if file_range.weight <= size or not isinstance(path, Path) or not self._can_be_cut(path):
             yield file_range
             return
         if self._is_parquet:
@@ -162,13 +168,16 @@ class FilesystemSource:
         for start, end in pairwise(cuts):
             yield replace(file_range, start=start, end=end, weight=file_range.weight // (len(cuts) - 1))
 
+    def _can_be_cut(self, path: Path) -> bool:
+        return self._is_parquet or self._compression(path) == "none"
+
     def _list(self) -> list[ListedFile]:
-        return list_files(self._options.path, self._options.regex_pattern, by_time=False)
+        return list_inputs(self._options.path, self._options, self._options.regex_pattern, by_time=False)
 
-    def _path(self, name: str) -> Path:
-        return self._options.path / name if name else self._options.path
+    def _path(self, name: str) -> InputFile:
+        return file_of(self._options.path, name, self._options)
 
-    def _compression(self, path: Path) -> Compression:
+    def _compression(self, path: InputFile) -> Compression:
         return self._options.compression or compression_of(path)
 
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.connectors.base import Position, Table
+from engine.connectors.files.inputs import list_inputs
 from engine.connectors.files.listing import (
     FilePosition,
     FileRange,
     Key,
     ListedFile,
     from_position,
-    list_files,
     to_position,
 )
 from engine.connectors.files.parquet_rows import count_rows
@@ -218,8 +218,13 @@ class WatchedFilesystemSource(FilesystemSource):
         if status.st_mtime_ns != read.time and not is_unchanged(path, read):
             raise _changed(path, status.st_size, read, grows=grows)
 
+    def _path(self, name: str) -> Path:
+        path = super()._path(name)
+        assert isinstance(path, Path), "a bucket is read once"
+        return path
+
     def _list(self) -> list[ListedFile]:
-        return list_files(self._options.path, self._options.regex_pattern, by_time=True)
+        return list_inputs(self._options.path, self._options, self._options.regex_pattern, by_time=True)
 
     def _is_settled(self, file: ListedFile) -> bool:
         """Whether a file has been unchanged for `settle_time`."""

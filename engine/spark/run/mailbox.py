@@ -309,12 +309,10 @@ def open_mailbox(
     port: int,
     *,
     tables: Sequence[Table] = (),
-    beside: Sequence[Path] = (),
     limits: MailboxLimits | None = None,
 ) -> Iterator[Mailbox]:
     """Take the files of the tasks of a run while the context lasts, below its state directory `root`, in the
-    directories of dead letters of its `tables`, and in those `beside`; and give tasks the files that these tables
-    read. It listens on the address `bind`, and executors reach it at `host`; a port of 0 lets the system choose."""
+    directories of dead letters of its `tables`; and give tasks the files that these tables read. It listens on the address `bind`, and executors reach it at `host`; a port of 0 lets the system choose."""
     certificate = make_certificate()
     listener = _listen(bind, port)
     with listener:
@@ -322,7 +320,7 @@ def open_mailbox(
         address = MailboxAddress(host, listener.getsockname()[1], str(root), certificate.fingerprint, token)
         for draft in root.glob("watermarks/*/.*.part"):  # of a driver that was killed
             draft.unlink(missing_ok=True)
-        mailbox = Mailbox(address, _places(root, tables, beside), _inputs(tables), limits or MailboxLimits())
+        mailbox = Mailbox(address, _places(root, tables), _inputs(tables), limits or MailboxLimits())
         thread = threading.Thread(
             target=mailbox.serve, args=(listener, certificate.context), name="mailbox door", daemon=True
         )
@@ -336,10 +334,9 @@ def open_mailbox(
             thread.join(5)
 
 
-def _places(root: Path, tables: Sequence[Table], beside: Sequence[Path]) -> Mapping[str, Path]:
+def _places(root: Path, tables: Sequence[Table]) -> Mapping[str, Path]:
     """Return the directories into which tasks write, by the names that they know."""
-    of_tables = [table.dead_letter_directory for table in tables if table.dead_letter_directory is not None]
-    directories = [*of_tables, *beside]
+    directories = [table.dead_letter_directory for table in tables if table.dead_letter_directory is not None]
     return {
         "": Path(os.path.realpath(root)),
         **{str(directory): Path(os.path.realpath(directory)) for directory in directories},
