@@ -311,8 +311,9 @@ def open_mailbox(
     tables: Sequence[Table] = (),
     limits: MailboxLimits | None = None,
 ) -> Iterator[Mailbox]:
-    """Take the files of the tasks of a run while the context lasts, below its state directory `root`, in the
-    directories of dead letters of its `tables`; and give tasks the files that these tables read. It listens on the address `bind`, and executors reach it at `host`; a port of 0 lets the system choose."""
+    """Take the files of the tasks of a run while the context lasts, below its state directory `root` and in the
+    directories of dead letters of its `tables`. Give tasks the files that these tables read. It listens on the address
+    `bind`, and executors reach it at `host`; a port of 0 lets the system choose."""
     certificate = make_certificate()
     listener = _listen(bind, port)
     with listener:
