@@ -156,7 +156,7 @@ def test_the_launcher_says_by_its_status_that_there_is_no_python(tmp_path: Path)
             [launcher, "-c", "print(1)"], env=environment, capture_output=True, text=True, check=False
         )
 
-    assert launch("/nowhere/python").returncode == 90
+    assert launch("/nowhere/python").returncode == 1
     assert "there is no Python at /nowhere/python" in launch("/nowhere/python").stderr
     assert launch(sys.executable).stdout == "1\n"
 

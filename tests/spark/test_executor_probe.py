@@ -23,6 +23,7 @@ from engine.spark.run.executor_probe import (
 from engine.spark.run.stop_control import StopRequested
 from engine.udf.declared import UdfFile
 
+LOST = "Job aborted: Lost task 0.3 in stage 0.0 (TID 3) (10.0.0.5 executor 1): org.apache.spark.SparkException: \n"
 SPARK: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="spark://host:7077"))
 
 
@@ -133,17 +134,25 @@ def test_a_difference_is_named_with_the_executor(changed: dict[str, Any], said: 
     ("text", "kind", "said"),
     [
         (
-            "Job aborted: Lost task 0.3 in stage 0.0 (TID 3) (10.0.0.5 executor 1): org.apache.spark.SparkException: "
-            "EOFException occurred while reading the port number from engine.spark.workers.daemon's stdout and "
-            "terminated with code: 90.",
+            f"{LOST}Error from python worker:\n  arroyo: there is no Python at /nope/python on worker-1\n"
+            "PYTHONPATH was:\n  x\nEOFException occurred while reading the port number from x",
             ExecutorUnfitError,
-            "the executor on 10.0.0.5 has no Python at the path of this run",
+            "the executor on 10.0.0.5 (worker-1) has no Python at /nope/python",
         ),
         (
-            "(10.0.0.5 executor 1): EOFException occurred while reading the port number from x and terminated with "
-            "code: 1.",
+            f"{LOST}Error from python worker:\n  Traceback\n  No module named pyspark\nPYTHONPATH was:\n  x",
             ExecutorUnfitError,
-            "the Python of the executor on 10.0.0.5 ended with status 1 when it was started",
+            "the Python of the executor on 10.0.0.5 ends as soon as it is started: No module named pyspark",
+        ),
+        (
+            f"{LOST}EOFException occurred while reading the port number from x's stdout.",
+            ExecutorUnfitError,
+            "the Python of the executor on 10.0.0.5 ends as soon as it is started",
+        ),
+        (
+            f"{LOST}[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.8 than that in driver: 3.11",
+            ExecutorUnfitError,
+            "the executor on 10.0.0.5 has Python 3.8, and the driver",
         ),
         (
             '(10.0.0.5 executor 1): java.io.IOException: Cannot run program "arroyo/bin/python": error=13, Permission',
@@ -159,6 +168,18 @@ def test_a_probe_that_fails_in_spark_is_explained(text: str, kind: type[Exceptio
     assert isinstance(error, kind)
     assert said in str(error)
     assert error.hint
+
+
+def test_executors_that_come_between_two_looks_are_probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([[], [ExecutorLook("0", "10.0.0.1:1", 0)], [ExecutorLook("0", "10.0.0.1:1", 3)]])
+    sent = list[object]()
+    monkeypatch.setattr(executor_probe, "_executors", lambda _: next(looks))
+    monkeypatch.setattr(executor_probe, "_send", lambda *arguments: sent.append(arguments))
+    monkeypatch.setattr(executor_probe.time, "sleep", lambda _: None)
+
+    probe_executors(SPARK, None, clock=lambda: 0.0)
+
+    assert len(sent) == 1
 
 
 def test_a_stop_ends_the_wait_for_executors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,8 @@ FOLDER = "arroyo"
 """The directory into which Spark unpacks the archive, relative to where an executor runs."""
 LAUNCHER = "bin/python"
 PYTHON_VARIABLE = "ARROYO_EXECUTOR_PYTHON"
-NO_PYTHON = 90
-"""How the launcher ends if there is no such Python."""
+NO_PYTHON = "arroyo: there is no Python at"
+"""What the launcher says, with the path and the host, which Spark passes on."""
 
 _PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = {"__pycache__", "web"}
@@ -34,8 +34,8 @@ case $python in
   */*) python=$PWD/$python ;;
 esac
 if ! command -v "$python" >/dev/null 2>&1; then
-  echo "arroyo: there is no Python at $python on $(hostname)" >&2
-  exit {NO_PYTHON}
+  echo "{NO_PYTHON} $python on $(hostname)" >&2
+  exit 1
 fi
 exec "$python" "$@"
 """

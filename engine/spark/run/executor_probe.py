@@ -24,7 +24,7 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -46,11 +46,11 @@ _PYTHON_HINT = (
     "set executor_python to a Python of this version on the executors, or ship one with executor_archive, which "
     "`arroyo package` makes"
 )
-_EXECUTOR = re.compile(r"\((?:TID \d+\) \()?([^\s()]+) executor (\d+)\)")
-_ENDED = re.compile(r"reading the port number.*?(?:code|status):? (\d+)", re.DOTALL)
-_VERSIONS = re.compile(
-    r"PYTHON_VERSION_MISMATCH\]?.*?version:? (\d+\.\d+).*?(?:driver|than that in driver):? (\d+\.\d+)", re.DOTALL
-)
+_EXECUTOR = re.compile(r"\(([^\s()]+) executor (\d+)\)")
+_MISSING = re.compile(rf"{NO_PYTHON} (\S+) on (\S+)")
+_ENDED = re.compile(r"Error from python worker:\n(.*?)\nPYTHONPATH was:", re.DOTALL)
+"""What Spark says of a Python that ends before it listens, with its standard error."""
+_VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ def probe_executors(
         if folder is not None:
             (folder / "driver").write_text(folder.name)
         deadline = clock() + wait.total_seconds()
-        while any(look.tasks == 0 for look in _executors(spark)) or not _executors(spark):
+        while not (looks := _executors(spark)) or any(look.tasks == 0 for look in looks):
             on_alive()
             if clock() >= deadline:
                 raise _none_up(spark, wait)
-            if _executors(spark):
+            if looks:
                 _send(spark, folder, udfs)
             else:
                 time.sleep(_POLL)
@@ -168,14 +168,19 @@ def explain_failed_probe(text: str, master: str) -> EngineError:
     """Return the error of which a failed probe is the sign. `text` is what Spark says of its tasks."""
     where = _EXECUTOR.search(text)
     host = where[1] if where else "unknown"
-    if ended := _ENDED.search(text):
-        code = int(ended[1])
-        if code == NO_PYTHON:
-            return ExecutorUnfitError(
-                f"the executor on {host} has no Python at the path of this run", hint=_PYTHON_HINT
-            )
+    if missing := _MISSING.search(text):
         return ExecutorUnfitError(
-            f"the Python of the executor on {host} ended with status {code} when it was started",
+            f"the executor on {host} ({missing[2]}) has no Python at {missing[1]}", hint=_PYTHON_HINT
+        )
+    if ended := _ENDED.search(text):
+        last = ended[1].strip().splitlines()[-1].strip()[:500]
+        return ExecutorUnfitError(
+            f"the Python of the executor on {host} ends as soon as it is started: {last}",
+            hint="the standard error of the executor, in its directory on the worker, has more",
+        )
+    if "reading the port number" in text:
+        return ExecutorUnfitError(
+            f"the Python of the executor on {host} ends as soon as it is started",
             hint="the standard error of the executor, in its directory on the worker, has the reason",
         )
     if versions := _VERSIONS.search(text):
@@ -253,7 +258,8 @@ def _send(spark: SparkSession, folder: Path | None, udfs: Sequence[UdfFile]) -> 
         numbers = spark.sparkContext.parallelize(range(count), count)
         answers = numbers.map(lambda number: look_around(folder, files, number)).collect()
     except (PySparkException, Py4JError) as error:
-        raise explain_failed_probe(message_of(error), str(spark.sparkContext.master)) from error
+        reason = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else message_of(error)
+        raise explain_failed_probe(str(reason), str(spark.sparkContext.master)) from error
     refuse_unfit(answers)
     if folder is not None:
         refuse_other_disks(folder, answers)
