@@ -1,5 +1,5 @@
-"""What an epoch part makes of the rows of an epoch, all of them in memory. Each relation equals what Spark makes of the
-same; `engine.plan.placement.whole` says which are known."""
+"""Evaluate the relations of an epoch part over rows in memory, with the results of Spark.
+`engine.plan.placement.whole` lists the supported ones."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Reform:
     """How a changelog operator uses the state of the old `operator`: each shard is converted when it next changes.
     `aggregates` are as in `Migration`; `form` has a text for each old aggregate, None if it has none, and `formerly`
     the text that a new aggregate had with narrower numbers. `widened` has the former type of each hashed value
-    (`plan/state/hashed.py`), empty if unchanged; `groups` maps groups of them to old ones."""
+    (`plan/state/forms.py`), empty if unchanged; `groups` maps groups of them to old ones."""
 
     operator: int
     aggregates: tuple[int | None, ...] = ()

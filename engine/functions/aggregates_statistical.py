@@ -1,6 +1,6 @@
 """Statistics of all rows of a group, exact and approximate.
 
-Statistics of all rows of a group, all of them as DOUBLE. A row with a NULL among the arguments is left out.
+Statistical aggregates, all of them DOUBLE. Rows with a NULL argument are ignored.
 """
 
 from __future__ import annotations

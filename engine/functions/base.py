@@ -1,16 +1,16 @@
-"""What a declared SQL function is, and the ways in which one says which arguments it takes.
+"""Declaration of SQL functions, and of the arguments they accept.
 
-What an argument may be, beyond one plain type: each maps the type it gets to the type it is cast to, or refuses.
+Parameter types beyond one plain type: each maps an argument's type to the type it is cast to, or refuses it.
 
-What is retained of the values of a group while rows may still come, or be taken back.
+State of a group's values in an aggregate, while rows may be added or retracted.
 
-    retention   values that come     retained                then 4 is taken back
-    TOTAL       3, 4, 4              total 11, 3 values      total 7, 2 values
-    GREATEST    3, 4, 4              4                       not known: what was below 4 is gone
-    VALUES      3, 4, 4              3 once, 4 twice         3 once, 4 once
+    retention   added values     state                   after a retraction of 4
+    TOTAL       3, 4, 4          total 11, 3 values      total 7, 2 values
+    GREATEST    3, 4, 4          4                       unknown: smaller values are gone
+    VALUES      3, 4, 4          3 once, 4 twice         3 once, 4 once
 
-So a greatest value needs all values as soon as rows may be taken back, and so does everything of different values
-for which it matters how often one comes.
+So a maximum needs all values if rows may be retracted, and so does every DISTINCT aggregate for which multiplicity
+matters.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What should be, what is, what to do next. No HTTP, SQL or Spark here."""
+"""Jobs: desired state, observed state, next action. Does not use HTTP, SQL or Spark."""

@@ -1,5 +1,4 @@
-"""Where a control plane is reached: where its API begins, what a piece of a path may be, and the address that it writes
-into its data directory."""
+"""Address of a control plane: the base path of its API, valid path segments, and the address in its data directory."""
 
 from __future__ import annotations
 
@@ -7,11 +6,11 @@ import json
 from pathlib import Path
 
 API_PREFIX = "/api/v1"
-"""What the path of every request begins with."""
+"""Prefix of the path of every request."""
 
 
 NAME = r"[^\x00-\x1f/\\]+"
-"""What a pipeline may be called; its name is a piece of a path."""
+"""Pattern of a pipeline's name, which is a path segment."""
 LONGEST_NAME = 256
 
 

@@ -1,4 +1,4 @@
-"""Who has asked for a step of the control plane, for the event that tells of it.
+"""Actor of a step of the control plane, for its event.
 
 ann deploys      Created to Scheduling, Scheduling to Running      ann
 the driver dies  Running to Recovering, Recovering to Scheduling   control plane
@@ -29,7 +29,7 @@ from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import JobEvent, Run, Status
 
 CONTROL_PLANE = "control plane"
-"""Who is behind what nobody has asked for."""
+"""Actor of a step that no user has requested."""
 
 
 def author_of(record: JobRecord, action: Action) -> str:

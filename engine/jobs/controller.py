@@ -1,13 +1,13 @@
-"""The loop that brings jobs to what is desired: look, decide, write the intent down, act.
+"""Control loop that brings jobs to their desired state: observe, decide, store the intent, act.
 
-One round over a job that is stopped and shall run:
+One round over a stopped job that should run:
 
-    look     status Stopped, generation 2; no run is open
+    observe  status Stopped, generation 2; no run is open
     decide   Launch
-    write    status Scheduling, generation 3; a run 3 without a pid, and the hash of its key
-    act      write the assignment, start the process, write its pid down
+    store    status Scheduling, generation 3; a run 3 without a pid, and the hash of its key
+    act      write the assignment, start the process, store its pid
 
-A crash after "write" leaves a run without a pid. If a process of that run takes the pipeline's lock it is adopted;
+A crash after "store" leaves a run without a pid. If a process of that run takes the pipeline's lock it is adopted;
 without one within `_BIRTH` the run counts as gone, and the job recovers with generation 4.
 """
 
@@ -60,11 +60,11 @@ from engine.values.instants import Clock
 LOG = logging.getLogger(__name__)
 
 _BIRTH = timedelta(seconds=5)
-"""A process whose pid was not written down has this long to take its lock: ten times what Python needs to start."""
+"""Time for a process without a stored pid to take its lock: ten times what Python needs to start."""
 
 
 class LastCallTimes(Protocol):
-    """Knows when drivers last called."""
+    """Times of the drivers' last reports."""
 
     def last(self, job_id: str, generation: int) -> datetime | None:
         """Return when a run last reported; None if it has not reported to this process."""
@@ -75,7 +75,7 @@ class LastCallTimes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
-    """How drivers are to behave."""
+    """Settings of drivers."""
 
     heartbeat: timedelta = timedelta(seconds=1)
     lease: timedelta = timedelta(minutes=10)
@@ -86,7 +86,7 @@ class DriverSettings:
 
 @dataclass(slots=True)
 class Controller:
-    """Looks after all jobs of one store. Only one may exist per store."""
+    """Controls all jobs of one store. Only one may exist per store."""
 
     records: Records
     runner: Runner
@@ -97,16 +97,16 @@ class Controller:
     driver_settings: DriverSettings = field(default_factory=DriverSettings)
     on_change: Callable[[str], None] = lambda pipeline_id: None
     hear_goodbye: Callable[[Run], bool] = lambda run: False
-    """Takes in the last word of a run that is gone, where that has left one behind which nobody had answered."""
+    """Processes the exit message of a run that is gone, if it was not acknowledged."""
     interval: timedelta = timedelta(milliseconds=250)
     troubles: Troubles = field(default_factory=Troubles)
-    """Where to say that a pipeline's next step cannot be taken."""
+    """Records that a pipeline's next step is impossible."""
     _wakeup: threading.Event = field(default_factory=threading.Event)
     _closing: bool = False
     _logged: dict[str, str] = field(default_factory=dict)
-    """What went wrong with whom in the newest round."""
+    """Errors of the newest round, by pipeline."""
     _unstarted: dict[str, tuple[int, Failure]] = field(default_factory=dict)
-    """The newest run of a job that this machine could not start, and why."""
+    """Newest run of a job that this machine could not start, and why."""
     _unbegun: dict[str, Maintenance] = field(default_factory=dict)
     """Maintenance of a pipeline that this machine could not start."""
     _awake_since: datetime = field(init=False)

@@ -1,8 +1,8 @@
-"""Why the control plane cannot move jobs on right now, kept in memory: where the disk is full, nothing can be stored.
+"""Current failures of the control plane that block jobs, in memory, because nothing can be stored on a full disk.
 
-17:00:00  an epoch is reported; the database cannot store it       every job that is not at rest shows data.disk_full
-17:05:00  space is freed
-17:05:01  another epoch is reported and stored                     the trouble is gone; each job shows its own failure
+17:00:00    an epoch is reported; the database cannot store it     every job that is not stopped shows data.disk_full
+17:05:00    space is freed
+17:05:01    another epoch is reported and stored                   each job shows its own state again
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _JOBS_GO_ON = "the jobs go on, and nothing is lost; until then nothing that they
 
 @dataclass(slots=True)
 class Troubles:
-    """The newest failed write to the database, and the newest failed step of each pipeline. Safe from any thread."""
+    """The newest failed write to the database, and the newest failed step of each pipeline. Thread-safe."""
 
     store: Failure | None = None
     """Why the database cannot be written; None once a later write has succeeded."""

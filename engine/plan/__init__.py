@@ -1,1 +1,1 @@
-"""Plans as frozen values, the rules that improve them, and the text that explains them."""
+"""Plans as frozen values, the rules that rewrite them, and the text that explains them."""

@@ -1,4 +1,4 @@
-"""Which columns of source tables the columns of a relation come from, and how.
+"""Column lineage: the source columns of each column of a relation, and how they are used.
 
     SELECT tumble('1 minute') AS w, upper(city) AS place, sum(price) AS total FROM orders WHERE paid GROUP BY w, place
 
@@ -7,9 +7,8 @@
     total    AGGREGATION of orders.price
     rows     FILTER by orders.paid, WINDOW by orders.at, GROUP_BY orders.city
 
-What is under `rows` decides which rows there are, and with it what is in every column. A source column that is named
-neither there nor at a column has no influence on that column, with one exception: which of several rows is taken that
-are equal in an order. The words are OpenLineage's.
+The columns under `rows` decide which rows there are, and so affect every column. A source column that is named neither
+there nor at a column does not affect it, except for ties in an order. The terms are OpenLineage's.
 """
 
 from __future__ import annotations
@@ -46,22 +45,22 @@ from engine.plan.nodes import (
 from engine.plan.tree import EVENT_TIME, WATERMARK, Node
 
 Direct: TypeAlias = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION"]
-"""The value is in the column: as it is, computed with, or summed up with others."""
+"""The value is in the column: unchanged, transformed, or aggregated."""
 Indirect: TypeAlias = Literal["FILTER", "JOIN", "GROUP_BY", "SORT", "WINDOW", "CONDITIONAL"]
-"""The value decides what is in the column, and is not in it."""
+"""The value affects the column, and is not in it."""
 Use: TypeAlias = Direct | Indirect
 
 _STRENGTH: Mapping[Use, int] = {"IDENTITY": 0, "TRANSFORMATION": 1, "AGGREGATION": 2}
 _NUMBERS_OF_ROWS = frozenset({"count", "approx_distinct", "approx_count_distinct"})
-"""Aggregates that say how many values there are, and none of them."""
+"""Aggregates that count values, and contain none of them."""
 _CHOICES_OF_A_ROW = frozenset({"first_value", "last_value", "nth_value", "lag", "lead"})
-"""Functions that give a value of another row as it is."""
+"""Functions that return a value of another row unchanged."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Origin:
-    """A column of a source or lookup table, and how it is used. It `is_masked` where the values cannot be read off what
-    became of them: a digest, a number of rows."""
+    """A column of a source or lookup table, and how it is used. It `is_masked` if its values cannot be recovered: a
+    digest, a count."""
 
     table: str
     column: str
@@ -88,7 +87,7 @@ NOTHING: Origins = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class ColumnLineage:
-    """Where the columns of a relation come from, by name and in order, and what decides which rows it has."""
+    """Origins of the columns of a relation, by name and in order, and the columns that decide which rows it has."""
 
     columns: Mapping[str, Origins]
     rows: Origins = NOTHING
@@ -150,8 +149,8 @@ def _of_call(
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads relations, each of which may stand at many places of a plan. Beside the columns of the schema it follows
-    the event time, and the watermark, which decides on rows wherever windows close."""
+    """Analyses relations, each of which may occur several times in a plan. It also tracks the event time, and the
+    watermark, which affects rows wherever windows close."""
 
     primary_keys: Mapping[str, Sequence[str]]
     _known: dict[int, ColumnLineage] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A plan as text for people, as JSON for programs, as a picture for both."""
+"""Render a plan: as text, as JSON, or as a graph."""
 
 from __future__ import annotations
 

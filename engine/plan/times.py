@@ -1,32 +1,32 @@
 """Event times of a plan: delays of watermarks, ends of windows, and how far output is complete.
 
-How far the output of a sink is complete, worked out from its plan and the watermark of an epoch.
+Compute `complete_until` of a sink from its plan and the watermark of an epoch.
 
-    INSERT INTO counts SELECT ... GROUP BY tumble(INTERVAL '1 minute')     rows come by the path clicks, (Tumble(1 min))
+    INSERT INTO counts SELECT ... GROUP BY tumble(INTERVAL '1 minute')     path: clicks, (Tumble(1 min))
 
-    the epoch has closed windows up to 05:29:51     so the newest window written is 05:28 to 05:29
+    the epoch has closed windows up to 05:29:51     so the newest written window is 05:28 to 05:29
     complete until                                  05:29:00: a row of 05:29:10 is in a window that is still open
 
-Rows go from a source through windows to the sink. A window gives its rows an event time just before its end, so windows
-over windows are undone one after the other, that nearest to the sink first. With hop(1 minute, 5 minutes) in place of
-tumble: the windows of a row of 05:25:10 end up to 05:30, after 05:29:51; those of a row before 05:25 do not. Complete
-until 05:25:00. Of sessions nobody knows how long ago the oldest open one has begun. Rows that go through no window are
-in the output as soon as they are read: theirs is the watermark of their source. Instants are microseconds since 1970.
-See docs/decisions/complete-until-is-worked-out-from-the-plan.md.
+Rows pass from a source through windows to the sink. A window gives its rows an event time just before its end, so
+windows over windows are undone one after the other, beginning at the sink. With hop(1 minute, 5 minutes) instead of
+tumble: the windows of a row of 05:25:10 end up to 05:30, after 05:29:51; those of a row before 05:25 do not, so
+complete until 05:25:00. For sessions the start of the oldest open one is unknown. Rows that pass no window are in the
+output as soon as they are read: their limit is the watermark of their source. Instants are microseconds since 1970. See
+docs/decisions/complete-until-is-worked-out-from-the-plan.md.
 
-Which windows a range of event time cuts through, so that only a part of their rows is in it; pure.
+Find windows that a range of event time cuts through, so that only a part of their rows is in it. Pure.
 
-from 00:00 to 24:00
-tumble of an hour                   none: each lies within the range, or outside
-tumble of 7 hours                   21:00 to 04:00 is cut, and so is 22:00 to 05:00 of the day before
-hop of an hour, every 5 minutes     23:05 to 00:05 is cut, wherever the range begins
-session                             any of them may go on beyond the range
+    range from 00:00 to 24:00
+    tumble of an hour              none: each is inside or outside of the range
+    tumble of 7 hours              21:00 to 04:00 is cut, and so is 22:00 to 05:00 of the previous day
+    hop of an hour, every 5 min    23:05 to 00:05 is cut, wherever the range begins
+    session                        any of them may extend beyond the range
 
-When windows may end, so that an epoch in which none does need not look for those that have.
+Instants at which windows can end, so that other epochs need not scan for ended windows.
 
-tumble(10 seconds)               every 10 s
-hop(2 seconds, 5 seconds)        every 2 s, 1 s after each
-session(10 seconds)              nobody knows
+    tumble(10 seconds)                every 10 s
+    hop(2 seconds, 5 seconds)         every 2 s, 1 s after each
+    session(10 seconds)               unknown
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, walk_once
 from engine.values.instants import FAR_FUTURE, to_micros
 
 END = to_micros(FAR_FUTURE)
-"""The watermark of an input that has ended: every window is closed, sessions too."""
+"""Watermark of an ended input: every window is closed, sessions too."""
 OPEN_SESSIONS = "it is made of sessions, and one that is still open may have begun at any time"
 
 ClosingWindow: TypeAlias = Tumble | Hop | Session
@@ -53,7 +53,7 @@ ClosingWindow: TypeAlias = Tumble | Hop | Session
 
 @dataclass(frozen=True, slots=True)
 class RowPath:
-    """The way that rows of a source table go to a sink: through these windows, that nearest to the sink first."""
+    """Path from a source table to a sink: through these windows, beginning at the sink."""
 
     table: str
     windows: tuple[ClosingWindow, ...] = ()
@@ -61,8 +61,8 @@ class RowPath:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How far the output of a sink is there: every row of the input before `until` is in it, and every row of the
-    output whose own event time is before `output_until`. None is not known; `unknown` says why if it will not be."""
+    """Completeness of a sink's output: it contains every input row before `until`, and every output row whose own event
+    time is before `output_until`. None means not known yet; `unknown` is the reason if it never will be."""
 
     until: int | None = None
     output_until: int | None = None
@@ -170,7 +170,7 @@ def _cuts(window: Window, edges: Sequence[datetime]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ends:
-    """Moments with the same distance, the first of them so long after 1970."""
+    """Instants at equal distances, and the offset of the first one after 1970."""
 
     every: timedelta
     since: timedelta

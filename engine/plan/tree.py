@@ -1,12 +1,12 @@
-"""What every plan node is, and how to go through a tree of them.
+"""Base class of plan nodes, and traversal of their trees.
 
-The hidden columns: what rows carry beside the columns of their relation's schema.
+Hidden columns: columns of rows in addition to the schema of their relation.
 
-    stream part   columns, _timestamp, _wm                   and _heartbeat, from a source to where Spark is told of it
-    changes       columns, _timestamp, _retract, _id         and _wm, between joins of appended rows
-    a sink        columns, _retract, _id where rows change   and _timestamp, where files are laid out by time
+    stream part   columns, _timestamp, _wm                   and _heartbeat, from a source up to Spark's watermark
+    changelog     columns, _timestamp, _retract, _id         and _wm, between joins of append-only rows
+    a sink        columns, _retract, _id for changelog rows  and _timestamp, if files are partitioned by time
 
-No script can select them; `row_time()` reads the event time. Their names are written to state and must stay.
+Scripts cannot select them; `row_time()` reads the event time. Their names are stored in state and must not change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.schema import Schema
 
 
 class Node(ABC):
-    """A relation. Nodes are frozen dataclasses; inputs are the fields that hold nodes or tuples of nodes."""
+    """A relation. Nodes are frozen dataclasses; inputs are the fields with nodes or tuples of nodes."""
 
     __slots__ = ()
 
@@ -80,18 +80,18 @@ def rewrite(node: Node, change: Callable[[Node], Node]) -> Node:
 
 
 EVENT_TIME = "_timestamp"
-"""The event time of the row. Every relation of the stream part has it as soon as anything looks at time."""
+"""Event time of the row. Every relation of the stream part has it if anything uses time."""
 WATERMARK = "_wm"
-"""The watermark of the row's source in its epoch: no older row will be accepted. There where windows must close."""
+"""Watermark of the row's source in its epoch: no older row will be accepted. Present if windows must close."""
 RETRACT = "_retract"
-"""Whether the row is taken back (true) or added (false); never NULL. There where rows are changes."""
+"""Whether the row is a retraction (true) or an insert (false); never NULL. Present for changelog rows."""
 ROW_ID = "_id"
-"""BIGINT and never NULL, the same for all versions of one row. There where rows are changes."""
+"""BIGINT and never NULL, the same for all versions of one row. Present for changelog rows."""
 HEARTBEAT = "_heartbeat"
-"""True on the one row of an epoch that holds no data, so that the watermark arrives even when nothing was read."""
+"""True on the one row of an epoch without data, which carries the watermark even if nothing was read."""
 
 HIDDEN = (EVENT_TIME, WATERMARK, RETRACT, ROW_ID, HEARTBEAT)
-"""All of them, in the order in which they stand behind the columns of a schema."""
+"""All hidden columns, in their order after the columns of a schema."""
 
 
 def is_hidden(name: str) -> bool:

@@ -1,1 +1,1 @@
-"""From text to a typed plan. The only package that knows the SQL parser."""
+"""Translate text to a typed plan. The only package that uses the SQL parser."""

@@ -1,12 +1,12 @@
-"""What the names of a script stand for, as far as it has been read.
+"""Declared names of a script, as far as it has been read.
 
-How large a plan may become.
+Limit the size of a plan.
 
     CREATE VIEW v1 AS SELECT * FROM s UNION ALL SELECT * FROM s;
     CREATE VIEW v2 AS SELECT * FROM v1 UNION ALL SELECT * FROM v1;   and so on, thirty times
 
-is a short script for a plan of a billion relations. Relations that are used twice are the same object, so they are
-measured once and counted twice, without walking through all of it.
+is a short script with a plan of a billion relations. Shared relations are the same object, so they are measured once
+and counted twice, without traversing all of them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from engine.sql.scope import Relation
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """A table that can be read; `rows` is its scan with the generated columns on top. `dead_letters_at` is where it
-    says which table takes what cannot be decoded, `late_rows_at` where it says which takes its `late_rows`."""
+    """A source table; `rows` is its scan with the generated columns. `dead_letters_at` and `late_rows_at` are the
+    positions of the options that name tables for undecodable records and for its `late_rows`."""
 
     table: Table
     rows: Node
@@ -47,8 +47,8 @@ class SourceTable:
 
 @dataclass(frozen=True, slots=True)
 class SinkTable:
-    """A table that can be written; without columns it takes those of the first INSERT. `dead_letters_at` is where
-    it says which table takes the rows that nothing takes."""
+    """A sink table; without columns it gets those of the first INSERT. `dead_letters_at` is the position of the option
+    that names a table for refused rows."""
 
     table: Table
     columns: Schema | None
@@ -57,7 +57,7 @@ class SinkTable:
 
 @dataclass(frozen=True, slots=True)
 class LookupTable:
-    """A table whose rows are looked up by the values of one column, its primary key."""
+    """A table whose rows are looked up by one column, its primary key."""
 
     table: Table
     columns: Schema
@@ -66,7 +66,7 @@ class LookupTable:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:
-    """A named pipe inside the script; `rows` is what was inserted."""
+    """A named relation inside the script; `rows` is its INSERT."""
 
     columns: Schema
     rows: Node | None = None
@@ -81,7 +81,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class RefusedDeclaration:
-    """A declaration that was refused; nothing more is said about its uses."""
+    """A declaration with an error; its uses cause no further errors."""
 
 
 Entry: TypeAlias = SourceTable | SinkTable | LookupTable | MemoryTable | View | RefusedDeclaration
@@ -89,7 +89,7 @@ Entry: TypeAlias = SourceTable | SinkTable | LookupTable | MemoryTable | View | 
 
 @dataclass(slots=True)
 class Catalog:
-    """The declared names, without regard to case, and which source tables are read."""
+    """Declared names (case-insensitive), and the source tables that are used."""
 
     entries: dict[str, tuple[str, Entry]] = field(default_factory=dict)
     read_tables: dict[str, Table] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class Catalog:
 
 
 class Complaints:
-    """What is wrong with a script, as far as it has been read."""
+    """Errors of a script, as far as it has been read."""
 
     def __init__(self) -> None:
         self._errors: list[EngineError] = []
@@ -210,7 +210,7 @@ def errors_located(at: TextPosition | None) -> Iterator[None]:
 
 
 class BrokenTableError(EngineError):
-    """A use of a table whose own declaration was refused; said once, there, and never repeated."""
+    """Use of a table whose declaration was refused. Not reported again."""
 
     code = "sql.broken_table"
 

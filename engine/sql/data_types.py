@@ -1,11 +1,11 @@
 """Type names and column names, as scripts write them.
 
-Type names as written to types of ours.
+Parse type names.
 
-VARCHAR(20), STRING   TEXT, of any length
-INT UNSIGNED          an integer of 32 bits without a sign
-DECIMAL, DECIMAL(9)   DECIMAL(38, 10), DECIMAL(9, 0)
-TIMESTAMP(3)          TIMESTAMP, in microseconds as all are; casts to it cut to milliseconds (`unit_of`)
+    VARCHAR(20), STRING         TEXT, of any length
+    INT UNSIGNED                an unsigned integer of 32 bits
+    DECIMAL, DECIMAL(9)         DECIMAL(38, 10), DECIMAL(9, 0)
+    TIMESTAMP(3)                TIMESTAMP, in microseconds like all; casts to it truncate to milliseconds (`unit_of`)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which columns a name can mean at some place in a query."""
+"""Resolve column names at a place in a query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.plan.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The rows of a table or a query, and those of their columns that nobody gave a name."""
+    """Rows of a table or a query, and those of its columns that have no explicit name."""
 
     rows: Node
     unnamed: frozenset[str] = frozenset()
@@ -22,9 +22,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A column in reach, under the name of its table or alias. `alias` is what it is called, where the plan calls it
-    something else; a `hidden` one is reached only with the name of its table. An `unnamed` one, such as a window
-    without an alias, gives way to columns that were given its name."""
+    """A visible column, with the name of its table or alias. `alias` is its name in the query, if the plan uses another
+    one; a `hidden` one needs the name of its table. An `unnamed` one, such as a window without an alias, is shadowed by
+    columns with that name."""
 
     table: str | None
     column: Column
@@ -40,8 +40,7 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The columns in reach, in order. `outer` is what a sub-query sees of the query around it, where it has no such
-    name itself."""
+    """Visible columns in order. `outer` is the scope of the surrounding query, for names that are not found here."""
 
     columns: tuple[Visible, ...] = ()
     outer: Scope | None = None
@@ -130,7 +129,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ScopedRows:
-    """Rows in FROM, and what their columns are called there."""
+    """Rows in FROM, and the names of their columns there."""
 
     rows: Node
     scope: Scope

@@ -1,4 +1,4 @@
-"""SET: what a script can set for the queries after it, and for itself."""
+"""SET: settings for the following queries, and for the whole script."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SET_USAGE = "SET takes one name and one value"
 
 @dataclass(frozen=True, slots=True)
 class SinkPrefix:
-    """Under what the whole script writes, and where it says so."""
+    """Prefix of all sinks of the script, and its position."""
 
     text: str
     at: TextPosition | None
@@ -30,7 +30,7 @@ class SinkPrefix:
 
 @dataclass(frozen=True, slots=True)
 class SinksShown:
-    """That the whole script writes nowhere, and its rows are shown."""
+    """All sinks of the script are replaced by previews."""
 
 
 def read_set(node: exp.Set, script: Script) -> timedelta | SinkPrefix | SinksShown:

@@ -1,4 +1,4 @@
-"""The statements of a script, in order, and the writes they come down to."""
+"""Process the statements of a script in order, and collect its writes."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ from engine.sql.text.pieces import STATEMENTS
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What a script means: its writes, and every table they touch. `pins` are the names that hints give to operators,
-    each with where it stands."""
+    """Result of translating a script: its writes, and all tables in them. `pins` are operator names from hints, with
+    their positions."""
 
     writes: tuple[Write, ...]
     tables: Mapping[str, Table]
     sink_prefix: SinkPrefix | None = None
-    """Under what it writes, where that is elsewhere than the tables say."""
+    """Prefix of its sinks, if any."""
     pins: Mapping[str, TextPosition] = field(default_factory=dict)
     only_shows: bool = False
-    """Whether it writes nowhere, and its rows are shown."""
+    """Whether all sinks are replaced by previews."""
 
 
 def translate(script: Script, default_sink: str, connections: Connections | None = None) -> Translation:
@@ -95,8 +95,8 @@ def _no_query() -> EmptyScriptError:
 
 @dataclass(slots=True)
 class _ScriptReader:
-    """The statements of a script, read one after the other. `inserts` are the rows for each sink, `size` is the number
-    of relations in all of them."""
+    """Processes the statements of a script. `inserts` are the rows for each sink, `size` is the total number of
+    relations."""
 
     script: Script
     default_sink: str

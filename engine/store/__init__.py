@@ -1,1 +1,1 @@
-"""The control plane's memory: records, transactions, migrations."""
+"""Database of the control plane: records, transactions, migrations."""

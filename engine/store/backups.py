@@ -1,13 +1,13 @@
-"""Copies of a whole control plane in one file: what it has written down, the key of its secrets, its first token.
+"""Backups of a control plane in one file: its database, the key of its secrets, its first token.
 
     arroyo.tar      manifest.json   format 1, engine 0.1.0, store 15, taken at 2026-01-01T00:00:00Z
-                    arroyo.db       as it was at one moment, even while a control plane works with it
+                    arroyo.db       a consistent snapshot, even while a control plane uses it
                     secrets.key     unless the key is in the environment
                     token           unless it is a setting
 
-The states of pipelines are not in it: they are large, and a control plane whose memory is put back goes on with them
-as they are. A run that is started then has to be newer than every run that has written to its state since the copy was
-taken, so the numbers of runs are moved on to those that the states have seen (`put_back`).
+Pipelines' states are not included: they are large, and a restored control plane continues with them as they are. A run
+that is then started has to be newer than every run that has written to its state since the backup, so the generations
+are raised to those in the states (`put_back`).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from engine.store.migrations import MIGRATIONS
 _FORMAT = 1
 _MANIFEST, _DATABASE, _KEY, _TOKEN = "manifest.json", "arroyo.db", "secrets.key", "token"
 _SMALL = 1024 * 1024
-"""More than any of the small files has."""
+"""Size limit of the small files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a copy says of itself; `store` is the number of migrations that its database has seen."""
+    """Description of a backup; `store` is the number of migrations of its database."""
 
     format: int
     engine: str

@@ -22,7 +22,7 @@ from engine.values.epoch_report import SinkProgress, TableFigures
 from engine.values.instants import from_micros, to_micros
 
 RowValues: TypeAlias = RowMapping | Mapping[str, Any]
-"""What is in a row, by the names of the columns."""
+"""Values of a row by column name."""
 _SINKS: TypeAdapter[Mapping[str, SinkProgress]] = TypeAdapter(Mapping[str, SinkProgress])
 _TABLES: TypeAdapter[Mapping[str, TableFigures]] = TypeAdapter(Mapping[str, TableFigures])
 _UPGRADE: TypeAdapter[Upgrade] = TypeAdapter(Upgrade)
@@ -45,7 +45,7 @@ class Instant(TypeDecorator[datetime]):
 
 
 class Instants(TypeDecorator[tuple[datetime, ...]]):
-    """Some instants in order, as JSON text."""
+    """Instants in order, as JSON."""
 
     impl = Text
     cache_ok = True
@@ -60,7 +60,7 @@ class Instants(TypeDecorator[tuple[datetime, ...]]):
 
 
 class Length(TypeDecorator[timedelta]):
-    """A length of time."""
+    """A duration."""
 
     impl = BigInteger
     cache_ok = True
@@ -75,7 +75,7 @@ class Length(TypeDecorator[timedelta]):
 
 
 class Watermarks(TypeDecorator[Mapping[str, datetime | None]]):
-    """A watermark for each source, as JSON text."""
+    """Watermark of each source, as JSON."""
 
     impl = Text
     cache_ok = True
@@ -91,7 +91,7 @@ class Watermarks(TypeDecorator[Mapping[str, datetime | None]]):
 
 
 class SinkFigures(TypeDecorator[Mapping[str, SinkProgress]]):
-    """How far each sink is, as JSON text."""
+    """Completeness of each sink, as JSON."""
 
     impl = Text
     cache_ok = True
@@ -106,7 +106,7 @@ class SinkFigures(TypeDecorator[Mapping[str, SinkProgress]]):
 
 
 class FiguresOfTables(TypeDecorator[Mapping[str, TableFigures]]):
-    """What an epoch has done with each table, as JSON text."""
+    """Figures of an epoch per table, as JSON."""
 
     impl = Text
     cache_ok = True
@@ -121,7 +121,7 @@ class FiguresOfTables(TypeDecorator[Mapping[str, TableFigures]]):
 
 
 class Lengths(TypeDecorator[Mapping[str, timedelta]]):
-    """Named lengths of time, as JSON text."""
+    """Named durations, as JSON."""
 
     impl = Text
     cache_ok = True
@@ -136,7 +136,7 @@ class Lengths(TypeDecorator[Mapping[str, timedelta]]):
 
 
 class Counts(TypeDecorator[Mapping[str, int]]):
-    """Named counts, as JSON text."""
+    """Named counts, as JSON."""
 
     impl = Text
     cache_ok = True
@@ -152,7 +152,7 @@ class Counts(TypeDecorator[Mapping[str, int]]):
 
 
 class Offsets(TypeDecorator[Mapping[str, object]]):
-    """The positions of each source table, as JSON text; None where they are not known."""
+    """Positions of each source table, as JSON; None if unknown."""
 
     impl = Text
     cache_ok = True
@@ -168,7 +168,7 @@ class Offsets(TypeDecorator[Mapping[str, object]]):
 
 
 class Upgrades(TypeDecorator[Upgrade]):
-    """How a version takes over the state of the one before it, as JSON text; None where it does not."""
+    """How a version takes over the previous version's state, as JSON; None if it does not."""
 
     impl = Text
     cache_ok = True
@@ -183,7 +183,7 @@ class Upgrades(TypeDecorator[Upgrade]):
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):
-    """Some texts in order, as JSON text."""
+    """Texts in order, as JSON."""
 
     impl = Text
     cache_ok = True
@@ -198,7 +198,7 @@ class Texts(TypeDecorator[tuple[str, ...]]):
 
 
 class TextMap(TypeDecorator[Mapping[str, str]]):
-    """Named texts, as JSON text."""
+    """Named texts, as JSON."""
 
     impl = Text
     cache_ok = True

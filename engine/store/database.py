@@ -1,4 +1,4 @@
-"""The database file: who may open it, how it is brought up to date, and what a transaction is."""
+"""The database file: who may open it, migrations, and transactions."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 10000", 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An open database, up to date; the lock keeps every other control plane out while this one lives."""
+    """An open, migrated database. A lock excludes other control planes while it is open."""
 
     engine: Engine
     lock: IO[str]
     vault: Vault = field(repr=False)
-    """Seals what the database must not tell."""
+    """Encrypts secrets."""
     troubles: Troubles = field(default_factory=Troubles)
-    """Where a failed write is remembered until a later one succeeds."""
+    """Records a failed write until a later one succeeds."""
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    """Lets the writers of this process in by turns: SQLite has those that find it taken sleep and try again."""
+    """Serialises the writers of this process: SQLite would let them sleep and retry."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -144,7 +144,7 @@ def _check_pages(database: Database) -> None:
 
 
 class _PagesDamagedError(Exception):
-    """SQLite has found something wrong with the pages of the file."""
+    """SQLite has found damaged pages."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Rows that are kept for some time only: what is beyond it is counted, and then deleted."""
+"""Delete rows after their retention."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from engine.values.start_positions import StartStep
 _ROW: ColumnClause[int] = literal_column("rowid")
 _AT_ONCE = 1000
 _KEPT_RUNS = 100
-"""So many of the newest runs of a job are kept, whatever their age."""
+"""Number of the newest runs of a job to retain, whatever their age."""
 
 
 def reasons(limits: Limits) -> Mapping[str, str]:

@@ -64,17 +64,17 @@ SAVEPOINTS = Table(
     Column("damage", Text),
 )
 _DELETING = "deleting"
-"""The state of one whose files go. It is not listed any more, and nobody can use it."""
+"""State of a savepoint whose files are being deleted. It is not listed, and cannot be used."""
 _IS_THERE = SAVEPOINTS.c.state != _DELETING
 _CARED_FOR = frozenset({"pinned", "verified_at", "proven_at", "damage"})
-"""What others write while it is being taken."""
+"""Columns that others write while it is being taken."""
 _ORDER: ColumnElement[int] = literal_column("savepoints.rowid")
-"""That in which they were asked for: a clock may be set back."""
+"""Order of the requests, which does not depend on the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """A savepoint as the control plane knows it; what it holds is in its own manifest."""
+    """A savepoint, as the control plane knows it; its own manifest has its content."""
 
     id: str
     pipeline_id: str
@@ -87,22 +87,22 @@ class Savepoint:
     bytes: int | None = None
     failure_message: str | None = None
     version: int | None = None
-    """The pipeline's version that the state belongs to."""
+    """Version of the pipeline that the state belongs to."""
     creator: str | None = None
     reason: str | None = None
     after_stop: bool = False
-    """Whether it is to be of the last epoch before the job stops."""
+    """Whether it is taken of the last epoch before the job stops."""
     before_version: int | None = None
-    """The version whose driver takes it, before it changes the state of the version before. Where that never runs, it
-    is called off: what it would be of is another state by then."""
+    """Version whose driver takes it before it changes the previous version's state. If that version never runs, the
+    savepoint is cancelled, because the state will have changed."""
     pinned: bool = False
-    """Whether nothing may delete it."""
+    """Whether it must not be deleted."""
     verified_at: datetime | None = None
-    """When all its files were read and compared with its manifest."""
+    """When all its files were last compared with its manifest."""
     proven_at: datetime | None = None
     """When its whole state was last restored and read."""
     damage: str | None = None
-    """What was wrong with it then."""
+    """The damage that was found."""
 
 
 def add(connection: Connection, savepoint: Savepoint) -> None:

@@ -193,7 +193,7 @@ SECRETS = Table(
 
 @dataclass(frozen=True, slots=True)
 class StoredConnection:
-    """A connection; its secrets are references to those that are kept beside it."""
+    """A connection; its secrets are references to stored ones."""
 
     id: str
     name: str
@@ -205,8 +205,7 @@ class StoredConnection:
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """A table. `columns` is how CREATE TABLE lists them; `profile_id` is the connection that it names, if it is kept
-    here, too."""
+    """A table. `columns` is its column list in SQL; `profile_id` is its stored connection, if any."""
 
     id: str
     name: str

@@ -244,7 +244,7 @@ def _columns_of(rows: pa.Table, index: int) -> list[str]:
 
 def in_form(spec: PaneSpec, state: BucketState) -> BucketState:
     """Convert a shard's state to the form of this query. An earlier query may have kept other aggregates, or narrower
-    numbers. A new aggregate starts empty; `plan/withheld.py` records the windows in which it is suppressed."""
+    numbers. A new aggregate starts empty; `plan/state/withheld.py` records the windows in which it is suppressed."""
     if state.form is None or state.form == spec.form:
         return replace(state, form=spec.form)
     places = [spec.place_in(state.form, index) for index in range(len(spec.measures))]

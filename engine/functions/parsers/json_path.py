@@ -1,21 +1,21 @@
 """JSONPath as in RFC 9535: `$.items[?@.price > 1].name`, `$..id`, `$[-1]`, `$[0:2]`, `$['a','b'].*`.
 
-docs/decisions/jsonpath-is-read-by-us.md says why no library does it, and where this differs from the RFC.
+docs/decisions/jsonpath-is-read-by-us.md explains why no library is used, and the differences from the RFC.
 
-The conditions of JSONPath, `@.price > 1 && !(@.sold || @.name == 'x')`, and the functions they may call.
+Filters of JSONPath, `@.price > 1 && !(@.sold || @.name == 'x')`, and their functions.
 
-A condition holds paths, whose conditions hold paths: whoever reads a condition says how the segments of a path are
-read. Operands are lists of values, as in the RFC: of `{"n": 1}`, `@.n` stands for [1] and `@.m` for [], which is
-equal to another [] and neither less nor greater than anything.
+A filter contains paths, whose filters contain paths, so the parser of path segments is a parameter. Operands are lists
+of values, as in the RFC: for `{"n": 1}`, `@.n` is [1] and `@.m` is [], which equals another [] and is neither less nor
+greater than anything.
 
-What the parts of a JSONPath select: a path is a chain of segments, a segment one selector or several side by side.
+Evaluate a JSONPath: a path is a sequence of segments, a segment one or more selectors.
 
     $                  {"items": [{"n": 1}, {"n": 2}, {"n": 3}]}
     ..items            [{"n": 1}, {"n": 2}, {"n": 3}]                descends, by name
     [0, -1]            {"n": 1} and {"n": 3}                         by index, twice
     .n                 1 and 3                                       by name
 
-A segment applies all of its selectors to the first value before it comes to the second.
+A segment applies all of its selectors to the first value before it goes to the second.
 """
 
 from __future__ import annotations

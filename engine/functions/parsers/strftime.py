@@ -1,22 +1,22 @@
 r"""Format and parse times by strftime patterns.
 
-Writing instants in formats of strftime's letters, as Arroyo knows them.
+Format instants with strftime patterns, as Arroyo does.
 
     format "%-d %b, %T%.f"      of 2024-03-05 07:08:09.25
     parts                       ("-", "d"), " ", ("", "b"), ", ", ("", "H"), ":", ("", "M"), ":", ("", "S"), ("", ".f")
     text                        "5 Mar, 07:08:09.250"
 
-A part is plain text, or how a field is filled up and the field: `%T` is short for three fields, `-` fills with nothing.
+A part is plain text, or a padding and a field: `%T` is short for three fields, `-` means no padding.
 
-Reading instants that are written in a format of strftime's letters.
+Parse instants with strftime patterns.
 
     format    "%d.%m.%y %H:%M %z"
     groups    \s*(?P<d>\d{1,2})\.\s*(?P<m>\d{1,2})\.\s*(?P<y>\d{1,2})\s*\s*(?P<H>\d{1,2}):\s*(?P<M>[0-5]?\d)\s*...
     text      "5.3.24 19:08 +0200"      d = 5, m = 3, y = 24, H = 19, M = 08, z = +0200
     instant   2024-03-05 17:08 UTC
 
-A field that means the same as another one has its group (`%e` and `%d`), so that a format cannot ask twice for one
-thing. Names of groups have letters only: `%.f` is the group `x2e_f`.
+Fields with the same meaning share a group (`%e` and `%d`), so that a pattern cannot contain both. Group names have
+letters only: `%.f` is the group `x2e_f`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Pure decisions about jobs: what is desired and what is known go in, the next action comes out."""
+"""Pure decisions about jobs: from the desired and the known state to the next action."""

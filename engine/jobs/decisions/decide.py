@@ -1,16 +1,15 @@
-"""What to do next about a job: what is desired, its status and an observation go in, one action comes out.
+"""Decide the next action of a job from its desired state, its status and an observation.
 
-Nothing is touched and nothing remembered, so a control plane that was killed decides as if it had not been. A running
-job of parallelism 2 of which 4 is desired, round by round:
+Pure, so a restarted control plane decides the same. A running job of parallelism 2, with 4 desired, round by round:
 
-    state       what is observed                 action
+    state       observation                      action
     Running     the driver is alive              Drain(Rescaling)
     Rescaling   it has said goodbye, not gone    Wait
     Rescaling   its processes are gone           Repartition(4)
     Rescaling   maintenance is running           Wait
     Rescaling   maintenance is done              AcceptMaintenance
     Scheduling  nothing                          Launch
-    Scheduling  the driver says that it runs     MarkRunning
+    Scheduling  the driver reports running       MarkRunning
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ UNASKED = failure_of(StoppedUnaskedError("the driver stopped without being asked
 
 
 MAINTENANCE_TRIES = 3
-"""How often work on a state is tried again that fails for unknown reasons: the job is at a standstill meanwhile."""
+"""Number of attempts of maintenance that fails for unknown reasons: the job does not run meanwhile."""
 
 
 def slow_start(step: str | None) -> Failure:
@@ -111,7 +110,7 @@ def died(ending: str | None) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How patient to be."""
+    """Timeouts and restart limits."""
 
     allowed_restarts: int = 20
     restart_window: timedelta = timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""What a change would do, said before it is done: pure, from what is written down and what is to be desired.
+"""Describe the effects of a change before it is made. Pure.
 
 job at epoch 9, restore of a savepoint of epoch 7    it stops and starts again, for about as long as its last starts
 took; the savepoints are kept; epochs 8 to 9 are repeated
@@ -36,8 +36,8 @@ from engine.values.instants import FAR_FUTURE
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a change does. `stops`: the job that is up ends; `starts`: a run follows. `pause` is about how long nothing
-    is computed in between, None when nobody knows or nothing follows. The rest are sentences' subjects."""
+    """Effects of a change. `stops`: the running job ends; `starts`: a run follows. `pause` is the approximate time
+    without output, None if unknown or no run follows. The rest are subjects of sentences."""
 
     stops: bool = False
     starts: bool = False
@@ -50,9 +50,9 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known beside the job itself. `starts` and `epoch` are how long its last starts and its last epoch took,
-    `upgrades` those starts that have taken over a state; `restored` is the epoch of the savepoint to go back to;
-    `certificates` names what a change of history voids."""
+    """Facts besides the job itself. `starts` and `epoch` are the durations of its last starts and its last epoch,
+    `upgrades` those of starts that have taken over a state; `restored` is the epoch of the savepoint; `certificates`
+    names those that a new lineage voids."""
 
     savepoints: int = 0
     starts: Sequence[timedelta] = ()

@@ -1,4 +1,4 @@
-"""How an action changes what is written down. The record is changed first, then the world.
+"""Apply an action to the stored status. The status is stored before the action is executed.
 
 A control plane that dies between the two finds the intent when it is back: a status of generation 3 whose process was
 never started, and decides again from there. The other way round a driver could run that nothing knows of.

@@ -138,7 +138,7 @@ Action: TypeAlias = (
 
 
 class Process(StrEnum):
-    """What is left of a run's process."""
+    """State of a run's process."""
 
     NONE = "none"
     """No run is open."""
@@ -146,39 +146,39 @@ class Process(StrEnum):
     ORPHANED = "orphaned"
     """The driver is gone but processes it started are not."""
     GONE = "gone"
-    """A run is open whose process has ended, wholly."""
+    """A run is open whose processes have all ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Work on a job's state directory between two runs, done by a process of its own."""
+    """Maintenance of a job's state directory between two runs, in a process of its own."""
 
     task: MaintenanceTask
     state: Literal["running", "done", "failed"]
     failure: Failure | None = None
     stillness: timedelta = timedelta()
-    """The time since its processes came on last."""
+    """Time since its processes last made progress."""
     age: timedelta = timedelta()
-    """The time since it was begun."""
+    """Time since it began."""
     size: int = 0
-    """Bytes of what it works on, as it was begun."""
+    """Size of the state at its beginning, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at a job. `silence` is the time since its driver last called, or was launched, or was adopted."""
+    """Observation of a job. `silence` is the time since its driver last reported, or was launched, or was adopted."""
 
     process: Process = Process.NONE
     silence: timedelta = timedelta()
     stillness: timedelta = timedelta()
-    """The time since its work last showed that it is alive."""
+    """Time since its work last made progress."""
     is_up: bool = False
-    """Whether the driver has said that it runs."""
+    """Whether the driver has reported that it is running."""
     step: str | None = None
-    """What its start is at."""
+    """Step of its start."""
     ending: str | None = None
-    """How its process has ended, where that is known: what follows the word `driver` in a sentence."""
+    """How its process has ended, if known: the predicate of a sentence about the driver."""
     goodbye: Goodbye | None = None
     maintenance: Maintenance | None = None
     watch: timedelta = timedelta.max
-    """For how long the control plane has been there without a break: what it ordered before, nobody may have heard."""
+    """How long the control plane has been running without interruption: earlier commands may not have arrived."""

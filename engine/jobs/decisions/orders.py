@@ -1,4 +1,5 @@
-"""The orders of a driver that calls home. They follow from the job's state, so they are repeated until obeyed."""
+"""Commands to a driver, in the response to its report. They follow from the job's state, so they are repeated until
+obeyed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from engine.jobs.decisions.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Stop: once what was read is in the output, after the epoch in hand, or without finishing that."""
+    """Command to stop: after all read rows are output, after the current epoch, or immediately."""
 
     mode: Literal["graceful", "checkpoint", "immediate"]
 

@@ -1,11 +1,11 @@
-"""What a consumer of partitions is told, decided from what it was told before, how far the output is, and the clock.
+"""Decide the next deliveries to a consumer of time buckets, from earlier deliveries, completeness and the clock.
 
     every hour from 03:00; complete until 05:10     closed 03:00, closed 04:00
     complete until 07:20                            closed 05:00, closed 06:00
     a restore voids the certificates from 05:00 on  voided 05:00, voided 06:00
     complete until 06:05, of the new history        closed 05:00
     complete until 08:00                            closed 06:00, closed 07:00
-    rows of 05:20 and 05:40 come late               reopened 05:00, to those who want to hear of it
+    rows of 05:20 and 05:40 come late               reopened 05:00, if the consumer has asked for late rows
 
 Nothing of it is decided in the background: whoever asks for what is next has it worked out and written down, in one
 transaction. What nobody has asked for can be neither missed nor doubled.
@@ -244,18 +244,17 @@ def _zone(name: str) -> tzinfo:
 
 
 DeliveryKind = Literal["closed", "voided", "reopened"]
-"""What is told of a bucket: it is complete; what was told is not true any more; rows came late for it."""
+"""Kind of a delivery about a bucket: it is complete, an earlier delivery is void, or late rows have arrived."""
 LateMode = Literal["ignore", "reopen"]
-"""Whether a consumer is told of buckets again that rows came late for."""
+"""Whether a consumer gets a delivery for buckets with late rows."""
 _MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A consumer of a pipeline's complete time buckets, and how far it is. `delivered` is the number of
-    the newest delivery, and `acked` that up to which all are done with. `late_seen` is the number of
-    the newest late batch that was looked at for it. `closed_until` is where the first bucket begins
-    that was not closed yet."""
+    """Consumer of a pipeline's complete time buckets, and its progress. `delivered` is the number of the newest
+    delivery, and `acked` that of the newest acknowledged one. `late_seen` is the number of the newest batch of late
+    rows that was processed for it. `closed_until` is the start of the first bucket that is not closed."""
 
     id: str
     name: str
@@ -275,7 +274,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A stretch of event time, up to its end."""
+    """A range of event time."""
 
     start: datetime
     end: datetime
@@ -283,8 +282,8 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class LateBatch:
-    """The rows that came late in an epoch: for each sink whose rows they would have been in, or that takes them, the
-    minutes since 1970, in stretches of which the end is not part. The number is the control plane's."""
+    """Late rows of an epoch: for each sink that would have had them, or that stores them, their minutes since 1970 in
+    half-open ranges. The control plane assigns the number."""
 
     lineage: str
     epoch: int
@@ -294,7 +293,7 @@ class LateBatch:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Something that a consumer is to be told of a bucket."""
+    """A new delivery about a bucket."""
 
     kind: DeliveryKind
     bucket: Bucket
@@ -302,9 +301,8 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What of the buckets that a consumer was told of counts now, by their beginnings in order: those that are `void`
-    and of which it was not told so, those of which it was, so that they are `open` again, and those that rows came
-    `late` for since they were told."""
+    """Relevant deliveries about buckets, by start in order: those that are `void` without a delivery about it, those
+    that are void with one and so `open` again, and those with `late` rows since."""
 
     void: Sequence[Bucket] = ()
     open: Sequence[Bucket] = ()

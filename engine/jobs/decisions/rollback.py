@@ -1,18 +1,17 @@
-"""Which state an earlier version of a pipeline can go on from. Pure.
+"""Choose the state from which an earlier version of a pipeline can continue. Pure.
 
-version    plan    savepoint of the state before it
-1          a
-2          b       before version 2, of a
-3          b                                 only its settings are others than those of 2
-4          c       before version 4, of b
+    version   plan   savepoint of the state before it
+    1         a
+    2         b      before version 2, of a
+    3         b      none: only its settings differ from those of 2
+    4         c      before version 4, of b
 
-rollback of 4 to 3    the state of "before version 4", which is of the same plan
-rollback of 4 to 1    the state of "before version 2"
-rollback of 3 to 2    no state at all: it goes on with the one that is there
+    rollback of 4 to 3      the state of "before version 4", which has the same plan
+    rollback of 4 to 1      the state of "before version 2"
+    rollback of 3 to 2      none: it continues with the current state
 
-Sinks of files take back what they have written after a savepoint that is gone back to. Once 2 was rolled back to 1, as
-version 3, what 2 had written is gone, and its state would leave a gap. So a rollback of that rollback begins where both
-histories part:
+File sinks take back output after the savepoint that is restored. Once 2 was rolled back to 1, as version 3, the output
+of 2 is gone, and its state would leave a gap. So a rollback of that rollback begins where both lineages diverge:
 
 rollback of 3 (a) to 2 (b)    2 takes over the state of "before version 2" again, and reads the input since then again
 
@@ -41,8 +40,8 @@ from engine.errors import NoWayBackError
 
 @dataclass(frozen=True, slots=True)
 class SavedState:
-    """A savepoint that was taken of the state before a version, and the version that this state was of. It `is_behind`
-    the state that is there where that has come from it; where not, sinks have taken back what was written before it."""
+    """A savepoint of the state before a version, and the version of that state. It `is_behind` if the current state
+    descends from it; if not, sinks have taken back the output before it."""
 
     savepoint_id: str
     before_version: int
@@ -52,8 +51,8 @@ class SavedState:
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """A version to go back to. Without a savepoint the state goes on, since it is of the same plan. One that
-    `is_redone` takes over the state before it once more, as it did when it was deployed."""
+    """A version to roll back to. Without a savepoint the state stays, since it has the same plan. If it `is_redone`, it
+    takes over the previous state again, as at its deployment."""
 
     version: int
     savepoint_id: str | None
@@ -99,8 +98,7 @@ def _one_before(current: int, saved: Sequence[SavedState]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SinkAhead:
-    """A sink that keeps what it was given after the state that is gone back to: so many epochs and rows, None where
-    nobody knows any more."""
+    """An append-only sink that keeps output after the restored state: this many epochs and rows, None if unknown."""
 
     table: str
     connector: str

@@ -1,4 +1,4 @@
-"""What a user desires: the text and settings of a pipeline, and how its job should be."""
+"""Desired state of a user: text and settings of a pipeline, and the state of its job."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ RUN_SETTINGS: Mapping[str, str] = {
     "then_continue": "`on` goes on behind the history with what comes; `off` by default.",
     "partial_windows": "`on` accepts windows that history covers only in part; `off` by default.",
 }
-"""What may be set of a pipeline's runs."""
+"""Settings of a pipeline's runs."""
 _MEMORY = "2g"
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _AMOUNT = re.compile(r"([0-9]{1,15})([kmgt]?)")
 _LEAST_MEGABYTES = 480
-"""Spark does not start with less than 450 that it can use, and a part of what is given is held back."""
+"""Spark does not start with less than 450 MB of usable memory, and reserves a part of the heap."""
 _ON_OR_OFF = frozenset({"shared_disk", "fuse", "count_state", "by_pane", "then_continue", "partial_windows"})
 _OTHER_PROCESSES = re.compile(r"local-cluster|spark:|k8s:|yarn")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings of a pipeline's runs. A user writes them as texts; `read_run_settings` reads those."""
+    """Settings of a pipeline's runs. Users write them as texts, which `read_run_settings` parses."""
 
     memory: str = _MEMORY
     master: str | None = None
@@ -162,7 +162,7 @@ def _memory_complaint(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a user deploys under a name. Parallelism is not part of it: it changes without a new version."""
+    """What a user deploys under a name. Parallelism is not included: it changes without a new version."""
 
     query: str
     udfs: tuple[str, ...] = ()
@@ -178,8 +178,8 @@ class Spec:
 
 
 class Bound(Protocol):
-    """What a state is bound to: the fingerprint of a plan, and a short text for what can read the objects that are kept
-    of its functions, which a fingerprint does not say; None where that was not written down yet."""
+    """What a state depends on: the fingerprint of a plan, and a short text for the code that can read the stored
+    objects of its functions; None if it was not recorded."""
 
     @property
     def fingerprint(self) -> str:
@@ -198,19 +198,19 @@ def is_bound_alike(one: Bound, other: Bound) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """What planning a query tells: what its state is bound to, its picture as JSON text, its `meaning`, which is the
-    same for queries that run alike, and the places that it must have to itself."""
+    """Result of planning a query: what its state depends on, its graph as JSON, its canonical form (`meaning`), and the
+    targets that it must own."""
 
     fingerprint: str
     graph: str
     meaning: str
     targets: tuple[str, ...] = ()
     lasting: tuple[tuple[str, str], ...] = ()
-    """The sinks whose rows cannot be taken back, each with its connector."""
+    """Append-only sinks, each with its connector."""
     takes_back: tuple[str, ...] = ()
-    """The sinks that take back what they have written after a savepoint that is gone back to."""
+    """Sinks that take back output after a restored savepoint."""
     objects: str = ""
-    """As `Bound` has it."""
+    """As in `Bound`."""
 
     def as_version(
         self,
@@ -239,36 +239,33 @@ class PlannedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """That a version takes over the state of the query before it. `keep_state` and `reset` name operators, sources and
-    sinks: those whose state stays although its rows have changed their meaning, and those that may lose theirs."""
+    """How a version takes over the state of the previous query. `keep_state` and `reset` name operators, sources and
+    sinks: those whose state stays although its rows have changed, and those that may lose theirs."""
 
     keep_state: tuple[str, ...] = ()
     reset: tuple[str, ...] = ()
     accept_loss: str | None = None
-    """The plan that was shown, and whose losses are accepted."""
+    """The plan whose losses are accepted."""
     savepoint_id: str | None = None
-    """The savepoint that is taken of the old state before anything is changed."""
+    """Savepoint that is taken of the old state before anything is changed."""
     from_version: int | None = None
-    """The version that the old state belongs to, where it is of the plan `from_plan`: another one may have taken its
-    place since that was looked at."""
+    """Version of the old state, if it has the plan `from_plan`: another one may have replaced it in the meantime."""
     from_plan: str | None = None
     is_fork: bool = False
-    """Whether the state is a savepoint's of another pipeline, whose sinks are none of this one's."""
+    """Whether the state is a savepoint of another pipeline, with other sinks."""
     repeated: tuple[str, ...] = ()
-    """The sinks that get rows again which they have, since a source begins anew."""
+    """Sinks that get rows again because a source starts over."""
     hold_back: tuple[str, ...] = ()
-    """The operators whose windows that are open are not given out."""
+    """Operators whose open windows are suppressed."""
     of_history: str | None = None
-    """The history that the state must have come from: that of the savepoint of another pipeline, which is put in the
-    place of this one's."""
+    """Lineage that the state must have: that of a savepoint of another pipeline, which replaces this one's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownUpgrade:
-    """What it comes to when a query takes over the state of the one before it: as text for people, as JSON text for
-    programs. `id` stands for all that is shown; `fingerprint` and `objects` are those of the state, as `Bound` has
-    them; `repeated` are the sinks that get rows again which they have. It `keeps_other_objects` where the state is not
-    the query's own though both mean the same."""
+    """Upgrade plan of a query, as text and as JSON. `id` identifies its content; `fingerprint` and `objects` are those
+    of the state, as in `Bound`; `repeated` are sinks that get rows again. It `keeps_other_objects` if the state has
+    stored objects of other code, though both have the same plan."""
 
     id: str
     fingerprint: str
@@ -288,8 +285,7 @@ class ShownUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFork:
-    """What it comes to when a query goes on from a savepoint of another pipeline. `shared` says in words what both
-    would have and only one may."""
+    """Plan of a fork from another pipeline's savepoint. `shared` describes targets that both would own."""
 
     upgrade: ShownUpgrade
     shared: tuple[str, ...] = ()
@@ -297,7 +293,7 @@ class PlannedFork:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A spec once it was accepted: numbered from one, never changed. `graph` is the plan's picture as JSON text."""
+    """An accepted spec: numbered from one, immutable. `graph` is the plan's graph as JSON."""
 
     pipeline_id: str
     number: int
@@ -306,34 +302,34 @@ class Version:
     graph: str
     created_at: datetime
     force: bool = False
-    """Whether it may take over state that another query has left."""
+    """Whether it may discard the state of another query."""
     predecessors: tuple[str, ...] = ()
-    """The pipelines that have written its targets before, and do not any more."""
+    """Pipelines that have written its targets before, and no longer do."""
     meaning: str | None = None
-    """The same for queries that run alike; None where it was not written down yet."""
+    """Canonical form, equal for queries that run alike; None if it was not recorded."""
     upgrade: Upgrade | None = None
-    """How it comes by the state that another query has left; None where that is refused, or given up."""
+    """How it takes over the state of another query; None if that is refused, or the state is discarded."""
     objects: str | None = None
-    """As `Bound` has it."""
+    """As in `Bound`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """A savepoint to go on from."""
+    """A savepoint to restore."""
 
     savepoint_id: str
     parallelism: int
-    """The parallelism the savepoint was taken at."""
+    """Parallelism of the savepoint."""
     allow_replay: bool = False
     save_as: str | None = None
-    """The savepoint that is taken of the state as it is before, so that there is a way back."""
+    """Savepoint that is taken of the current state before that, for the way back."""
     of_pipeline: str | None = None
-    """The pipeline whose savepoint it is, where that is another one: then what its sinks have is left out."""
+    """Pipeline of the savepoint, if it is another one: then sink state is omitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """Who has asked for a stop, and when."""
+    """Requester and time of a stop."""
 
     by: str
     at: datetime
@@ -341,7 +337,7 @@ class StopRequest:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A name, and what is desired of its job now. `restarts_asked` counts the explicit requests to start again."""
+    """A name, and the desired state of its job. `restarts_asked` counts explicit requests to restart."""
 
     id: str
     name: str
@@ -352,13 +348,13 @@ class Pipeline:
     stop: StopMode = "none"
     restarts_asked: int = 0
     restart_now: bool = False
-    """Whether the latest request to start again gives up the epoch in hand."""
+    """Whether the latest restart request aborts the current epoch."""
     restore: Restore | None = None
     stop_request: StopRequest | None = None
-    """Who wants it stopped; None while it is to run."""
+    """Request of the stop; None while the pipeline is to run."""
     asked_by: str | None = None
-    """The name of the token with which something else was asked for last."""
+    """Name of the token of the latest change."""
     revision: int = 0
-    """Counts the writes of this record, so that a write based on an old reading is refused."""
+    """Counts the writes of this record, so that a write based on an old read is refused."""
     tags: Mapping[str, str] = field(default_factory=dict)
-    """Labels by which its owner groups pipelines; no run depends on them."""
+    """Labels for grouping pipelines; no run depends on them."""

@@ -1,4 +1,4 @@
-"""The states of a job: what each means to its owner, and which may follow which."""
+"""States of a job: their descriptions, and the transitions between them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from enum import StrEnum
 from typing import Literal
 
 StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
-"""How a job is asked to stop: `none` is to run, `checkpoint` ends after the current epoch, `graceful` once what was
-read is in the output as far as watermarks let it, `immediate` gives the epoch up, `force` kills the process."""
+"""How a job stops: `none` means it runs, `checkpoint` ends after the current epoch, `graceful` after all read rows are
+output as far as watermarks permit, `immediate` aborts the epoch, `force` kills the process."""
 
 
 class State(StrEnum):
-    """Where a job stands."""
+    """State of a job."""
 
     CREATED = "Created"
     SCHEDULING = "Scheduling"
@@ -34,7 +34,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a state says to a reader; `next_stop` is the stop mode a button would ask for, None for no button."""
+    """Description of a state for users; `next_stop` is the stop mode of its button, None for no button."""
 
     text: str
     action_text: str
@@ -110,7 +110,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.FINISHED: frozenset({State.SCHEDULING, State.RESCALING}),
     State.FAILED: frozenset({State.SCHEDULING, State.RESCALING}),
 }
-"""What may follow each state. Staying is always allowed."""
+"""Successors of each state. Staying is always allowed."""
 
 
 def may_follow(before: State, after: State) -> bool:

@@ -1,4 +1,4 @@
-"""What is known of a job and its runs; written down before anything is done about it."""
+"""Status of a job and its runs; stored before an action."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from engine.jobs.decisions.states import State
 from engine.values.epoch_report import EpochReport, SinkProgress
 
 _FATAL = frozenset({"sql", "option", "state", "delivery", "data", "udf", "setting"})
-"""Families of error codes that another try does not help, for drivers that do not say what is behind an error."""
+"""Families of error codes for which a retry is useless, for drivers that do not report the cause of an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something failed; `code` is the engine's. `declared_cause` is None where a driver of an earlier version has
-    met it."""
+    """A failure; `code` is the engine's. `declared_cause` is None if a driver of an earlier version has reported it."""
 
     code: str
     message: str
@@ -44,8 +43,8 @@ def read_cause(text: object) -> Cause | None:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job has come: its newest committed epoch and the watermark of what it has written. It is that of one
-    history of the state, the `lineage`; another one begins without any."""
+    """Progress of a job: its newest committed epoch and the watermark of its output, in one `lineage` of the state;
+    another lineage starts without any."""
 
     epoch: int | None = None
     watermark: datetime | None = None
@@ -67,7 +66,7 @@ def advanced(before: Progress, report: EpochReport) -> Progress:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a job stands. `version` and `parallelism` are those of its newest run; None before the first."""
+    """Status of a job. `version` and `parallelism` are those of its newest run; None before the first."""
 
     job_id: str
     pipeline_id: str
@@ -79,17 +78,17 @@ class Status:
     version: int | None = None
     parallelism: int | None = None
     restarts_done: int = 0
-    """How many of the pipeline's explicit requests to start again have been met."""
+    """Number of explicit restart requests that have been executed."""
     failures: int = 0
-    """Failures in a row since the last healthy run, outages not among them."""
+    """Consecutive failures since the last healthy run, without outages."""
     outages: int = 0
-    """Outages in a row since the last healthy run."""
+    """Consecutive outages since the last healthy run."""
     failure_times: tuple[datetime, ...] = ()
-    """When it failed of unknown causes, healthy runs in between or not; those that no longer count are forgotten."""
+    """Times of failures with unknown causes, regardless of healthy runs in between, as far as they still count."""
     restarts: int = 0
-    """How often it was started again after a failure, in all."""
+    """Total number of restarts after a failure."""
     restart_code: str | None = None
-    """The code of the failure after which it was last started again."""
+    """Code of the failure before the last restart."""
     retry_at: datetime | None = None
     running_since: datetime | None = None
     started_at: datetime | None = None
@@ -101,7 +100,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
-    """A driver's last word: `finished`, `stopped` or `failed`."""
+    """Exit message of a driver: `finished`, `stopped` or `failed`."""
 
     outcome: str
     failure: Failure | None = None
@@ -109,7 +108,7 @@ class Goodbye:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One driver process. `key_hash` is the hash of the secret it shows; `ended_at` is set once it is surely gone."""
+    """One driver process. `key_hash` is the hash of its secret; `ended_at` is set once it is certainly gone."""
 
     job_id: str
     pipeline_id: str
@@ -120,20 +119,20 @@ class Run:
     launched_at: datetime
     pid: int | None = None
     born: str | None = None
-    """What tells this process from a later one with the same pid."""
+    """Distinguishes this process from a later one with the same pid."""
     hello_at: datetime | None = None
     running_at: datetime | None = None
     step: str | None = None
-    """What its start is at."""
+    """Step of its start."""
     ended_at: datetime | None = None
     goodbye: Goodbye | None = None
     wire: int | None = None
-    """The version of what it says; None until it has told a control plane that asks."""
+    """Protocol version of its reports; None until it has reported it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """Something that happened to a job, for its owner to read."""
+    """An event of a job, for its owner."""
 
     job_id: str
     at: datetime
@@ -144,6 +143,6 @@ class JobEvent:
     generation: int | None = None
     id: int | None = None
     who: str | None = None
-    """The name of the token that asked for it, or `control plane` for what nobody has asked for."""
+    """Name of the requesting token, or `control plane`."""
     requested_by: str | None = None
-    """On whose behalf, as the request has named it."""
+    """On whose behalf, according to the request."""

@@ -36,7 +36,7 @@ from engine.values.epoch_report import EpochReport, Length, TableFigures
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableTotals:
-    """What was done with a table in all; None is what nobody has told of it."""
+    """Totals of a table; None is unknown."""
 
     rows_in: int | None = None
     rows_out: int | None = None
@@ -44,13 +44,13 @@ class TableTotals:
     dropped_rows: int | None = None
     dead_letters: int | None = None
     newest_dropped: int | None = None
-    """What the newest report says of dropped rows so far, from which the next one is counted."""
+    """Number of dropped rows in the newest report, from which the next one is counted."""
     newest_dead: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What a job has done in all. `late_rows` are all of them, those of no single table, too."""
+    """Totals of a job. `late_rows` also includes late rows of no single table."""
 
     epochs: int = 0
     rows_in: int = 0
@@ -61,7 +61,7 @@ class Totals:
     phases: Mapping[str, Length] = field(default_factory=dict)
     tables: Mapping[str, TableTotals] = field(default_factory=dict)
     restarts: Mapping[str, int] = field(default_factory=dict)
-    """How often it was started again after a failure, by the failure's cause."""
+    """Number of restarts after a failure, by cause."""
 
 
 def add_epochs(before: Totals, reports: Iterable[EpochReport]) -> Totals:

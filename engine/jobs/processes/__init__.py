@@ -1,1 +1,1 @@
-"""Processes of this machine: drivers, spares, probes, rehearsals, and what they use."""
+"""Processes on this machine: drivers, spares, probes, rehearsals, and their resource usage."""

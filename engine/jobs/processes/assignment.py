@@ -1,4 +1,4 @@
-"""What a driver is to do, as a file that only its owner can read."""
+"""Assignment of a driver, in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.jobs.decisions.spec import Upgrade
 
 
 class Assignment(BaseModel):
-    """One run of one job, and how to call home."""
+    """One run of one job, and how to report to the control plane."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

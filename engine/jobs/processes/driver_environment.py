@@ -1,11 +1,11 @@
-"""What drivers inherit of the control plane's environment: what they need, and no secret that is not theirs.
+"""Environment variables that drivers inherit from the control plane: those they need, and no secrets of others.
 
     PATH, LC_ALL, AWS_REGION, ARROYO_VAR_HOST       inherited
     ARROYO_SECRET_KAFKA                             inherited by drivers whose script names the secret KAFKA
     ARROYO_TOKEN, ARROYO__API__TOKEN                not inherited: they are the control plane's own
     AIRFLOW_CONN_SHOP, DATABASE_URL                 not inherited, unless a setting names them
 
-A control plane may have been started by a worker of Airflow, whose environment holds the passwords of everybody.
+A worker of Airflow may have started the control plane, with passwords of all users in its environment.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ INHERITED: tuple[str, ...] = (
     *("VIRTUAL_ENV", "AWS_*", "ARROYO_*", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
     *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
 )
-"""The variables that every driver inherits; `*` stands for any end."""
+"""Variables that every driver inherits; `*` matches any suffix."""
 _OWN = ("ARROYO__*", "ARROYO_TOKEN", "ARROYO_URL", "ARROYO_SECRETS_KEY", f"{SECRET_PREFIX}*")
-"""Those that begin like ours and are nobody's but the control plane's."""
+"""Variables with our prefix that belong only to the control plane."""
 
 
 def driver_environment(

@@ -1,14 +1,13 @@
-"""Drivers as forks of one process that has imported what they need.
+"""Start drivers as forks of one process that has done their imports.
 
-A driver of a pipeline that shares Java is little beside what it has imported. Forks have that in common, in memory, and
-need not do it again.
+A driver with a shared JVM needs little memory besides its imports. Forks share those.
 
-    the first such run is launched       the server is started, and imports
-    each of them                         server: forks, says which process that is; we: it may go on
-    the control plane ends               the server ends; drivers live on, and are known by pid and mark as all others
+    the first such run is launched       the server is started, and does the imports
+    each of them                         server: forks, reports the pid; control plane: confirms
+    the control plane ends               the server ends; drivers continue, known by pid and mark like others
 
-See `engine/driver/forks.py` for the other side. A server that does not answer is ended, since it might answer the next
-question with what it says too late. Drivers that cannot be forked are started as usual.
+See `engine/driver/forks.py` for the other side. A server that does not respond is killed, because a late response could
+be taken for the next one. Drivers that cannot be forked are started as usual.
 """
 
 from __future__ import annotations
@@ -31,13 +30,14 @@ from engine.jobs.processes import processes
 LOG = logging.getLogger(__name__)
 FORKS_COMMAND = (sys.executable, "-m", "engine.driver.forks")
 ROOM_FOR_MARK = 200
-"""A fork writes its mark over that of the server, where the kernel shows the environment that a process began with."""
+"""Space in the server's environment for the mark of a fork, since the kernel shows the initial environment of a
+process."""
 _PATIENCE = 30.0
-"""For the first fork the server has to import, on a machine with much other work."""
+"""Timeout of the first fork: the server has to do its imports, perhaps on a busy machine."""
 _PATIENCE_ONCE_UP = 10.0
-"""It has nothing else to do then, and whoever asks looks after all pipelines."""
+"""Timeout of later forks: the server has nothing else to do, and the caller serves all pipelines."""
 _REST = 600.0
-"""Seconds before the next try after a server has failed."""
+"""Seconds before the next attempt after a server has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ForkedDriver:
 
 @dataclass(slots=True)
 class ForkServer:
-    """One that runs, with the line to it."""
+    """A running server, with its connection."""
 
     process: subprocess.Popen[bytes] = field(repr=False)
     connection: socket.socket = field(repr=False)
@@ -116,12 +116,12 @@ class ForkServer:
 
 @dataclass(slots=True)
 class ForkedDrivers:
-    """Has a server once one is needed."""
+    """Starts the server when it is needed."""
 
     log: Path
-    """What the server itself prints."""
+    """Output of the server itself."""
     environment: Callable[[], Mapping[str, str]]
-    """What drivers inherit, before anything that belongs to a pipeline."""
+    """Inherited variables of drivers, without those of a pipeline."""
     command: Sequence[str] = FORKS_COMMAND
     clock: Callable[[], float] = time.monotonic
     _server: ForkServer | None = None

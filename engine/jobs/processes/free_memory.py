@@ -1,7 +1,8 @@
-"""How much memory could be had without taking it from anybody, as the kernel says.
+"""Available memory, according to the kernel.
 
-the machine    MemAvailable 20 GiB
-the container  may hold 4 GiB, holds 3, of which 1 is files that it can drop        2 GiB could be had
+the machine       MemAvailable 20 GiB
+the container     limit 4 GiB, used 3, of which 1 is page cache
+result            2 GiB
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _CONTAINERS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
 )
-"""Where the two kinds of control groups say what may be held and what is, below their root."""
+"""Files with the limit and the usage, for both versions of control groups."""
 
 
 def known_free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:

@@ -1,4 +1,4 @@
-"""Tests of connections and tables, each in a process of its own, where nothing of the control plane is.
+"""Tests of connections and tables, each in a process of its own without the control plane's data.
 
 Such a process has the environment that a driver has, so that it reaches what pipelines reach and no more. It is ended
 when it takes too long, since clients of other systems wait for as long as they like.
@@ -36,46 +36,46 @@ from engine.jobs.processes.driver_environment import driver_environment
 from engine.values.secret_references import SECRET_PREFIX
 
 HIDDEN = "**********"
-"""What is shown instead of a secret."""
+"""Replacement of a secret in output."""
 _SHORTEST = 4
-"""Shorter secrets are in any text."""
+"""Shorter secrets are not replaced, because they occur in any text."""
 _MOST_OF_ANSWER = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeOrder:
-    """What is to be tried: a connection, or a table; `infer` has its columns found out from what is there. Options have
-    references in the place of secrets."""
+    """A test: a connection or a table; with `infer` its columns are inferred. Options have references instead of
+    secrets."""
 
     name: str
     connector: str
     options: Mapping[str, Any]
     columns: str | None = None
-    """Of a table, as CREATE TABLE lists them; None of a connection."""
+    """Column list of a table in SQL; None for a connection."""
     connections: str = ""
-    """The CREATE CONNECTION statements that a table may name."""
+    """CREATE CONNECTION statements that a table may name."""
     infer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What came of it: in words, and the columns that were found."""
+    """Result as text, and the inferred columns."""
 
     message: str
     is_wrong: bool = False
     code: str | None = None
     hint: str | None = None
     columns: tuple[tuple[str, str, bool], ...] = ()
-    """Of each column its name, its type as SQL has it, and whether it may be NULL."""
+    """Name, SQL type and nullability of each column."""
 
 
 Probe = Callable[[ProbeOrder, Mapping[str, str]], ProbeResult]
-"""Tries something, with the secrets that its options name."""
+"""Runs a test, with the secrets that its options name."""
 
 
 @dataclass(slots=True)
 class LocalProbes:
-    """Plays tests as processes of this machine, a few at a time."""
+    """Runs tests as processes on this machine, a few at a time."""
 
     inherited: tuple[str, ...] = ()
     limit: timedelta = timedelta(seconds=30)

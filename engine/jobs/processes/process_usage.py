@@ -1,11 +1,11 @@
-"""What the processes of a run use of the machine, as /proc has it.
+"""Resource usage of a run's processes, from /proc.
 
     200 driver         12 s   90 MiB       driver    12 s    90 MiB
       201 java         80 s  700 MiB       java      80 s   700 MiB
         202 daemon      1 s   20 MiB
-          203 worker   30 s   40 MiB       workers   31 s    60 MiB, and what those that have ended had used
+          203 worker   30 s   40 MiB       workers   31 s    60 MiB, plus the usage of ended workers
 
-Memory that forked workers share counts once in all, where the kernel says so. A figure that cannot be had is left out.
+Memory that forked workers share counts once, if the kernel reports it. Unknown figures are omitted.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from pydantic import BaseModel, ConfigDict, Field
 from engine.jobs.processes import processes
 
 ProcessRole: TypeAlias = Literal["driver", "java", "workers"]
-"""The driver, its JVM, and the Python processes that the JVM has asked for."""
+"""The driver, its JVM, and the JVM's Python processes."""
 FORKS_WORKERS = b"engine.spark.workers.fork_server"
-"""What a driver starts beside Java: Spark's Python processes are forks of it."""
+"""Server that a driver starts besides Java: Spark's Python processes are its forks."""
 _TICKS = float(os.sysconf("SC_CLK_TCK"))
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessUsage:
-    """What processes have used: CPU time since the run began, and the memory that they have now."""
+    """CPU time of processes since the run began, and their current memory."""
 
     cpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False, description="CPU time since the run began.")]
     memory_bytes: Annotated[int, Field(ge=0, lt=2**63, description="Resident memory.")]
 
 
 RunUsage: TypeAlias = Mapping[ProcessRole, ProcessUsage]
-"""What a run uses, by the role of its processes."""
+"""Resource usage of a run, by role."""
 
 
 class SharedWith(BaseModel):
-    """Java that a run shares with those of other pipelines."""
+    """A JVM that a run shares with other pipelines."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -50,7 +50,7 @@ class SharedWith(BaseModel):
 
 
 class SharedJava(SharedWith):
-    """The same, with what this run has used of it, and has now."""
+    """A shared JVM, with the usage of this run."""
 
     usage: dict[ProcessRole, ProcessUsage]
 
@@ -74,13 +74,13 @@ class _Process:
     parent: int
     cpu: float
     cpu_of_ended: float
-    """What the children had used that have ended and that it has waited for."""
+    """CPU time of ended children that it has waited for."""
     pages: int
 
 
 @dataclass(slots=True)
 class UsageMeter:
-    """Measures a process and all that it has started, again and again."""
+    """Measures a process and all its descendants repeatedly."""
 
     pid: int = field(default_factory=os.getpid)
     proc: Path = Path("/proc")

@@ -1,4 +1,4 @@
-"""Processes of this machine, told apart by pid and moment of birth."""
+"""Processes on this machine, identified by pid and start time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO
 
 _PROC = Path("/proc")
 MARK = "ARROYO_RUN"
-"""The environment variable that everything a driver starts inherits, with the run's name."""
+"""Environment variable with the run's name, which all descendants of a driver inherit."""
 
 
 def born(pid: int) -> str | None:

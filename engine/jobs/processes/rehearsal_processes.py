@@ -35,7 +35,7 @@ COMMAND = (sys.executable, "-m", "engine.driver.rehearsal")
 
 
 class Rehearsers(Protocol):
-    """Play rehearsals, and say what has become of those."""
+    """Runs rehearsals, and reports their state."""
 
     def start(self, rehearsal_id: str, order: RehearsalOrder, script: str, secrets: Mapping[str, str]) -> None:
         """Begin to play one; `script` names the secrets that it needs."""
@@ -62,11 +62,11 @@ class _Player(BaseModel):
 
 @dataclass(slots=True)
 class LocalRehearsers:
-    """Subprocesses in sessions of their own."""
+    """Child processes in sessions of their own."""
 
     directory: DataDirectory
     inherited: tuple[str, ...] = ()
-    """Further variables that they inherit."""
+    """Additional inherited variables."""
     command: tuple[str, ...] = COMMAND
     _children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 

@@ -1,15 +1,14 @@
-"""Runs drivers, and maintenance between runs, as processes of this machine that outlive the control plane.
+"""Run drivers, and maintenance between runs, as processes on this machine that outlive the control plane.
 
-What a run's process leaves behind, and what `look` says of it:
+State of a run's process, as `look` reports it:
 
-    pid 400, born 17:02 is there              alive
-    a pid 400 is there, but born 18:30        gone: the number was given to somebody else
-    no pid 400, a JVM of its group is left    orphaned
-    nothing with its group or its mark        gone
+    pid 400, born 17:02 exists                alive
+    a pid 400 exists, but born 18:30          gone: the pid was reused
+    no pid 400, a JVM of its group exists     orphaned
+    no process with its group or its mark     gone
 
-A control plane that was restarted has no child to ask: it knows a process by its pid and the moment of its birth. A JVM
-may have left the group and the session of the driver that started it; what it cannot leave is the environment it has
-inherited, in which the run's mark stands.
+A restarted control plane has no child processes: it identifies them by pid and start time. A JVM may have left the
+group and the session of its driver; but it has inherited the environment with the run's mark.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ from engine.values.process_endings import count_memory_kills, describe_ending
 
 DRIVER_COMMAND = (sys.executable, "-m", "engine.driver.main")
 NO_ROOM = 5
-"""The exit code of work between runs that could not even write down why it has failed, for want of room."""
+"""Exit code of maintenance that could not even write its error, because the disk is full."""
 
 
 class Holder(BaseModel):
-    """What the process that holds a pipeline's lock says of itself, in the lock file."""
+    """Identity of the process that holds a pipeline's lock, from the lock file."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,7 +66,7 @@ class Holder(BaseModel):
 
 
 class Runner(Protocol):
-    """Starts processes for a pipeline and says what has become of them."""
+    """Starts processes for a pipeline, and reports their state."""
 
     def launch(self, assignment: Assignment) -> Holder:
         """Start a driver; it runs on when this process ends."""
@@ -102,41 +101,41 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Maintenance under way and how to tell what came of it."""
+    """Running maintenance, and how to get its result."""
 
     task: MaintenanceTask
     process: subprocess.Popen[bytes]
     result: Path
     liveness: Liveness
     size: int
-    """Bytes of what it works on."""
+    """Size of the state, in bytes."""
     failure: Failure | None = None
-    """Why it was ended."""
+    """Reason why it was killed."""
 
 
 @dataclass(slots=True)
 class LocalRunner:
-    """Subprocesses in sessions of their own. A lock file for each pipeline admits one driver at a time."""
+    """Child processes in sessions of their own. A lock file per pipeline permits one driver at a time."""
 
     directory: DataDirectory
     command: Sequence[str] = DRIVER_COMMAND
     inherited: Sequence[str] = ()
-    """Further variables that drivers inherit."""
+    """Additional inherited variables of drivers."""
     spares: SpareDrivers | None = None
-    """Processes that can become drivers at once."""
+    """Spares, which can become drivers at once."""
     forks: ForkedDrivers | None = None
-    """Forks the drivers of pipelines that share Java."""
+    """Forks the drivers of pipelines with a shared JVM."""
     work_limit: timedelta = timedelta(minutes=5)
-    """Work on a state that does not come on for so long hangs."""
+    """Time without progress after which maintenance counts as hanging."""
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _forked: dict[int, ForkedDriver] = field(default_factory=dict)
     _memory_kills: dict[int, int] = field(default_factory=dict)
-    """How many processes the kernel had ended for memory when a child was started."""
+    """Number of processes that the kernel had killed for lack of memory when a child was started."""
     _endings: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """How the newest run of a job has ended that was a child."""
+    """How the newest run of a job has ended, if it was a child."""
     _work: dict[str, _Work] = field(default_factory=dict)
     _cleared: set[str] = field(default_factory=set)
-    """Pipelines on whose state nobody works any more whom an earlier control plane has started."""
+    """Pipelines whose state no process of an earlier control plane uses any longer."""
 
     def launch(self, assignment: Assignment) -> Holder:
         """Start a driver in a session of its own, its output going to the run's log."""

@@ -1,14 +1,13 @@
-"""Drivers in reserve: processes with Java and Spark up and warm, each of which becomes the driver of some run.
+"""Spares: processes with Java and Spark running and warm, each of which becomes the driver of a run.
 
-    the control plane has begun           spare a is started, and warms itself up
-    spare a says that it is ready
-    run 7 is launched                     spare a is told through its standard input: it is run 7's driver
-    nothing is started for a while        spare b is started
-    run 8 is launched before b is warm    spare b is told, warms up no further, and is run 8's driver
+    the control plane has begun           spare a is started, and warms up
+    spare a reports that it is ready
+    run 7 is launched                     spare a gets run 7 through its standard input, and is its driver
+    no start for a while                  spare b is started
+    run 8 is launched before b is warm    spare b gets run 8, and stops warming up
 
-A spare ends when its standard input closes, so it never outlives the control plane that keeps it, however that ends.
-Once it is a driver it lives as any other. What its processes have in their environment still names the spare: the mark
-that a run is known by is written down beside its assignment.
+A spare ends when its standard input closes, so it never outlives its control plane. Once it is a driver it lives like
+any other. The environment of its processes still names the spare: the mark of its run is stored next to the assignment.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ from engine.jobs.processes.processes import last_words
 LOG = logging.getLogger(__name__)
 SPARE_COMMAND = (sys.executable, "-m", "engine.driver.spare")
 LOCK, READY, LOG_FILE = "lock", "ready", "spare.log"
-"""What a spare has in its directory: the first is held for as long as its process lives."""
+"""Files of a spare's directory; its process holds the first one."""
 _QUIET = 60.0
-"""Seconds after a start before the next spare is started: a run that starts has the machine to itself."""
+"""Seconds after a start before the next spare is started, to leave the machine to the starting run."""
 _FIRST = 2.0
-"""The same when the control plane has just begun, and has runs of before to start again."""
+"""Seconds before the first spare of a new control plane, which may have runs to restart."""
 _REST = 600.0
-"""Seconds before the next try after a spare has ended by itself."""
+"""Seconds before the next attempt after a spare has died."""
 _MEMORY = 3 * 2**30
-"""A spare holds about one GiB; so much must be free that it takes nothing from anybody."""
+"""A spare needs about one GiB; this much memory must be available."""
 _LEAST = 2**29
-"""When less is free, spares go before anybody is ended for memory."""
+"""Available memory below which spares are ended, before the kernel kills a process."""
 _YOUNG = 60.0
 """Seconds in which the process of a directory may not have taken its lock yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """A process in reserve."""
+    """A spare process."""
 
     id: str
     directory: Path
@@ -101,12 +100,12 @@ def spare_mark(spare_id: str) -> str:
 
 @dataclass(slots=True)
 class SpareDrivers:
-    """Keeps so many spares."""
+    """Maintains a number of spares."""
 
     directory: DataDirectory
     count: int
     environment: Callable[[], Mapping[str, str]]
-    """What drivers inherit, before anything that belongs to a pipeline."""
+    """Inherited variables of drivers, without those of a pipeline."""
     command: Sequence[str] = SPARE_COMMAND
     clock: Callable[[], float] = time.monotonic
     memory: Callable[[], int] = free_memory

@@ -1,11 +1,11 @@
-"""In which Java of a host a driver works, written down beside its lock for as long as something of it may be under way.
+"""Record of the shared JVM in which a driver works, next to its lock, while work of the driver may be left in it.
 
-    a driver comes              runs/pl_1/java    {"pid": 4711, "born": "88123"}
-    the host has seen it off    runs/pl_1/java    is gone; then the host lets go of the lock
-    both are killed             runs/pl_1/java    stays: who has the lock next ends that Java first
+    a driver registers          runs/pl_1/java    {"pid": 4711, "born": "88123"}
+    the host has drained it     runs/pl_1/java    is removed; then the host releases the lock
+    both are killed             runs/pl_1/java    stays: the next holder of the lock kills that JVM first
 
-A Java whose host was killed ends by itself, but it takes its time, and goes on with all queries meanwhile. So whoever
-copies or removes what a pipeline has asks `is_at_work`, and not for the lock alone.
+A JVM whose host was killed ends by itself, but continues all queries for a while. So code that copies or removes a
+pipeline's files checks `is_at_work`, in addition to the lock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from engine.jobs.processes import processes
 
 Birth: TypeAlias = tuple[int, str | None]
-"""The number of a process, and what tells it from a later one."""
+"""Pid and start time of a process."""
 _LOOK = 0.05
 
 

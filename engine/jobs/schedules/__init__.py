@@ -1,1 +1,1 @@
-"""Cron, savepoint schedules and retention; pure."""
+"""Cron, savepoint schedules and retention. Pure."""

@@ -1,17 +1,17 @@
-"""Which savepoints stay and which go, decided from what is known of them; nothing is removed here.
+"""Decide which savepoints to retain. Removes nothing.
 
 Keep the last 1 and one a day for 2 days, none older than 30 days; it is 2026-03-04, and these were taken, oldest first:
 
-    a  01-20 03:00  pinned          stays    it is pinned
-    b  02-01 03:00                  goes     it is older than 30 days
-    c  03-02 03:00                  goes     a later savepoint is kept in its place
-    d  03-03 03:00                  stays    it is the last of 2026-03-03, one of the last 2 days that have one
-    e  03-04 03:00                  goes     a later savepoint is kept in its place
-    f  03-04 09:00                  stays    it is the newest
+    a  01-20 03:00  pinned          retained   it is pinned
+    b  02-01 03:00                  deleted    it is older than 30 days
+    c  03-02 03:00                  deleted    a later savepoint is retained instead
+    d  03-03 03:00                  retained   it is the last of 2026-03-03, one of the last 2 days with one
+    e  03-04 03:00                  deleted    a later savepoint is retained instead
+    f  03-04 09:00                  retained   it is the newest
 
-Days and weeks are those of the policy's time zone, and only those count that have a savepoint: a pipeline that rests
-loses nothing. The order is that in which they were asked for, which a clock that is set back does not change. The
-newest that is not known to be damaged always stays, and a damaged one takes nobody's place.
+Days and weeks are those of the policy's time zone, and only those with a savepoint count: a stopped pipeline loses
+nothing. The order is that of the requests, so clock changes do not matter. The newest savepoint without known damage is
+always retained, and damaged ones do not count.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from engine.errors import RetentionError
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What of a pipeline's savepoints is kept. Without `keep_last`, `daily` and `weekly` all are that are not older
-    than `max_age`. Those from before an upgrade stay as long as `upgrades_for` says, and for ever where it does not."""
+    """Retention of a pipeline's savepoints. Without `keep_last`, `daily` and `weekly`, all that are not older than
+    `max_age` are retained. Savepoints from before an upgrade are retained for `upgrades_for`, or forever."""
 
     keep_last: int | None = None
     daily: int | None = None
@@ -40,7 +40,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class HeldSavepoint:
-    """What retention must know of a savepoint. `in_use` says by what it is used, None when it is not."""
+    """Facts about a savepoint for the retention. `in_use` is its user, None if it is not used."""
 
     id: str
     taken_at: datetime
@@ -53,7 +53,7 @@ class HeldSavepoint:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of a savepoint, and why."""
+    """Whether a savepoint is retained, and why."""
 
     id: str
     goes: bool

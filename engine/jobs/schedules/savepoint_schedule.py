@@ -1,9 +1,9 @@
-"""When a pipeline's savepoints are taken by themselves: decided from the clock and what is in the way, not done here.
+"""Decide when to take scheduled savepoints, from the clock and current obstacles. Takes nothing.
 
-Every hour, not on working days from 9 to 17; the control plane was away from 06:30 to 08:20.
+Every hour, except on working days from 9 to 17; the control plane was down from 06:30 to 08:20.
 
     06:00  taken
-    07:00  left out: there is a later one that is due
+    07:00  skipped: a later one is due
     08:00  taken at 08:20, since at most one is caught up
     09:00  left out: it lies in a window in which none is taken
     17:00  taken; at a pipeline that rests it would be left out, and while it recovers it waits until 18:00
@@ -205,25 +205,25 @@ def _is_shown_twice(local: datetime) -> bool:
 _WINDOW = re.compile(r"(?:(?P<days>\S+)\s+)?(?P<begin>\d\d?:\d\d)\s*-\s*(?P<end>\d\d?:\d\d)\Z", re.ASCII)
 _DAY = 24 * 60
 _LATE = timedelta(minutes=1)
-"""What is taken later than this was not taken in time."""
+"""Delay after which a savepoint was not taken in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When savepoints are taken: instants of a time zone, but for those in a window of `blackout`."""
+    """When savepoints are taken: instants in a time zone, except in a window of `blackout`."""
 
     cron: str
     time_zone: str = "UTC"
     blackout: tuple[str, ...] = ()
     drill: bool = False
-    """Whether each is restored in a scratch directory afterwards, and read."""
+    """Whether each is followed by a restore test."""
     paused: bool = False
-    """Whether none is taken until it goes on; what is due meanwhile is not caught up."""
+    """Whether the schedule is paused; savepoints that are due meanwhile are not caught up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some minutes of some days of the week, Sunday being 0; one that ends before it begins ends on the next day."""
+    """Minutes on some days of the week, Sunday being 0; a window that ends before it begins ends on the next day."""
 
     text: str
     days: frozenset[int]
@@ -241,7 +241,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """A schedule that was read."""
+    """A parsed schedule."""
 
     cron: Cron
     windows: tuple[Window, ...]
@@ -254,7 +254,7 @@ class Timetable:
 
 @dataclass(frozen=True, slots=True)
 class Hindrance:
-    """Why none can be taken now, and whether that passes by itself."""
+    """Reason why no savepoint can be taken now, and whether it is temporary."""
 
     reason: str
     passes: bool
@@ -262,12 +262,12 @@ class Hindrance:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing is due, or what is due waits."""
+    """Nothing is due, or the due savepoint is delayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Take the savepoint of an instant. `left_out_since` is the first instant that is not caught up."""
+    """Take the savepoint of an instant. `left_out_since` is the first skipped instant."""
 
     due_at: datetime
     is_late: bool = False
@@ -276,7 +276,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
-    """Take none for an instant, nor for those before it."""
+    """Skip an instant, and those before it."""
 
     due_at: datetime
     reason: str

@@ -1,1 +1,1 @@
-"""Scalar expressions: values, calls, conditions, and which of them Arrow can compute."""
+"""Scalar expressions: values, calls, conditions, and which of them Arrow can evaluate."""

@@ -1,4 +1,4 @@
-"""Building calls and casts: types checked, arguments cast, nullability worked out."""
+"""Build calls and casts: check types, cast arguments, infer nullability."""
 
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
 """Conditions: the tests they consist of, what one side of a join can compute, and what Arrow can evaluate.
 
-Conditions of joins, split so that what looks at one side is computed before the sides meet.
+Split join conditions, so that the parts about one side are computed before the join.
 
-upper(a.s) = 'X' AND a.n + 1 < b.m * 2
-left   xl0 = upper(a.s) = 'X', xl1 = a.n + 1
-right  xr0 = b.m * 2
-left to be computed for each pair of rows, without Spark:  xl0 AND xl1 < xr0
+    upper(a.s) = 'X' AND a.n + 1 < b.m * 2
+    left                                      xl0 = upper(a.s) = 'X', xl1 = a.n + 1
+    right                                     xr0 = b.m * 2
+    per pair of rows, without Spark           xl0 AND xl1 < xr0
 
-Comparisons with their sides in one order, so that those which only a script tells apart are the same.
+Normalise the sides of comparisons, so that equivalent ones in two scripts are equal.
 
     3 < n      n > 3       3 < n
     n = user   user = n    n = user
 
-Plans run as their scripts say them, and operators are known by that: here it is only asked what two scripts share.
+Plans run as their scripts are written, and operators are identified by that. This is only used to compare two scripts.
 
-Which expressions can be computed over Arrow batches, where Spark is not: event times and watermarks in a source, and
-conditions of updating joins. `engine.arrow.evaluate` computes them.
+Decide which expressions can be evaluated over Arrow batches outside of Spark: event times and watermarks in a source,
+and conditions of changelog joins. `engine.arrow.evaluate` evaluates them.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ _INSTANTS = frozenset(
 _TIME = _INSTANTS | {"to_timestamp", "date_trunc", "epoch", "to_unixtime"}
 
 EVALUATED = _COMPARISONS | _CHOICES | _LOGIC | _ARITHMETIC | _TIME
-"""The functions that `evaluate` knows, beside those that have a kernel in `engine.arrow.functions`."""
+"""Functions that `evaluate` supports, besides those with a kernel in `engine.arrow.functions`."""
 
 
 def can_evaluate(expr: Expr) -> bool:

@@ -1,7 +1,7 @@
 """Scalar expressions as frozen, typed values.
 
-An expression only ever holds names that were resolved and functions that are declared in `engine.functions`,
-so whatever is printed from it is ours. Operators are functions too: `Call("+", ...)`, `Call("and", ...)`.
+An expression only contains resolved names and functions that are declared in `engine.functions`, so no text of the user
+is printed. Operators are functions, too: `Call("+", ...)`, `Call("and", ...)`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A declared function applied to arguments that already have the types it takes. A function of the user's is only
-    called where `when` is true, and gives NULL elsewhere."""
+    """A declared function with arguments of the types that it takes. A user-defined function is only called where
+    `when` is true, and returns NULL elsewhere."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -48,7 +48,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """The input as another type; what cannot be converted fails the run, or gives NULL when `lenient`."""
+    """The input as another type. A value that cannot be converted fails the run, or gives NULL if `lenient`."""
 
     input: Expr
     type: types.Type
@@ -57,7 +57,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The value beside the first condition that is true, else the default, else NULL."""
+    """The value of the first condition that is true, else the default, else NULL."""
 
     branches: tuple[tuple[Expr, Expr], ...]
     default: Expr | None
@@ -66,7 +66,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member of a struct; NULL when the struct is NULL."""
+    """A member of a struct; NULL if the struct is NULL."""
 
     input: Expr
     name: str
@@ -78,7 +78,7 @@ Expr: TypeAlias = Column | Literal | Call | Cast | Case | Member
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An expression and the name of the column it becomes."""
+    """An expression and the name of its column."""
 
     name: str
     expr: Expr

@@ -1,1 +1,1 @@
-"""Whether two plans mean the same: fingerprints, meanings, pinned names."""
+"""Identity of plans: fingerprints, canonical forms, pinned names."""

@@ -1,17 +1,16 @@
-"""One short text for everything that decides what a plan's state means.
+"""Fingerprint of everything that determines the meaning of a plan's state.
 
-The text of a plan that its fingerprint is made of, free of what classes and fields are called in the code.
+Text of a plan for its fingerprint, independent of the names of classes and fields in the code.
 
     Filter(Scan("clicks", ...), Column("n", BIGINT))
     Filter(input=Scan(table='clicks', ...), condition=Column(name='n', type=Integer(bits=64, signed=True), ...))
 
-Every class has a tag that stays when the class or one of its fields is renamed: states outlive the code. Fields have
-theirs by position. One that is added later has a default, and its tag stands behind a semicolon: it is written only
-where it differs from the default, so that plans which do not use it stay what they were. A field by which values are
-not compared is never written.
+Every class has a tag that stays when the class or a field is renamed, because states outlive the code. Fields have tags
+by position. A field that is added later has a default, and its tag is after a semicolon: it is only written if it
+differs from the default, so that other plans keep their text. A field that is not compared is never written.
 
-The names that hints of a script give to operators. Nodes are equal whatever they are called, and equal branches of a
-plan are shared; so what is called something in one of them is called that in all.
+Operator names from hints in the script. Names are not part of equality, and equal branches of a plan are shared, so a
+name in one of them applies to all.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, Wind
 from engine.plan.tree import Node, inputs_of, walk, with_inputs
 
 UPDATING_FORMAT = 2
-"""One more whenever updating operators write their state in another way: the head of a bucket, the columns of chunks,
-the hash of keys, the number of buckets or what they are called."""
+"""Format version of changelog operators' state. Raise it when that changes: the head of a shard, the columns of chunks,
+the hash of keys, the number or the labels of shards."""
 _MARK = "+"
 _BUCKETED = UpdatingAggregate | UpdatingJoin | UpdatingTop
 
@@ -118,7 +117,7 @@ _TAG = re.compile(r"(\w+)\(([^;]*)(?:; (.*))?\)")
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """What a class and its fields are called in fingerprints; `later` are those that are left out by default."""
+    """Tags of a class and its fields; `later` are those that are omitted by default."""
 
     name: str
     fields: tuple[str, ...]

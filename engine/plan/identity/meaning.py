@@ -1,12 +1,13 @@
-"""What the rows and columns of a relation mean, however a script spells it: all names resolved down to source tables.
+"""Canonical form of a relation's rows and columns, independent of spelling: all names are resolved down to source
+tables.
 
     SELECT u AS who, tumble('1 minute') AS w, count(*)      origin   tumble(1 minute) by clicks.user of source clicks
     FROM (SELECT user AS u, page FROM clicks)               rows     clicks.page = '/'
     WHERE page = '/' GROUP BY who, w                        columns  who: ....clicks.user, w: ....window, ...
 
-The *origin* says which rows there could be, the *rows* what has been asked of them on the way. Aliases, the order of
-subqueries and of tests, columns that nobody reads: none of it is in here. What is not known word by word is taken as it
-stands in the plan, so that it means the same only where it is written the same.
+The *origin* says which rows are possible, *rows* has the filters. Aliases, the order of subqueries and filters, and
+unused columns do not matter. Anything that is not canonicalised is taken as it is in the plan, so it is equal only if
+it is written the same way.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ from engine.plan.state.width_marks import apart
 from engine.plan.tree import EVENT_TIME, Node, inputs_of
 
 Columns = Mapping[str, str]
-"""What each column of a relation means, by its name."""
+"""Canonical form of each column of a relation, by name."""
 
 OF_ROWS_BELOW = "the rows below "
-"""What is shown of a test that stands for all tests below an operator, before the operator's name."""
+"""Prefix of the name of an operator, for a filter that represents all filters below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a relation is. `rows` are the tests that its rows have passed, and what has multiplied them: each by what
-    it means, with how the script says it. `functions` are the user's functions that were called on the way."""
+    """Canonical form of a relation. `rows` are the filters that its rows have passed, and what has multiplied them:
+    canonical form and the script's text. `functions` are the user-defined functions below it."""
 
     origin: str
     rows: Mapping[str, str]
@@ -76,7 +77,7 @@ class Meaning:
 
 
 def digest(*texts: str) -> str:
-    """A short text that stands for some long ones; marks of widths stay readable (`plan/width_marks.py`)."""
+    """A short text that stands for some long ones; marks of widths stay readable (`plan/state/widths.py`)."""
     text, marks = apart("\n".join(texts))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16] + "".join(f"|{mark}" for mark in marks)
 
@@ -120,7 +121,7 @@ def aggregate_text(aggregate: Aggregate, columns: Columns) -> str:
 
 
 Grouping: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop | WindowJoin
-"""What takes rows together."""
+"""Relations that group rows."""
 
 
 def over_text(call: NamedOver, columns: Columns) -> str:
@@ -134,8 +135,8 @@ def over_text(call: NamedOver, columns: Columns) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code of a user's function: a text for all that it does; of an aggregate also one for what the values that are
-    kept for it are good for, and one for its objects where these are kept."""
+    """Code of a user-defined function: a text for its behaviour; for an aggregate also one for the values that its
+    state stores, and one for its stored objects."""
 
     text: str
     of_values: str
@@ -144,9 +145,8 @@ class Code:
 
 @dataclass(slots=True)
 class Meanings:
-    """Tells what relations mean. `codes` are those of the user's functions, by their names; `branches` what the epoch
-    part reads. It `turns` tests so that `3 < n` is `n > 3` where two scripts are compared; what is
-    written down somewhere has them as they stand."""
+    """Computes canonical forms. `codes` are those of the user-defined functions by name; `branches` the inputs of the
+    epoch part. With `turns`, `3 < n` equals `n > 3`, for comparing two scripts; stored texts keep the order."""
 
     codes: Mapping[str, Code] = field(default_factory=dict)
     branches: Sequence[Node] = ()

@@ -1,8 +1,7 @@
-"""What the rows of each sink mean: so that what is computed otherwise is told from what only looks otherwise.
+"""Canonical form of each sink's rows, to tell changed computations from changed spelling.
 
-Beside what `engine.plan.identity.meaning` says of the rows, it matters in which order conditions and rankings
-stand (the best three of all, of which those of `page` '/' are left, are not the best three of `page` '/'), and which
-code is called.
+In addition to `engine.plan.identity.meaning`, this includes the order of filters and rankings (filtering the best three
+rows differs from the best three filtered rows), and the code of user-defined functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kinds of relation a plan is made of, one family a module."""
+"""Plan nodes (relations), one family per module."""
 
 from engine.plan.nodes.joins import JoinKind, LookupJoin, UpdatingJoin, WindowJoin
 from engine.plan.nodes.rows import (

@@ -1,4 +1,4 @@
-"""Relations of two inputs. The names of both inputs' columns differ: whoever builds a join renames them first."""
+"""Relations with two inputs. Column names of the inputs must differ: the builder of a join renames them first."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from engine.plan.tree import Node
 from engine.schema import Field, Schema
 
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
-"""Semi and anti joins give the rows of the left that meet one of the right, or none, each once and as they are."""
+"""Semi and anti joins return the rows of the left side with, or without, a match on the right side, each once and
+unchanged."""
 Pair: TypeAlias = tuple[Expr, Expr]
 """An equality: an expression of the left side, and one of the right side of the same type."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowJoin(Node):
-    """Pairs of rows of the same window for which all equalities and the condition are true. Both sides carry the
-    same window, so all that can meet arrives in one epoch. With `windows`, the columns that hold it on both sides,
-    they must be equal; without, the event times must be."""
+    """Pairs of rows of the same window for which all equalities and the condition are true. Both sides have the same
+    window, so all matches arrive in one epoch. The columns in `windows` must be equal; without them, the event times.
+    """
 
     left: Node
     right: Node
@@ -38,9 +39,9 @@ class WindowJoin(Node):
 
 @dataclass(frozen=True, slots=True)
 class UpdatingJoin(Node):
-    """Pairs of rows, whenever they come, for which all equalities and the condition are true. Both sides are kept for
-    `ttl` after their last change. It gives changes, unless it is inner or semi and both sides only ever append. `pin`
-    is as in `WindowAggregate`, `formers` as in `UpdatingAggregate`."""
+    """Pairs of rows for which all equalities and the condition are true, whenever they arrive. Both sides are stored
+    for `ttl` after their last change. Its output is changelog rows, unless it is an inner or semi join of append-only
+    sides. `pin` is as in `WindowAggregate`, `formers` as in `UpdatingAggregate`."""
 
     left: Node
     right: Node
@@ -59,8 +60,8 @@ class UpdatingJoin(Node):
 
 @dataclass(frozen=True, slots=True)
 class LookupJoin(Node):
-    """Each row of the input with the row of a lookup table whose primary key is `key`. Without one the row is dropped,
-    or, when the join is a left one, the table's columns are NULL; so they are for a NULL key."""
+    """Each row of the input with the row of a lookup table whose primary key is `key`. Without a match, or for a NULL
+    key, the row is dropped, or in a left join the table's columns are NULL."""
 
     input: Node
     table: str

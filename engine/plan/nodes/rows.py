@@ -1,4 +1,4 @@
-"""Relations that look at one row at a time."""
+"""Relations that process one row at a time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engine.schema import Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class Scan(Node):
-    """The rows of a source table. Event time and watermark are read off the record while it is decoded, so they
-    may use columns that are not in `schema`; without an event time it is the moment of reading. Of a change stream
-    each row is a version that was added or is taken back."""
+    """Rows of a source table. Event time and watermark are computed from the record while it is decoded, so they may
+    use columns that are not in `schema`; without an event time it is the time of reading. For a changelog source each
+    row is an insert or a retraction."""
 
     table: str
     columns: Schema
@@ -43,7 +43,7 @@ def pass_through(fields: Iterable[Field]) -> tuple[Named, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Project(Node):
-    """The given expressions of each row, and nothing else."""
+    """The given expressions of each row."""
 
     input: Node
     columns: tuple[Named, ...]
@@ -56,7 +56,7 @@ class Project(Node):
 
 @dataclass(frozen=True, slots=True)
 class Filter(Node):
-    """The rows for which `condition` is true; null counts as false."""
+    """Rows for which `condition` is true; NULL counts as false."""
 
     input: Node
     condition: Expr
@@ -69,8 +69,8 @@ class Filter(Node):
 
 @dataclass(frozen=True, slots=True)
 class Fused(Node):
-    """The rows of a scan for which `condition` is true, with some of its columns, chosen in the task of the source
-    before Spark has them; null counts as false. The condition may read columns that are not in `schema`."""
+    """Rows of a scan for which `condition` is true, with some of its columns, filtered in the source task; NULL counts
+    as false. The condition may use columns that are not in `schema`."""
 
     input: Scan
     condition: Expr
@@ -84,7 +84,7 @@ class Fused(Node):
 
 @dataclass(frozen=True, slots=True)
 class Union(Node):
-    """The rows of all inputs, which have the same column types; the names are those of the first."""
+    """Rows of all inputs, which have the same column types; names are those of the first."""
 
     inputs: tuple[Node, ...]
 
@@ -99,7 +99,7 @@ class Union(Node):
 
 @dataclass(frozen=True, slots=True)
 class Write(Node):
-    """All rows of the input go into a sink table; column by column they already have its types."""
+    """Writes all rows of the input into a sink table; the column types are equal."""
 
     input: Node
     table: str
@@ -112,7 +112,7 @@ class Write(Node):
 
 @dataclass(frozen=True, slots=True)
 class Branch(Node):
-    """In an epoch part: the rows that a branch of the stream part released in this epoch."""
+    """In an epoch part: the rows that a branch of the stream part has emitted in this epoch."""
 
     index: int
     columns: Schema
@@ -125,7 +125,7 @@ class Branch(Node):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What rows are ordered by, and where NULL goes."""
+    """Sort key with the position of NULL."""
 
     expr: Expr
     descending: bool
@@ -134,8 +134,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The rows around a row that an aggregate sees, as offsets from it; None is without an end. RANGE frames are only
-    those up to the peers of the row, with offsets of None and zero."""
+    """Rows around a row that an aggregate includes, as offsets; None is unbounded. RANGE frames only go up to the peers
+    of the row, with offsets None and zero."""
 
     unit: Literal["rows", "range"]
     start: int | None
@@ -144,7 +144,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class NamedOver:
-    """A function over the rows that have the same partition values, in an order, and the column it becomes."""
+    """A function over rows with equal partition values, in an order, and the name of its column."""
 
     name: str
     function: str
@@ -159,8 +159,8 @@ class NamedOver:
 
 @dataclass(frozen=True, slots=True)
 class Over(Node):
-    """The input's rows, each with further columns computed among the rows of the same window; `window` is the column
-    that holds it. All rows of a window arrive in one epoch."""
+    """The input's rows with additional columns, computed among the rows of the same window; `window` is its column. All
+    rows of a window arrive in one epoch."""
 
     input: Node
     window: str
@@ -179,7 +179,7 @@ class Over(Node):
 
 @dataclass(frozen=True, slots=True)
 class Top(Node):
-    """The first `limit` rows of each window in an order, all of them when there is no limit."""
+    """The first `limit` rows of each window in an order; all rows without a limit."""
 
     input: Node
     window: str

@@ -1,7 +1,7 @@
-"""Relations whose rows are taken back and replaced: streams of changes.
+"""Relations with changelog rows: inserts and retractions.
 
-A relation that `is_updating` carries two hidden columns, `_retract` and `_id` (`plan/tree.py`). Folding its changes
-in order gives, at any epoch, the batch answer.
+A relation that `is_updating` has two hidden columns, `_retract` and `_id` (`plan/tree.py`). At any epoch, folding its
+rows in order gives the batch result.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from engine.schema import Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class Retelling:
-    """A query is told once of every row of an aggregate: each is taken back as the query before has let it out, if it
-    `passed` that one's conditions (SQL of Spark's over `c0`, `c1`, ...), and is given out as this one has it. Buckets
-    know by the `id` whether they have done so; all of them are asked in this `epoch`."""
+    """Re-emission of all rows of an aggregate: each is retracted if it `passed` the previous query's filters (Spark SQL
+    over `c0`, `c1`, ...), and inserted again. Shards record the `id` once they have done so; all shards are processed
+    in this `epoch`."""
 
     id: str
     passed: str
@@ -33,12 +33,12 @@ class Retelling:
 
 @dataclass(frozen=True, slots=True)
 class UpdatingAggregate(Node):
-    """One row per key, replaced at the end of every epoch that changed it, and taken back when the last row of the key
-    goes. Without keys there is one row from the first input row on. Without aggregates it is a DISTINCT of the keys.
-    A key is forgotten `ttl` after its last change. One that was changed while it ran is told what its state `began_as`,
-    by its `form` what it is to be, what each aggregate was `formerly`, over narrower numbers, and the `formers` of what
-    it hashes (`plan/hashed.py`). One whose conditions were changed has a `retelling`, and rows that it takes back by
-    that are marked (`plan/retelling.py`). `pin` is as in `WindowAggregate`."""
+    """One row per key, replaced at the end of every epoch that changed it, and retracted with the last row of the key.
+    Without keys there is one row from the first input row on. Without aggregates it is a DISTINCT of the keys. A key
+    expires `ttl` after its last change. After an upgrade, it has the form of its state (`began_as`), its own `form`,
+    the texts of aggregates with narrower numbers (`formerly`), and the former types of hashed values (`formers`, see
+    `plan/state/forms.py`). After a change of a filter above it, it has a `retelling`, and marks the retractions of
+    that (`plan/state/withheld.py`). `pin` is as in `WindowAggregate`."""
 
     input: Node
     keys: tuple[Named, ...]
@@ -79,11 +79,10 @@ Ranking: TypeAlias = Literal["row_number", "rank", "dense_rank"]
 
 @dataclass(frozen=True, slots=True)
 class UpdatingTop(Node):
-    """The rows of each partition and their place in an order, as it is after every epoch: rows are taken back when
-    others move them. Only places up to `limit` are given, all when there is none. `number` is the column of the place,
-    None when nobody reads it. Rows that are equal in the order have one among themselves all the same, by what they
-    hold. A partition is forgotten `ttl` after its last change. `pin` is as in `WindowAggregate`, `formers` as in
-    `UpdatingAggregate`."""
+    """Rows of each partition with their rank, as of the end of every epoch: rows are retracted when others change their
+    rank. Only ranks up to `limit` are emitted, all without one. `number` is the column of the rank, None if it is
+    unused. Ties are broken by content. A partition expires `ttl` after its last change. `pin` is as in
+    `WindowAggregate`, `formers` as in `UpdatingAggregate`."""
 
     input: Node
     function: Ranking

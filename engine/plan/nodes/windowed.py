@@ -21,15 +21,15 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Tumble:
-    """Windows of one width, side by side, aligned to the Unix epoch."""
+    """Adjacent windows of one width, aligned to the Unix epoch."""
 
     width: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Windows of `width`, a new one every `slide`, aligned to the Unix epoch; a row is in several. A `pane` is the
-    longest stretch of time of which all rows are in the same windows."""
+    """Windows of `width`, one every `slide`, aligned to the Unix epoch; a row is in several. A `pane` is the longest
+    period in which all rows are in the same windows."""
 
     slide: timedelta
     width: timedelta
@@ -42,14 +42,14 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Windows from a key's first row to `gap` after its last one, as long as no gap as long lies between."""
+    """Windows from a key's first row to `gap` after its last one, without a gap of that length in between."""
 
     gap: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The window that the input's rows already carry in `column`; all rows of it arrive in one epoch."""
+    """A window that the input's rows already have in `column`; all rows of it arrive in one epoch."""
 
     column: str
 
@@ -59,9 +59,9 @@ Window: TypeAlias = Tumble | Hop | Session | Carried
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A declared aggregate over some expressions. Without arguments it counts rows. Only rows for which
-    `condition` is true take part, in that order when there is one and the function heeds it. `takes` is how a function
-    of the user's takes them."""
+    """A declared aggregate over some expressions. Without arguments it counts rows. Only rows for which `condition` is
+    true count, in the given order if the function depends on it. `takes` is how a user-defined function gets the rows.
+    """
 
     function: str
     arguments: tuple[Expr, ...]
@@ -81,7 +81,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class NamedAggregate:
-    """An aggregate and the name of the column it becomes."""
+    """An aggregate and the name of its column."""
 
     name: str
     aggregate: Aggregate
@@ -93,8 +93,8 @@ LATE_WATERMARK = Field("__late_watermark", types.TIMESTAMP, nullable=False)
 
 @dataclass(frozen=True, slots=True)
 class LateRows(Node):
-    """The rows that come after all their windows are closed, so that windows over them leave them out: with their event
-    time, and the watermark that they have missed."""
+    """Rows that arrive after all their windows are closed, so that windows omit them: with their event time, and the
+    watermark that they have missed."""
 
     input: Node
     window: Window
@@ -107,14 +107,14 @@ class LateRows(Node):
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """A stretch of time of this width, aligned to the Unix epoch, of which all rows are in the same windows."""
+    """Period of this width, aligned to the Unix epoch, in which all rows are in the same windows."""
 
     width: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """Rows of which each comes less than `gap` after the one before it: all of them are in the same session."""
+    """Rows of a key with less than `gap` between neighbours: all of them are in the same session."""
 
     gap: timedelta
 
@@ -130,10 +130,10 @@ LAST_TIME = Field("__last", types.TIMESTAMP, nullable=False)
 
 @dataclass(frozen=True, slots=True)
 class Partials(Node):
-    """The rows of a scan for which `condition` is true, merged in the task of the source: those of a pane or burst with
-    equal `keys` become the first of them, with how many they are, and with some aggregates of them; of a burst also
-    with the time of its last row. Without a stretch it is all rows with equal keys, and their time is that of the last.
-    `columns` are those of the scan for Spark."""
+    """Rows of a scan for which `condition` is true, pre-aggregated in the source task: rows of a pane or burst with
+    equal `keys` become the first of them, with their number and partial aggregates; for a burst also with the time of
+    its last row. Without a pane or burst, all rows with equal keys are merged, at the time of the last. `columns` are
+    those of the scan for Spark."""
 
     input: Scan
     condition: Expr | None
@@ -163,8 +163,8 @@ class Partials(Node):
 
 @dataclass(frozen=True, slots=True)
 class ByPane:
-    """Of windows whose state is kept by pane (`plan/panes.py`) a text for each aggregate, the texts that it had
-    `formerly`, over narrower numbers, and the `formers` of the keys that are hashed (`plan/hashed.py`)."""
+    """For windows whose state is stored by pane (`plan/state/panes.py`): a text per aggregate, its texts with narrower
+    numbers (`formerly`), and the former types of hashed keys (`formers`, see `plan/state/forms.py`)."""
 
     form: tuple[str, ...]
     formerly: tuple[tuple[str, ...], ...] = ()
@@ -173,10 +173,9 @@ class ByPane:
 
 @dataclass(frozen=True, slots=True)
 class WindowAggregate(Node):
-    """One row per window and key, once, when the watermark has passed the window's end. The columns are the
-    keys, the window as a struct of start and end, and the aggregates. Its event time is just before the end. `pin` is
-    what a hint of the script calls it, which is no part of what it is. Nor is `by_pane`: how its state is kept, where
-    that is by pane."""
+    """One row per window and key, once, when the watermark has passed the window's end. The columns are the keys, the
+    window as a struct of start and end, and the aggregates. Its event time is just before the end. Neither `pin`, the
+    name from a hint, nor `by_pane`, the form of the state, is part of its identity."""
 
     input: Node
     window: Window
@@ -256,8 +255,7 @@ def _holds(expr: Expr, column: str | None, source: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unnest(Node):
-    """The input's row once for every element of an array, which becomes the column `name`; none for NULL or an empty
-    array."""
+    """The input's row once per element of an array, which is the column `name`; none for NULL or an empty array."""
 
     input: Node
     name: str

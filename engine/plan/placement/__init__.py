@@ -1,1 +1,1 @@
-"""Where each part of a plan is done: in the task of a source, in one task, or by Spark."""
+"""Placement of a plan's parts: in a source task, in a single task, or in Spark."""

@@ -1,35 +1,35 @@
-"""What of a plan is done in the tasks of its sources, on the rows as they are decoded, before Spark has them.
+"""Push filters, projections and pre-aggregation into source tasks, where rows are decoded.
 
     Project auction, price                       Project auction, price
       Filter price > 10 AND url ILIKE '%x'    ->    Filter url LIKE '%x'
         Scan bids (auction, price, url)              Fused price > 10, columns (auction, price, url)
                                                        Scan bids (auction, price, url)
 
-Tests move through projections and other tests down to the scan, but never past a test or a projection that may fail: it
-must meet the rows that the script has it meet. A column that only moved tests read stays in the task.
+Filters move through projections and other filters down to the scan, but never past one that may fail, because that must
+see the same rows as in the script. A column that only moved filters use stays in the task.
 
-A table that is read in several places is one source to Spark, whose rows go to all of them. They keep their filters,
-and the task leaves out what none of them wants, if each of them has a test that moves:
+A table that is read in several places is one source for Spark, whose rows go to all of them. They keep their filters.
+If each of them has a filter that moves, the task drops rows that none of them needs:
 
     Filter price > 10                            Filter price > 10
       Scan bids                            ->      Fused price > 10 OR hot
     Filter hot                                   Filter hot
       Scan bids                                    Fused price > 10 OR hot
 
-Where all tests move, what windows and updating aggregates keep of the rows may be merged there as well: see
+If all filters move, rows may be pre-aggregated there for windows and changelog aggregates: see
 `engine.plan.placement.fuse`.
 
-A plan means the same with it and without, and so does its state: it is no part of the fingerprint
+Results and state are the same without fusing, so it is not part of the fingerprint
 (docs/decisions/sources-leave-out-what-no-query-wants.md).
 
-How tests come down to a scan, through the filters and projections above it.
+Push filters down to a scan, through the filters and projections above it.
 
-Project price * 2 AS double      double is price * 2, read off the scan
-  Filter price > 10              comes down
-    Filter url ILIKE '%x'        remains, and lets the others pass, since it cannot fail
+Project price * 2 AS double      double is price * 2, in terms of the scan
+  Filter price > 10              is pushed down
+    Filter url ILIKE '%x'        stays, and lets others pass, since it cannot fail
       Scan bids
 
-Windows whose rows are merged in the task of the source before Spark has them.
+Pre-aggregate the rows of windows in the source task.
 
     WindowAggregate count(*), max(price) by hop(2 s, 10 s), auction % 7
       Filter hot
@@ -39,15 +39,15 @@ Windows whose rows are merged in the task of the source before Spark has them.
     12:00:01  auction 10, price 8, hot    ->   12:00:02  auction 3, 1 row, max 1
     12:00:02  auction 3, price 1, hot
 
-The first two rows are in one pane of two seconds and have the same key. What crosses looks like the first of them, so
-windows, keys, late rows and the state come of it as of every row; only the aggregates read what was merged. This holds
-where all tests have moved into the task, and every key is computed there as Spark computes it.
+The first two rows are in one pane of two seconds and have the same key. The merged row looks like the first of them, so
+windows, keys, late rows and state work as for any row; only the aggregates use the merged values. This requires that
+all filters have moved into the task, and that it computes every key exactly like Spark.
 
-Sessions have no panes. There the rows of a burst are merged, each less than the gap after the one before it, and Spark
-has the first of them with the time of the last one: a session that begins with the one and goes on from the other.
+Sessions have no panes. There the rows of a burst are merged (each less than the gap after the previous one), and Spark
+gets the first of them with the time of the last: a session that begins with the one and continues from the other.
 
-Updating aggregates heed no time but that of a key's last change: all rows of a key are merged, and cross at that time.
-See docs/decisions/sources-leave-out-what-no-query-wants.md.
+Changelog aggregates use no time but that of a key's last change: all rows of a key are merged, at that time. See
+docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations
@@ -161,12 +161,12 @@ def _crossing(scan: Scan, readers: Sequence[Node]) -> Schema:
 
 Aggregation: TypeAlias = WindowAggregate | UpdatingAggregate
 _LONGEST_GAP = timedelta(days=366_000)
-"""The length of a burst and its gap must be a Spark interval, which has twelve digits of seconds."""
+"""Largest gap: the length of a burst plus its gap must be a Spark interval, which has twelve digits of seconds."""
 _GROUPED = (
     types.Boolean | types.Integer | types.Float | types.Decimal | types.Text | types.Json | types.Timestamp | types.Date
 )
 _ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.Date
-"""Types whose least and greatest value is the same in Arrow and in Spark; NaN and -0.0 keep DOUBLE out."""
+"""Types whose minimum and maximum are the same in Arrow and in Spark; NaN and -0.0 exclude DOUBLE."""
 
 
 def with_partials(node: Aggregation, alone: frozenset[str]) -> Node | None:
@@ -262,7 +262,7 @@ def _is_column(expr: Expr) -> bool:
 
 
 Chain: TypeAlias = Sequence[Filter | Project]
-"""Filters and projections above a scan, the top first."""
+"""Filters and projections above a scan, topmost first."""
 
 
 def chain_of(node: Node) -> tuple[Chain, Node]:
@@ -293,9 +293,9 @@ def descended(chain: Chain, scan: Scan) -> Descent:
 
 @dataclass(slots=True)
 class Descent:
-    """Tests on their way down to a scan. `values` has what each column is, read off the scan, where that may be
-    computed in the task; `moved` are the tests that have come through, `steps` what remains above them, the lowest
-    first; it `is_open` until something is met that none may pass."""
+    """Filters on their way to a scan. `values` has each column in terms of the scan, if the source task can compute it;
+    `moved` are the filters that have arrived, `steps` what remains above them, lowest first; it `is_open` until an
+    obstacle is met."""
 
     values: dict[str, Expr]
     moved: list[Expr] = field(default_factory=list)

@@ -34,7 +34,7 @@ from engine.schema import Schema
 
 
 class BrokenPlanError(Exception):
-    """A plan that reads a column which is not there; a fault of ours, never of the user's."""
+    """A plan reads a column that does not exist: a bug of ours, not an error of the user."""
 
 
 def check(writes: Sequence[Write]) -> None:

@@ -1,12 +1,12 @@
-"""Where a plan stops being incremental.
+"""Split a plan into a stream part and an epoch part.
 
     INSERT INTO top SELECT ... row_number() OVER (PARTITION BY window ORDER BY n) of counts by window and key
 
-    stream part   branch 0: WindowAggregate n by window, key <- Scan      rows leave it when the watermark closes them
-    epoch part    Write top <- Over by window <- Branch 0                 over the rows that left it in one epoch
+    stream part   branch 0: WindowAggregate n by window, key <- Scan      emits rows when the watermark closes windows
+    epoch part    Write top <- Over by window <- Branch 0                 runs over the rows emitted in one epoch
 
-The stream part runs as one Spark query; the epoch part runs over the rows that the stream part released in an
-epoch. What is keyed by a closed window is complete in one epoch, so it belongs to the epoch part and needs no state.
+The stream part runs as one Spark query; the epoch part runs over the rows that it emits in an epoch. Rows of a closed
+window are complete in one epoch, so relations over them need no state and belong to the epoch part.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, with_inputs
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The two halves of a plan: the branches of the stream part, and for each sink what becomes of them."""
+    """The two parts of a plan: the branches of the stream part, and per sink the relations over them."""
 
     branches: tuple[Node, ...]
     writes: tuple[Write, ...]

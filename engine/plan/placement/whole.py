@@ -1,37 +1,37 @@
-"""Plans of which nothing is left for Spark: their rows are decoded, chosen, computed and written in one task.
+"""Find plans that source tasks can execute completely: decode, filter, compute and write.
 
     INSERT INTO dear SELECT auction, 0.908 * price AS price FROM bids WHERE price > 1000
 
-Nothing has to meet across tasks, and no state is kept, so a row need never leave the task that has decoded it. See
+Rows of different tasks need not meet, and there is no state, so a row never leaves its task. See
 docs/decisions/sources-leave-out-what-no-query-wants.md.
 
-Which tests of rows may be asked in the task of a source, on Arrow: those proven to give what Spark gives for all
-values, and to fail for none. `engine.arrow.evaluate` computes them.
+Decide which filters a source task may evaluate with Arrow: those that are proven equal to Spark's for all values, and
+cannot fail. `engine.arrow.evaluate` evaluates them.
 
     price > 10 AND auction % 123 = 0       yes
     json_get_int(doc, 'a') > 3             yes: otherwise Spark sends all rows to a Python worker for it
-    auction % bidder = 0                   no: it fails where bidder is 0, and Spark tells the user so
-    price + 1 > 10                         no: it fails where the sum leaves the range
-    channel LIKE 'a%'                      no: Arrow has another idea of patterns
+    auction % bidder = 0                   no: it fails if bidder is 0, with Spark's error
+    price + 1 > 10                         no: it fails if the sum overflows
+    channel LIKE 'a%'                      no: Arrow's patterns differ
 
-Epoch parts that one task can do, over Arrow: joins within windows and rankings of what an epoch has released.
+Decide which epoch parts a single task can execute with Arrow: joins within windows and rankings of an epoch's rows.
 
     epoch part    Write out <- WindowJoin <- Branch 0        by Spark     rows cached, two shuffles, a sort of each side
-                                          <- Branch 1        one task     rows gathered, equal keys found, written
+                                          <- Branch 1        one task     rows collected, equal keys matched, written
 
-What is left to Spark: aggregates of aggregates, lookups, the user's functions, keys that are no whole numbers, texts or
-times, and what may fail, so that it fails as it does there. See docs/decisions/epoch-parts-in-one-task.md.
+Left to Spark: aggregates of aggregates, lookups, user-defined functions, keys other than whole numbers, texts or times,
+and expressions that may fail, so that they fail with Spark's error. See docs/decisions/epoch-parts-in-one-task.md.
 
-Which rows of a window a ranking need not sort, because only its first places are asked for.
+Find rows of a window that a ranking need not sort, because only its first places are requested.
 
-    Filter place = 1                             n      may lead
+    Filter place = 1                             n      possible
       Project w, auction, place                  3      yes
-        Over row_number() BY w ORDER BY n DESC   2      no: one row with more has passed
-                                                 3      yes: it depends on the rest of the order
+        Over row_number() BY w ORDER BY n DESC   2      no: one row with more came before
+                                                 3      yes: depends on the rest of the order
                                                  5      yes
 
-Whoever is beaten by as many rows as there are places, by what counts first in the order alone, has none of them. What
-stays is ranked as ever, and the filter stays above it.
+A row that is beaten in the first sort column by as many rows as there are places is dropped. The others are ranked as
+usual, and the filter stays above.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ from engine.schema import Field
 
 @dataclass(frozen=True, slots=True)
 class WholeBranch:
-    """A branch whose rows go as they are into a sink: the table that it reads, what becomes of its rows, the lowest
-    projection first, and the names of the columns that come out."""
+    """A branch whose rows go directly into a sink: its table, its projections (lowest first), and the names of its
+    output columns."""
 
     table: str
     steps: tuple[Project, ...]
@@ -158,7 +158,7 @@ def _is_signed(kind: types.Type) -> bool:
 _TESTS = frozenset(name for name in EVALUATED if FUNCTIONS[name].cannot_fail)
 """Comparisons, logic and coalesce."""
 _MOST_PARTS = 200
-"""How many parts an expression may have: columns of columns grow fast, and Spark computes what they share once."""
+"""Largest number of parts of an expression: nested columns grow fast, and Spark computes shared parts once."""
 
 
 def is_fusable(expr: Expr) -> bool:
@@ -209,15 +209,15 @@ def _is_exact(cast: Cast) -> bool:
 
 
 MOST_PLACES = 1_000
-"""Of each window so many values are remembered in a task."""
+"""Largest number of values per window to remember in a task."""
 _RANKINGS = ("row_number", "rank")
 _FIRST = "dense_rank"
-"""Rows that are equal share a place of it, so that only its first one tells how many rows are before."""
+"""Functions in which equal rows share a place, so that only the first such row gives the number of rows before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The window by which rows are ranked, the column that counts first, and how many places are asked for."""
+    """Window of the ranking, its first sort column, and the number of requested places."""
 
     window: str
     value: Column

@@ -1,4 +1,4 @@
-"""Rewrites of a plan, one a module. Their order is the order of RULES."""
+"""Rewrite rules of plans, one per module, applied in the order of RULES."""
 
 from __future__ import annotations
 

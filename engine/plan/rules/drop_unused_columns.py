@@ -1,12 +1,12 @@
-"""Columns that nobody asks for are not computed, and those of a source are not even decoded.
+"""Drop unused columns: they are not computed, and not decoded in a source.
 
     Write (name)                              Write (name)
       Project name, price * 2 AS twice    ->    Project name
         Filter price > 10                         Filter price > 10
           Scan (name, price, text)                  Scan (name, price)
 
-From the top down each node says which columns of its inputs it reads, beside those asked of it. `used` gathers what
-is read of each table, since a table is decoded once for all its readers.
+From the top down, each node reports the columns of its inputs that it uses, in addition to those requested of it.
+`used` collects the used columns of each table, since a table is decoded once for all its readers.
 """
 
 from __future__ import annotations

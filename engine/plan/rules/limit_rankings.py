@@ -1,11 +1,11 @@
-"""A ranking of which only the first places are asked for gives no others, and keeps no others if it can.
+"""Limit a ranking to its first places if only those are requested; then it also stores no others if possible.
 
     Filter place <= 3 AND price > 10          Filter price > 10
       Project name, price, place         ->     Project name, price, place
         UpdatingTop as place                      UpdatingTop 3 rows as place
 
-`place = 3` limits the ranking to three as well, but stays: it leaves out the first and the second place. Of two
-limits the smaller counts. A test that no place can pass stays as it is: it is a filter like any other.
+`place = 3` limits the ranking to three as well, but stays: it drops the first and the second place. Of two limits the
+smaller counts. A condition that no place satisfies stays an ordinary filter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.plan.tree import Node, rewrite
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The greatest place that a test on a column lets through; `is_all` when the test says nothing else of a place."""
+    """The largest place that a condition permits; `is_all` if the condition has no other effect."""
 
     column: str
     most: int

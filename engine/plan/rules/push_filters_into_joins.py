@@ -1,11 +1,11 @@
-"""What is asked of one side of a join alone is asked before the join, so that less is kept and matched.
+"""Push filters on one side of a join below the join, so that less is stored and matched.
 
     Filter a.x > 1 AND b.y > 2               Filter b.y > 2
       left join a, b ON a.k = b.k      ->      left join a, b ON a.k = b.k
                                                  Filter a.x > 1
 
-`b.y > 2` stays above: below the join, a row of `a` would come out with NULLs instead of not at all. Only tests that
-cannot fail are moved: another one might meet rows that the join would have left out, and stop the run.
+`b.y > 2` stays above: below the join, a row of `a` would be output with NULLs instead of being dropped. Only conditions
+that cannot fail are moved: others might see rows that the join would have dropped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ABOVE: dict[JoinKind, tuple[bool, bool]] = {
     "semi": (True, False),
     "anti": (True, False),
 }
-"""Whether a condition above the join may be asked of the left and of the right side: its rows must never be missing."""
+"""Whether a condition above the join may move to the left and to the right side, whose rows must never be missing."""
 _WITHIN: dict[JoinKind, tuple[bool, bool]] = {
     "inner": (True, True),
     "left": (False, True),
@@ -35,7 +35,7 @@ _WITHIN: dict[JoinKind, tuple[bool, bool]] = {
     "semi": (True, True),
     "anti": (False, True),
 }
-"""The same of a condition of the join itself: a row that fails it must not stand alone."""
+"""Whether a condition of the join itself may move: a row that fails it must not be output without a match."""
 
 
 def push_filters_into_joins(writes: Sequence[Write]) -> tuple[Write, ...]:

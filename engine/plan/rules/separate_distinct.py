@@ -1,13 +1,12 @@
-"""Aggregates of different values: the stream part keeps each value of a window once, the epoch part aggregates them.
+"""DISTINCT aggregates in two steps: the stream part stores each value of a window once, the epoch part aggregates them.
 
     count(DISTINCT v), sum(n) of a window and key       rows (v, n): (a, 1), (a, 2), (b, 4)
     first step, in the stream, by window, key and v:    (a, 3), (b, 4)
     second step, when the window is complete:           count(v) = 2, sum(part) = 7
 
-Spark's streams know no DISTINCT. Grouped by the value as well, a window keeps a row for every value, and what stands
-beside DISTINCT is aggregated in two steps (docs/decisions/different-values-in-two-steps.md). Where that is not the same
-(sessions are closed by their rows, and some aggregates cannot be put together from parts) the values are gathered in a
-set instead.
+Spark's streams do not support DISTINCT. Grouped by the value as well, a window has a row per value, and other
+aggregates are computed in two steps (docs/decisions/different-values-in-two-steps.md). If that is not equivalent
+(sessions, and aggregates that cannot be combined from parts), values are collected in a set instead.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _is_mean(aggregate: Aggregate) -> bool:
 
 @dataclass(slots=True)
 class _Steps:
-    """What the two steps compute, and what becomes of it."""
+    """Expressions of the two steps, and the mapping of their results."""
 
     values: list[Named] = field(default_factory=list)
     first: list[NamedAggregate] = field(default_factory=list)

@@ -1,1 +1,1 @@
-"""What the operators of a plan keep, and in which form."""
+"""State of a plan's operators, and its form."""

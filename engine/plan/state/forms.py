@@ -1,20 +1,20 @@
-"""Aggregates that were changed while they ran: what they have kept may still be of the aggregates before.
+"""Former aggregates of operators that were changed while they had state.
 
-    the state     operator 0 began as count(*), min(n)
-    the script    count(*), sum(n)
-    as it runs    UpdatingAggregate count(*), sum(n), of which each bucket is told what it may be kept as
+    the state          operator 0 began as count(*), min(n)
+    the script         count(*), sum(n)
+    the running plan   UpdatingAggregate count(*), sum(n), with the form that shards may have
 
-It is a matter of the state, as what windows withhold is (`plan/withheld.py`). An aggregate over numbers that have
-become wider has another text than before: a form says which it was.
+This is a property of the state, like suppressed windows (`plan/state/withheld.py`). An aggregate over wider numbers has
+another text than before, which a form records.
 
-What operators know their rows and keys by: hashes of values, which stay what they are when numbers become wider.
+Values that operators hash to identify rows and keys. The hashes stay when numbers become wider.
 
-    the state     keys n INT, each known by the hash of an INT
-    the script    keys n BIGINT
-    as it runs    a key that fits into INT is known by the hash of an INT still, any other by that of a BIGINT
+    the state          keys n INT, each identified by the hash of an INT
+    the script         keys n BIGINT
+    the running plan   a key that fits into INT still has the hash of an INT, any other that of a BIGINT
 
-So no row changes its bucket, its id or its partners. Which types a value was hashed in is a matter of the state, as
-what it began as is (`plan/forms.py`).
+So no row changes its shard, its id or its join partners. The former types are a property of the state
+(`plan/state/forms.py`).
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ from engine.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A text for each aggregate of which a state was when it was first changed, and by the text of one over numbers
-    that have become wider, what it was before, the newest first; None of what has no aggregates. `formers` are the
-    types in which it has hashed its values (`plan/hashed.py`). With a `retelling` what reads it is told anew of all its
-    rows (`plan/retelling.py`)."""
+    """Texts of the aggregates at the first change of a state, and for aggregates over wider numbers their earlier
+    texts, newest first; None if there are no aggregates. `formers` are the types in which values were hashed
+    (`plan/state/forms.py`). With a `retelling` all rows are re-emitted (`plan/state/withheld.py`)."""
 
     began_as: tuple[str, ...] | None
     formerly: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -50,7 +49,7 @@ class Form:
 
 
 Forms: TypeAlias = Mapping[int, Form]
-"""By the numbers of operators."""
+"""Forms by operator number."""
 
 
 def form_of(operator: Operator) -> tuple[str, ...]:

@@ -1,28 +1,27 @@
-"""The operators that keep state, each known by what it means: so that another script's operator can be told to be the
-same, wherever it stands and whatever its columns are called.
+"""Stateful operators, identified by their definition, so that they can be matched between scripts, whatever their
+position and column names.
 
     SELECT tumble('1 minute'), user, count(*) FROM clicks WHERE page = '/' GROUP BY 1, 2
 
-    id        tumble-3f0c9a12   the window, the keys, and where the rows come from
-    rows      page = '/'        which of the rows come to it
-    columns   user, count(*)    what it keeps of them, in the order in which it keeps it
+    id        tumble-3f0c9a12   the window, the keys, and the input
+    rows      page = '/'        the filters below it
+    columns   user, count(*)    the columns of its state, in order
 
-Operators with the same id keep the same thing of the same source; whether the state of the first is right for the
-second is a matter of `rows` and `columns`. A hint of the script can put a name in place of the id, and changes nothing
-of what the operator is. See docs/decisions/operators-are-known-by-what-they-mean.md.
+Operators with the same id have the same kind of state over the same source; `rows` and `columns` decide whether the
+state of one is right for the other. A hint in the script can replace the id by a name, without changing the operator.
+See docs/decisions/operators-are-known-by-what-they-mean.md.
 
-In which orders the aggregates of a window are read above it, since Spark keeps them in one of these.
+Find the orders in which the aggregates of a window are used above it, because Spark stores them in one of these.
 
-    Project y, x                                   Spark folds the projections into the aggregate, which keeps y, then x
+    Project y, x                                   Spark folds the projections into the aggregate, which stores y, x
       Project x, y, k                      orders  x, y, z   x, y   y, x
         WindowAggregate x, y, z by k
 
-So a projection above a window is a matter of its state: one that leaves out an aggregate has Spark not keep it, and
-one that turns two of them round has Spark keep them so, with the same types. No projection is folded through a filter,
-since ours are barred (`spark/lower/rows.py`): above one it only matters which aggregates are read. Whether Spark does
-fold a projection, or moves a filter below it first, is not guessed: wherever an order differs, all that stands above
-the window counts. So it does where a function above it is computed in Python: Spark takes the call out of what it has
-folded, and the aggregates that it reads then come elsewhere than they stand.
+So a projection above a window affects its state: Spark does not store an aggregate that it drops, and stores swapped
+ones in the new order, with the same types. Projections are not folded through our filters (`spark/lower/rows.py`):
+above a filter only the set of used aggregates matters. It is not predicted whether Spark folds a projection, or moves a
+filter below it first: wherever an order differs, everything above the window counts. The same holds for a Python
+function above it: Spark extracts the call, which changes the position of the aggregates that it uses.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ Stateful: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | Updat
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something of an operator: how a script says it, and a short text for what it means. `was` is that text in the
-    script that has it with narrower numbers, where it stands for a wider one."""
+    """A part of an operator: the script's text, and a short canonical text. `was` is that text in a script with
+    narrower numbers, if it is for a wider one."""
 
     name: str
     meaning: str
@@ -76,13 +75,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator that keeps state. `identity` is what it shares with all that keep the same thing of the same source;
-    where a program has several of them, `id` tells them apart. `number` is the one that Spark's checkpoint has for it.
-    `rows` is a text for which rows come to it; `conditions` are what is known of that, `functions` the user's functions
-    that have made them. `columns` are what it keeps. `below` are the numbers of all operators that its rows come
-    through, `sinks` the tables that get what its branch releases. `pin` is the name that a hint has given it. A window
-    `is_read_in_order` whose aggregates are all read above it, in its own order: then that is the order in which Spark
-    keeps them."""
+    """A stateful operator. `identity` is shared by all operators with the same kind of state over the same source; `id`
+    is unique within a program. `number` is that of Spark's checkpoint. `rows` is a text for its input rows;
+    `conditions` are their filters, `functions` the user-defined functions below it. `columns` are those of its state.
+    `below` are the numbers of all operators below it, `sinks` the tables of its branch. `pin` is its name from a hint.
+    A window `is_read_in_order` if all its aggregates are used above it in their own order, which is then Spark's order.
+    """
 
     id: str
     identity: str
@@ -304,13 +302,13 @@ def _told_apart(operators: list[Operator]) -> Iterator[Operator]:
 
 
 Path = Sequence[tuple[Node, Node]]
-"""The relations above another one, the lowest first, each with the one of its inputs that leads there."""
+"""Relations above another one, lowest first, each with the input that leads there."""
 _Read = Mapping[str, tuple[int, ...]]
-"""Which aggregates are in each column, by their places in the window."""
+"""Aggregates in each column, by index in the window."""
 
 
 Step = tuple[str, tuple[int, ...]]
-"""A relation above a window, and the places of the aggregates in the order in which it has them."""
+"""A relation above a window, and the indices of the aggregates in its order."""
 
 
 def reading_steps(node: WindowAggregate, path: Path) -> Sequence[Step]:

@@ -1,18 +1,18 @@
-"""Windows whose state is kept by pane: the longest stretch of time of which all rows are in the same windows.
+"""Windows whose state is stored by pane: the longest period in which all rows are in the same windows.
 
     hop(2 s, 10 s), count(*) by auction      by window and auction        each row in five of them
-                                             by pane of 2 s and auction   each row in one; windows are made of their
-                                                                          panes when they close
+                                             by pane of 2 s and auction   each row in one; windows are computed from
+                                                                          their panes when they close
 
-It is a matter of the state, as what windows withhold is (`plan/withheld.py`), and chosen when a state begins. Only what
-can be added up exactly is kept so. See docs/decisions/windows-can-be-kept-by-pane.md.
+This is a property of the state, and chosen when a state begins. Only exactly additive aggregates are supported. See
+docs/decisions/windows-can-be-kept-by-pane.md.
 
-What Spark keeps of the aggregates of a window: by this a state can be laid out for other aggregates.
+Columns that Spark stores for the aggregates of a window, so that a state can be migrated.
 
     count(*), sum(price)     price DECIMAL(20, 2)      count; sum, isEmpty
 
-Only what is known here is moved. That Spark has the very columns is seen before anything is moved: a version of it that
-keeps something else is found out, and nothing is guessed.
+Only known cases are migrated. The columns are compared with Spark's before a migration, so a version of Spark that
+stores others is detected.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from engine.plan.tree import Node, inputs_of, walk, with_inputs
 from engine.types import Decimal, Type
 
 LEAST_WINDOWS, MOST_WINDOWS = 3, 1_000
-"""In how many windows a row must be, and may be. In one, the state is not smaller by pane, and a count by key needs a
-third more CPU; in five it needs a fifth less. When windows close, each pane is written into as many rows."""
+"""Smallest and largest number of windows per row. With one, the state is not smaller by pane, and a count by key needs
+a third more CPU; with five it needs a fifth less. When windows close, each pane is expanded into as many rows."""
 _ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.Date
-"""Types whose least and greatest value is the same in Arrow and in Spark."""
+"""Types whose minimum and maximum are the same in Arrow and in Spark."""
 
 
 def fit_for_panes(operators: Sequence[Operator]) -> frozenset[int]:
@@ -121,7 +121,7 @@ Start: TypeAlias = Literal["null", "zero", "true"]
 
 @dataclass(frozen=True, slots=True)
 class WindowColumn:
-    """A column of the state of a window, and what is in it before the first row."""
+    """A column of a window's state, and its initial value."""
 
     name: str
     start: Start
@@ -129,9 +129,9 @@ class WindowColumn:
 
 _LONG_DIGITS = 18
 _SUMMED_DIGITS = 10
-"""Spark adds up decimals as whole numbers where so many more digits still fit into a BIGINT."""
+"""Spark adds decimals as whole numbers if this many more digits fit into a BIGINT."""
 _DOUBLE_DIGITS, _MEAN_DIGITS = 15, 4
-"""Means of decimals are computed as DOUBLE where so many more digits fit into one."""
+"""Spark computes means of decimals as DOUBLE if this many more digits fit into one."""
 _COUNT = (WindowColumn("count", "zero"),)
 _MEAN = (WindowColumn("sum", "zero"), *_COUNT)
 _LEAST, _GREATEST = (WindowColumn("min", "null"),), (WindowColumn("max", "null"),)

@@ -1,11 +1,11 @@
-"""What of a stream is kept between epochs, and for how long: what a plan will cost, said before it runs.
+"""Describe the state of a plan: what is stored between epochs, and for how long.
 
     count(*), median(n) by tumble(1 minute)   a row and every value for median(...) of each window and key, for 1 minute
                                               and until late rows are refused
-    max(n) by key, rows are only added        a row of each key, for 6 hours after its last change
-    max(n) by key, rows may be taken back     a row and every value for max(...) of each key, ...
+    max(n) by key, append-only rows           a row of each key, for 6 hours after its last change
+    max(n) by key, with retractions           a row and every value for max(...) of each key, ...
 
-Which aggregates need their values follows from what they declare (`functions/base.py`).
+The declared retention of an aggregate says whether it needs all values (`functions/base.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Marks in the texts of a plan that say how wide a number is: `clicks.n.'⟦i32⟧'`. See `engine.plan.state.widths`."""
+"""Marks for the width of numbers in the texts of a plan: `clicks.n.'⟦i32⟧'`. See `engine.plan.state.widths`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TypeAlias
 from engine.types import Decimal, Float, Integer, Type
 
 Former: TypeAlias = tuple[Type, ...]
-"""The types that a value was in, the narrowest first."""
+"""Former types of a value, narrowest first."""
 Formers: TypeAlias = tuple[tuple[Former, ...], ...]
 """Those of all values that an operator hashes, in the groups of `engine.plan.state.forms.hashed_in`."""
 FormersText: TypeAlias = tuple[tuple[tuple[str, ...], ...], ...]
-"""The same in words that can be kept."""
+"""Serialised form of `Formers`."""
 
 
 def to_text(kind: Type) -> str:
@@ -69,7 +69,7 @@ def apart(text: str) -> tuple[str, Sequence[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text with marks, taken apart: what is left of it, and for each place with marks the narrowest type."""
+    """A text split into its text without marks, and the narrowest type at each place with marks."""
 
     text: str
     widths: tuple[Type, ...]

@@ -1,12 +1,12 @@
-"""Plans without the widths of their numbers, by which two scripts are held against each other whose types differ.
+"""Plans without the widths of their numbers, to compare two scripts whose types differ.
 
     old   sum(CAST(clicks.n AS BIGINT)), n INT          sum(clicks.n.⟦i32⟧)
-    new   sum(clicks.n), n BIGINT                       sum(clicks.n.⟦i64⟧)      the same, of wider numbers
+    new   sum(clicks.n), n BIGINT                       sum(clicks.n.⟦i64⟧)      the same, with wider numbers
 
-A number of each column, and of what is cast to a narrower type, is marked with its width; casts to wider types and the
-widths of constants and results are left out. Where two texts are the same without their marks, and no mark of the
-second is narrower, each value that the first could have is one that the second has for the same row. That holds for
-functions that say the same of a number however wide it is; others are marked with the types that they are given.
+The number of each column, and of each narrowing cast, gets a mark with its width; widening casts and the widths of
+constants and results are dropped. If two texts are equal without their marks, and no mark of the second is narrower,
+the second has every value of the first for the same row. This holds for functions whose result does not depend on
+width; others are marked with their argument types.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ALIKE = frozenset({
     "and", "or", "not", "is_null", "is_not_null", "coalesce", "nvl", "nvl2", "nullif", "greatest", "least",
     "abs", "between", "in",
 })  # fmt: skip
-"""Functions that say the same of a number however wide it is, or fail."""
+"""Functions whose result does not depend on the width of a number, unless they fail."""
 _TEXTUAL = (types.Text, types.Json, types.Boolean, Integer, Float, Decimal)
-"""Of these a cast to a number means the same in each width, or fails."""
+"""Functions of text of which a cast to a number has the same result in each width, or fails."""
 
 
 def without_widths(parts: Parts) -> Parts:
@@ -104,7 +104,7 @@ def _marked_scan(scan: Scan, loose: Node) -> Node:
 
 @dataclass(slots=True)
 class _Loosening:
-    """Goes through a plan; a relation that several read stays one."""
+    """Rewrites a plan; a shared relation stays shared."""
 
     _known: dict[int, tuple[Node, Node]] = field(default_factory=dict)
 

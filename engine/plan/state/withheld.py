@@ -1,31 +1,31 @@
-"""Aggregates that were added to windows which were open at that time: they are withheld there, as NULL.
+"""Suppressed aggregates: aggregates that were added while windows were open are NULL in these windows.
 
-    12:07     sum(price) is added to a tumble of ten minutes that has windows from 12:00 and from 12:10
-    kept      operator 0, aggregate 1: windows from 12:00 to 12:10
-    12:00     count 5    sum NULL     part of the rows came before
+    12:07     sum(price) is added to a tumble of ten minutes with windows from 12:00 and from 12:10
+    recorded  operator 0, aggregate 1: windows from 12:00 to 12:10
+    12:00     count 5    sum NULL     some rows came before
     12:10     count 4    sum NULL
-    12:20     count 2    sum 30       whole
+    12:20     count 2    sum 30       complete
 
-By choice such windows are held back as a whole, and give out no row: a condition above the windows says so.
+Optionally such windows are suppressed as a whole, by a filter above the windows:
 
-    kept      operator 0, ROWS: windows from 12:00 to 12:10
+    recorded  operator 0, ROWS: windows from 12:00 to 12:10
     12:20     count 2    sum 30       the first row
 
-It is a matter of the state, and no part of the script: where the state goes, this goes with it, and the plan that runs
-has a projection above the windows that says so.
+This is a property of the state, and not of the script: copies of the state include it, and the running plan has a
+projection or filter above the windows.
 
-Rows of an updating aggregate that another condition lets out: those it has not are taken back, those it has come.
+Re-emit all rows of a changelog aggregate after a filter above it has changed.
 
-    kept          a 2, b 2, c 5           before: HAVING n > 1, now: HAVING n > 3, c comes twice
-    the first     -a 2  +a 2              taken back as the query before let them out: all pass n > 1
-    epoch         -b 2  +b 2
+    state         a 2, b 2, c 5           before: HAVING n > 1, now: HAVING n > 3; c gets two rows
+    first epoch   -a 2  +a 2              retractions as the previous query has emitted them: all pass n > 1
+                  -b 2  +b 2
                   -c 5  +c 7
-    conditions    -a 2                    given out as this query does: only c 7 passes n > 3
+    filtered      -a 2                    inserts pass the new filter: only c 7 passes n > 3
                   -b 2
                   -c 5  +c 7
 
-So a sink has what the new query would have written, whatever it has had of the old one. Only what the aggregate gives
-out is known, so above it there may be conditions and projections, and above these unions, up to the sink.
+So a sink has what the new query would have written, whatever it got from the old one. Only the output of the aggregate
+is known, so above it there may only be filters and projections, and above these unions, up to the sink.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ from engine.plan.tree import Node, inputs_of, with_inputs
 from engine.types import BOOLEAN, TIMESTAMP, WINDOW
 
 Range: TypeAlias = tuple[int, int]
-"""The starts of the first and of the last of some windows, in microseconds."""
+"""Starts of the first and the last of some windows, in microseconds."""
 Withheld: TypeAlias = Mapping[int, Mapping[int, Sequence[Range]]]
-"""By the number of an operator, and the place of an aggregate in it, the windows in which that is not known."""
+"""By operator number and index of an aggregate, the windows in which it is suppressed."""
 ROWS = -1
-"""In the place of an aggregate: the windows of which no row is given out."""
+"""Used instead of an aggregate's index: windows whose rows are suppressed."""
 RANGES = 64
-"""So many ranges are kept apart at most; what lies between two that are near to each other is then withheld as well."""
+"""Largest number of separate ranges. If there are more, near ones are merged, which also suppresses what is between
+them."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 

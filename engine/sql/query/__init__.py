@@ -1,1 +1,1 @@
-"""Queries, a clause or a kind of relation to a file."""
+"""Queries, with a module per clause or kind of relation."""

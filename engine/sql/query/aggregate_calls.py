@@ -1,13 +1,16 @@
-"""Calls of aggregates, with everything that can stand behind their arguments.
+"""Parse calls of aggregates with their clauses.
 
-array_agg(DISTINCT name ORDER BY at) FILTER (WHERE at > start)      DISTINCT and ORDER BY are inside the call for the
-percentile(0.5) WITHIN GROUP (ORDER BY value)                       parser, all else is wrapped around it
+    array_agg(DISTINCT name ORDER BY at) FILTER (WHERE at > start)
+    percentile(0.5) WITHIN GROUP (ORDER BY value)
 
-Aggregations and DISTINCT: within a window, or over all there ever was.
+For the parser, DISTINCT and ORDER BY are inside the call, and the other clauses are wrapped around it.
 
-rows with a window       WindowAggregate: one row per window and key, once, when the window is closed
-rows without one         UpdatingAggregate: one row per key, taken back and added again when it changes
-rows whose window the GROUP BY drops     refused: their groups would never be complete, and never change either
+Choose the relation of an aggregation or DISTINCT: within a window, or over all rows.
+
+    rows with a window           WindowAggregate: one row per window and key, once, when the window closes
+    rows without one             UpdatingAggregate: one row per key, replaced when it changes
+    rows with a window that
+    GROUP BY drops               refused: their groups would be neither complete nor updated
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ from engine.sql.scalar.expressions import Expressions
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """A call as it was written: the bare call, and what stands around it."""
+    """A call as written: the bare call, and its clauses."""
 
     call: exp.Anonymous
     function: AggregateFunction
@@ -128,7 +131,7 @@ def _condition_of(
 
 @dataclass(frozen=True, slots=True)
 class _WrittenArguments:
-    """What stands between the parentheses."""
+    """Content of the parentheses."""
 
     arguments: tuple[exp.Expr, ...]
     order: tuple[exp.Ordered, ...] = ()

@@ -1,22 +1,22 @@
-"""FROM: tables, views, CTEs and sub-queries, joined from left to right.
+"""FROM: tables, views, CTEs and subqueries, joined from left to right.
 
-Arrays in FROM: `FROM rows, unnest(rows.tags) AS tag` has a row for every element.
+Arrays in FROM: `FROM rows, unnest(rows.tags) AS tag` has a row per element.
 
-FROM rows LEFT JOIN unnest(rows.tags) AS tag ON true      a row without elements stays, with NULL: it is taken apart
+FROM rows LEFT JOIN unnest(rows.tags) AS tag ON true      a row without elements stays, with NULL: it is unnested
                                                           as if it had the array [NULL]
 
-JOIN with a lookup table: each row with what the table has for its key, when the row passes.
+JOIN with a lookup table: each row with the table's row for its key at that time.
 
-FROM orders o LEFT JOIN users u ON o.user_id = u.id     users has PRIMARY KEY (id)
+FROM orders o LEFT JOIN users u ON o.user_id = u.id          users has PRIMARY KEY (id)
 
 LookupJoin left of orders, key user_id: an order without a user has NULL in the columns of users
 
-UNNEST in a SELECT list: one of them, anywhere in an expression.
+UNNEST in a SELECT list: a single one, anywhere in an expression.
 
 SELECT id, upper(unnest(tags)) FROM events
 
-Unnest    a row for every element of `tags`, in a column `__unnest`
-Project   id, "upper(unnest(tags))" = upper(__unnest)
+Unnest      a row per element of `tags`, in a column `__unnest`
+Project     id, "upper(unnest(tags))" = upper(__unnest)
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _JOINS = "the elements of an array are joined with CROSS JOIN, or LEFT JOIN ... 
 
 @dataclass(frozen=True, slots=True)
 class ArrayElements:
-    """The elements of an array that other rows in FROM have: the call that gives it, and what they are called."""
+    """Elements of an array of preceding rows in FROM: the call that returns it, and their name."""
 
     call: exp.Anonymous
     table: str | None
@@ -132,7 +132,7 @@ def _or_null(array: Expr, element: types.Type) -> Expr:
 
 
 FromItem: TypeAlias = ScopedRows | LookupTable | ArrayElements | exp.Lateral
-"""What can stand in FROM; all but rows need those that stand before them."""
+"""An item of FROM; all but plain rows depend on the preceding items."""
 
 
 def read_from(queries: QueryReader, select: exp.Select) -> ScopedRows:
@@ -317,7 +317,7 @@ _ELEMENT = "__unnest"
 
 @dataclass(slots=True)
 class ArrayUnnesting:
-    """The array that a SELECT list takes apart, once a call of `unnest` was met."""
+    """The array that a SELECT list unnests, once a call of `unnest` was found."""
 
     array: Expr | None = None
 

@@ -1,4 +1,4 @@
-"""SELECT with GROUP BY: keys, a window, aggregates, and what is made of them.
+"""SELECT with GROUP BY: keys, a window, aggregates, and expressions over them.
 
     SELECT tumble('1 minute'), upper(key), 2 * sum(value) FROM events GROUP BY 1, upper(key) HAVING count(*) > 1
 
@@ -6,18 +6,18 @@
     Filter                         __aggregate1 > 1
     Project                        window = __window, "upper(key)" = __key0, "2 * sum(value)" = 2 * __aggregate0
 
-The SELECT list is translated over the input first; then every key in it, however deep, becomes the column of the key.
-What of the input is left after that was neither grouped nor aggregated.
+The SELECT list is translated over the input first; then every key in it, however deep, is replaced by the key's column.
+Any remaining input column is neither grouped nor aggregated.
 
-Hints that give an operator a name of its own: `SELECT /*+ id(name) */ ...`.
+Hints that name an operator: `SELECT /*+ id(name) */ ...`.
 
     SELECT /*+ id(visits) */ user, count(*)
     FROM (SELECT /*+ id(seen_with) */ * FROM clicks JOIN users ON ...) GROUP BY user
 
-    visits        the groups: of all that this SELECT keeps itself, what is nearest to the rows that it gives
-    seen_with     the join: it would be the groups' if it stood without a SELECT of its own
+    visits        the groups: the topmost stateful operator of this SELECT
+    seen_with     the join, which needs a SELECT of its own; otherwise the name would be that of the groups
 
-What a SELECT reads (a view, a table of WITH, a sub-query in FROM) is not its own.
+Inputs of a SELECT (a view, a CTE, a subquery in FROM) are not part of it.
 """
 
 from __future__ import annotations
@@ -71,17 +71,16 @@ from engine.sql.text.parse import Script
 from engine.sql.text.pieces import BEHIND_SELECT, MISPLACED
 
 _PLACEHOLDER = "__"
-"""Begins the names of columns that stand for a key, an aggregate or the window; no
-column of a user's may begin so."""
+"""Prefix of columns for a key, an aggregate or the window; user columns must not have it."""
 
 _WINDOW_COLUMN = Column(_PLACEHOLDER + WINDOW_NAME, types.WINDOW, nullable=False)
 
 
 @dataclass(slots=True)
 class Grouping:
-    """What has been gathered for the aggregation of one SELECT. `aliases` are the names of its list, for HAVING and
-    OVER; `subquery_value` gives what stands for a sub-query over the groups. `written_window` is the window as GROUP BY
-    calls it, `window` the one to aggregate by."""
+    """Parts of the aggregation of one SELECT. `aliases` are the names of its list, for HAVING and OVER;
+    `subquery_value` translates a subquery over the groups. `written_window` is the window as GROUP BY names it,
+    `window` the one to aggregate by."""
 
     script: Script
     source: Node
@@ -258,7 +257,7 @@ _WHERE = "put it behind the SELECT of the window, GROUP BY, DISTINCT, ranking or
 
 @dataclass(slots=True)
 class OperatorHints:
-    """The hints of a script: where each name stands, and which of them have found their operator."""
+    """Hints of a script with their positions, and which of them have found their operator."""
 
     names: dict[str, TextPosition] = field(default_factory=dict)
     found: set[str] = field(default_factory=set)

@@ -1,20 +1,20 @@
-"""Which join two relations take: by their windows, and by the equalities among the conditions.
+"""Choose the join of two relations, by their windows and the equalities in the condition.
 
 FROM e JOIN c ON e.window = c.window AND e.key = c.key AND e.n > c.n
 
-both have the same window       WindowJoin: rows of one window meet in one epoch and none is kept; the equality of
-                                the windows is its own, e.key = c.key a pair, e.n > c.n the condition
-neither has a window            UpdatingJoin: rows are kept by the values of the pairs, so there must be a pair
-only one has, or they differ    refused: a window that is closed would have to wait for rows of all time
+both have the same window       WindowJoin: rows of one window meet in one epoch, without state; the equality of
+                                the windows is implied, e.key = c.key a pair, e.n > c.n the condition
+neither has a window            UpdatingJoin: rows are stored by the values of the pairs, so there must be a pair
+only one has, or they differ    refused: a closed window would have to wait for rows of all time
 
-JOIN in FROM: its kind, its condition, and what the columns of both sides are called afterwards.
+JOIN in FROM: its kind, its condition, and the column names of both sides after it.
 
-a JOIN b USING (id)      both have a column `id`, and a plan has each name once
+a JOIN b USING (id): both have a column `id`, and names in a plan are unique
 
-before the join          b.id becomes `id_2`, and the scope remembers that b calls it `id`
+before the join          b.id becomes `id_2`, and the scope records that b calls it `id`
 the condition            id = id_2
-what names mean now      id: that of `a`, since both are equal (of `b` in a right join, the one that is not NULL in
-                         a full one); a.id and b.id: those of the sides
+names after it           id: that of `a`, since both are equal (in a right join that of `b`, in a full join the one that
+                         is not NULL); a.id and b.id: those of the sides
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from engine.sql.text.parse import Script
 
 @dataclass(frozen=True, slots=True)
 class JoinClause:
-    """One JOIN. `where` are the conditions of WHERE that a join without ON may take its equalities from."""
+    """One JOIN. `where` are the conditions of WHERE, from which a join without ON may take its equalities."""
 
     script: Script
     node: exp.Join
@@ -167,7 +167,7 @@ def _joined_column(side: Scope, name: str, joined: Scope) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class JoinCondition:
-    """What must hold for two rows to meet: the equalities between the sides, and everything else."""
+    """Condition of a join: the equalities between the sides, and everything else."""
 
     pairs: tuple[Pair, ...]
     remainder: Expr | None = None

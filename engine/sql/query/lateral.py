@@ -1,14 +1,14 @@
-"""LATERAL (sub-query) in FROM: what looks at the rows before it is joined to them by what it looks at.
+"""LATERAL (subquery) in FROM: translated to a join with the preceding rows by the columns that it uses of them.
 
-    FROM events e, LATERAL (SELECT ... FROM clicks c WHERE c.key = e.key) AS t      what stands in the list decides:
+    FROM events e, LATERAL (SELECT ... FROM clicks c WHERE c.key = e.key) AS t      by its SELECT list:
 
-    c.page, c.n + e.n                     rows: a join on key = key; what reads both sides is computed above it
-    count(*), max(c.at)                   one row, even of nothing: a join with groups, see `scalar_subqueries`
-    c.page, count(*) ... GROUP BY c.page  groups of each match: grouped by c.key as well, and joined by it
-    e.n * 2 AS double, without FROM       columns of the rows before it
-    nothing of e, here and in WHERE       a sub-query like any other
+    c.page, c.n + e.n                     rows: a join on key = key; expressions over both sides are computed above it
+    count(*), max(c.at)                   one row, even without input: a join with groups, see `scalar_subqueries`
+    c.page, count(*) ... GROUP BY c.page  groups per match: grouped by c.key as well, and joined by it
+    e.n * 2 AS double, without FROM       columns of the preceding rows
+    nothing of e, here and in WHERE       an ordinary subquery
 
-Nothing is run once for each row: a stream has no rows to begin again with.
+Nothing runs once per row: a stream cannot be read again.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from engine.sql.scope import Scope, ScopedRows, Visible, scope_of
 
 _JOINS = "a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true"
 MAX_LATERAL_DEPTH = 4
-"""What such a query reads is looked at twice, and so at every level."""
+"""Deepest nesting: the input of such a query is translated twice per level."""
 
 _MATCHED = Named("", Literal(value=True, type=types.BOOLEAN))
-"""Tells the rows that a row was joined with from the lack of any; no column of a query's has this name."""
+"""Column that is NULL if a row had no match; user columns must not have this name."""
 
 _REFUSED_WITH_GROUPS = ("order", "limit", "offset", "qualify")
 
@@ -123,7 +123,7 @@ def _refuse_elsewhere(
 
 @dataclass(frozen=True, slots=True)
 class _LateralQuery:
-    """One query that looks at the rows before it. Columns that are made for it begin with the prefix."""
+    """A query that uses preceding rows. Generated columns begin with the prefix."""
 
     queries: QueryReader
     join: exp.Join

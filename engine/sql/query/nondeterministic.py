@@ -1,15 +1,15 @@
-"""Functions that give another value each time, over rows that are taken back.
+"""Refuse nondeterministic functions over changelog rows.
 
 SELECT key, count(*), uuid() FROM events GROUP BY key
 
-When the count of a key changes, its old row is taken back as it was. That row had another uuid, which nobody knows
-any more: the sink would be told to delete a row that it does not have.
+When the count of a key changes, its old row is retracted. That row had another uuid, which is unknown by now: the
+retraction would name a row that the sink does not have.
 
-Columns of changes that are called like what changes carry beside their columns (`plan/tree.py`).
+Refuse columns of changelog rows that are named like hidden columns (`plan/tree.py`).
 
 SELECT _id, count(*) FROM events GROUP BY _id
 
-The row of a key would have two columns `_id`: the key, and what all versions of the row are known by.
+would have two columns `_id`: the key, and the id of the row's versions.
 """
 
 from __future__ import annotations

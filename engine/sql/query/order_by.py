@@ -1,9 +1,9 @@
-"""ORDER BY, LIMIT, OFFSET and DISTINCT ON of a SELECT: they order and cut the rows.
+"""ORDER BY, LIMIT, OFFSET and DISTINCT ON of a SELECT.
 
 SELECT key, n FROM windowed ORDER BY n DESC LIMIT 3     Top: the best three rows of each window, with its window in
                                                         a column `__order0` that is dropped again
-SELECT key, at FROM events ORDER BY at LIMIT 3          UpdatingTop: the best so far, which change
-SELECT key FROM events ORDER BY at                      refused: a stream has no end to be sorted at
+SELECT key, at FROM events ORDER BY at LIMIT 3          UpdatingTop: the best so far, as changelog rows
+SELECT key FROM events ORDER BY at                      refused: a stream has no end at which to sort it
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _MAX_COUNT = 2**31 - 1
 
 @dataclass(slots=True)
 class SelectedRows:
-    """What a SELECT gives: the columns, of the rows that its DISTINCT ON, ORDER BY and LIMIT leave in each window, or
-    of all rows without one. `extra_columns` are those that it orders by and nobody has selected."""
+    """Result of a SELECT: its columns, and the rows that DISTINCT ON, ORDER BY and LIMIT leave per window, or of all
+    rows without one. `extra_columns` are sort keys that are not selected."""
 
     select: exp.Select
     columns: tuple[Named, ...]

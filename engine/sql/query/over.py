@@ -1,19 +1,19 @@
-"""OVER in a SELECT list: functions among the rows of one time window.
+"""OVER in a SELECT list: window functions among the rows of one time window.
 
     SELECT key, n, sum(n) OVER (PARTITION BY window, key ORDER BY at) AS total FROM windowed
 
     Over by `window`     __over0 = sum(n), partitioned by window and key, in the order of `at`
     Project              key, n, total = __over0
 
-All rows of a window arrive in one epoch, so nothing is kept. Without a window only a ranking can be had, which changes
-with every row: see `updating_ranking`.
+All rows of a window arrive in one epoch, so there is no state. Without a window only rankings are supported, which
+change with every row: see `updating_ranking`.
 
-row_number, rank and dense_rank where no time window says when all rows are there: places that change.
+row_number, rank and dense_rank without a time window: ranks that change.
 
     SELECT * FROM (SELECT key, row_number() OVER (PARTITION BY key ORDER BY at DESC) AS n FROM events) WHERE n = 1
     SELECT DISTINCT ON (key) * FROM events ORDER BY at DESC
 
-Both become an UpdatingTop: a row that another one takes the place of is taken back.
+Both become an UpdatingTop: a row that loses its place is retracted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Translate = Callable[[exp.Expr], Expr]
 
 @dataclass(frozen=True, slots=True)
 class _WrittenCall:
-    """What stands before OVER: the bare call, the condition of its FILTER, and whether it passes over NULLs."""
+    """The call before OVER: the bare call, the condition of its FILTER, and whether it ignores NULLs."""
 
     call: exp.Anonymous
     condition: exp.Expr | None = None
@@ -60,9 +60,9 @@ class _WrittenCall:
 
 @dataclass(slots=True)
 class OverCalls:
-    """The functions among rows that a SELECT list calls. `window` is that of the rows and the column that holds it;
-    `translate` gives the value of an expression over those rows, `partition` the same where a window may be called.
-    Rows that no window closes are kept for `ttl`."""
+    """Window functions in a SELECT list. `window` is that of the rows with its column; `translate` translates an
+    expression over those rows, `partition` also where a window may be called. Rows without a window are stored for
+    `ttl`."""
 
     script: Script
     window: tuple[Window, Column | None] | None
@@ -254,7 +254,7 @@ def _with_row_counts(arguments: tuple[Expr, ...], function: OverFunction) -> tup
 
 
 UNBOUNDED = 2**31 - 1
-"""As far away as Spark can count rows."""
+"""Largest offset that Spark supports."""
 
 
 def read_frame(spec: exp.Expr | None) -> Frame | None:
@@ -294,15 +294,14 @@ def _offset_of(bound: object, side: object) -> int:
 
 
 RANKINGS: frozenset[str] = frozenset(get_args(Ranking))
-"""What can stand before OVER without a window."""
+"""Functions that OVER supports without a window."""
 
 _PLACE = "__place"
 
 
 @dataclass(frozen=True, slots=True)
 class RowRange:
-    """Which rows of each partition: `limit` of them, in an order, behind the first `offset`. A limit of zero takes
-    none."""
+    """Rows of each partition: `limit` of them, in an order, after the first `offset`. A limit of zero means none."""
 
     partition: tuple[Expr, ...]
     order: tuple[Order, ...]

@@ -1,15 +1,15 @@
-"""Queries: what a SELECT, a set operation or a WITH describes, among the tables and CTEs in reach.
+"""Translate queries: SELECT, set operations and WITH.
 
-SELECT: from its FROM through WHERE, GROUP BY and its list to its order.
+SELECT: FROM, WHERE, GROUP BY, the list, and ORDER BY.
 
     SELECT upper(key), unnest(tags), row_number() OVER (...) AS n FROM events WHERE value > (SELECT ...) LIMIT 3
 
-    FROM, and a join for each sub-query that stands for a value      scalar_subqueries
+    FROM, and a join for each scalar subquery                        scalar_subqueries
     WHERE                                                            conditions, where_subqueries
-    a column for each OVER, a row for each element of an array       over, unnest_in_select
+    a column per OVER, a row per element of an array                 over, unnest_in_select
     the list, ORDER BY and LIMIT                                     select_list, order_by
 
-With GROUP BY or an aggregate, the list and HAVING are read over the groups instead: see `group_by`.
+With GROUP BY or an aggregate, the list and HAVING are translated over the groups instead: see `group_by`.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from engine.sql.scope import Relation, Scope, ScopedRows
 from engine.sql.text.parse import Script
 
 UPDATING_TTL = timedelta(days=1)
-"""How long rows are kept that no window closes, unless a script says otherwise."""
+"""Default time to live of rows without a window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Translates the queries of one script. `ctes` are the WITH names in reach; None is one that was refused.
-    `updating_ttl` says for how long rows are kept that no window closes. `read` gathers what the SELECT in hand reads
-    of others, if somebody asks for that."""
+    """Translates the queries of one script. `ctes` are the visible WITH names; None marks a refused one. `updating_ttl`
+    is the time to live of rows without a window. `read` collects the relations that the current SELECT uses, if
+    requested."""
 
     script: Script
     catalog: Catalog
@@ -151,7 +151,7 @@ def translate_select(queries: QueryReader, select: exp.Select) -> Relation:
 
 @dataclass(frozen=True, slots=True)
 class _Select:
-    """One SELECT over the columns of its FROM, and what is wrong with it."""
+    """One SELECT over the columns of its FROM, and its errors."""
 
     queries: QueryReader
     select: exp.Select

@@ -1,4 +1,4 @@
-"""What the clauses of a query ask of the script around it, and of the queries inside it."""
+"""Interface between the clauses of a query and the script around it, or queries inside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.sql.text.parse import Script
 
 
 class QueryReader(Protocol):
-    """Gives queries and the names in them their meaning."""
+    """Translates queries, and resolves the names in them."""
 
     @property
     def script(self) -> Script:
@@ -40,8 +40,8 @@ class QueryReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SubqueryTest:
-    """A test of rows by a sub-query: whether the values are in what it gives, or, without any, whether it gives
-    anything."""
+    """Condition on rows with a subquery: whether the values are in its result or, without values, whether it has a
+    result."""
 
     node: exp.Expr
     values: tuple[exp.Expr, ...]

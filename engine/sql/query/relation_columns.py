@@ -1,4 +1,4 @@
-"""Columns of relations: read, renamed and cast, so that two relations can stand side by side."""
+"""Select, rename and cast the columns of relations, so that two relations can be combined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.sql.scope import Scope, ScopedRows
 
 @dataclass(frozen=True, slots=True)
 class NoRows(Node):
-    """Columns without rows, to resolve names in."""
+    """A relation with columns and without rows, for resolving names."""
 
     columns: Schema
 

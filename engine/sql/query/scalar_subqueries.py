@@ -1,4 +1,4 @@
-"""Sub-queries that stand for one value, an aggregate of other rows: they are joined to the rows that ask for it.
+"""Scalar subqueries that aggregate other rows: translated to joins.
 
     SELECT id, (SELECT count(*) FROM clicks c WHERE c.key = e.key) AS n FROM events e
 
@@ -6,25 +6,25 @@
     UpdatingJoin left    of events with it on key = __value0_key0
     Project              id, n = coalesce(__value0_0, 0), since a row that meets none has NULL there, and counts zero
 
-Rows with a window meet the aggregate of their window. Without an equality all rows meet one aggregate
-(`join_by_parts.py`).
+Rows with a window are joined with the aggregate of their window. Without an equality, all rows are joined with one
+aggregate (`scalar_subqueries.py`).
 
-Rows dealt out to parts, where all of them meet the same few others: else all would be kept in one place.
+Distribute rows over parts if all of them are joined with the same few rows; otherwise all would be stored in one place.
 
-SELECT * FROM orders WHERE total > (SELECT avg(total) FROM orders)       no equality says which rows meet
+SELECT * FROM orders WHERE total > (SELECT avg(total) FROM orders) has no equality to join by
 
-every order belongs to one of 16 parts, by the first digit of a digest of its first column; the one average is
-copied to all 16, and the join is by the part
+every order is in one of 16 parts, by the first digit of a digest of its first column; the single average is copied to
+all 16, and the join is by part
 
-Sub-queries in WHERE: the rows that meet a row of another relation, or none, are those of a semi or an anti join.
+Subqueries in WHERE: translated to semi and anti joins.
 
     SELECT * FROM events e WHERE key IN (SELECT key FROM bans b WHERE b.page = 'x' AND b.at < e.at)
 
-    b.page = 'x'     reads the sub-query's rows alone: a filter of them
-    b.at < e.at      reads the rows around as well: a condition of the join
+    b.page = 'x'     uses only the subquery's rows: a filter of them
+    b.at < e.at      uses the outer rows as well: a condition of the join
     the plan         events semi join Filter(bans) on key = key_2 and at_2 < at; NOT IN and NOT EXISTS are anti joins
 
-`x NOT IN (...)` is unknown, and so not true, when x is NULL and the sub-query gives any row, or when it gives a NULL:
+`x NOT IN (...)` is unknown, and so not true, if x is NULL and the subquery returns any row, or if it returns a NULL:
 then a second anti join drops those rows, see `_drop_unknown`.
 """
 
@@ -72,7 +72,7 @@ _HINT = "select one aggregate, such as max(x), of rows that WHERE may match with
 
 @dataclass(slots=True)
 class ScalarSubqueries:
-    """The sub-queries of one SELECT that stand for values, each with the expression that it becomes."""
+    """Scalar subqueries of one SELECT, each with the expression that replaces it."""
 
     queries: QueryReader
     values: dict[int, Expr] = field(default_factory=dict)
@@ -124,8 +124,8 @@ def _has_other_subqueries(part: exp.Expr) -> bool:
 
 @dataclass(slots=True)
 class AggregateSubquery:
-    """A sub-query that gives one row of aggregates, and the rows around it, of which it looks at the columns alone:
-    there may be none yet. The columns that it makes begin with the prefix."""
+    """A subquery that returns one row of aggregates, and the outer relation, of which only the columns are needed:
+    there may be no rows yet. Generated columns begin with the prefix."""
 
     queries: QueryReader
     prefix: str
@@ -198,8 +198,7 @@ _PART = "__part"
 
 @dataclass(frozen=True, slots=True)
 class CorrelatedRows:
-    """What a sub-query reads, without what it leaves out by itself, and the conditions that read the rows around it as
-    well."""
+    """Input of a subquery after its own filters, and the conditions that use outer rows."""
 
     source: ScopedRows
     conditions: tuple[Expr, ...]
@@ -207,8 +206,7 @@ class CorrelatedRows:
 
 @dataclass(frozen=True, slots=True)
 class _TestedAgainst:
-    """What a sub-query gives: its rows, the values that it selects of them, and the conditions that read the rows
-    around it as well."""
+    """Result of a subquery: its rows, the selected values, and the conditions that use outer rows."""
 
     rows: Node
     values: tuple[Expr, ...]
@@ -241,7 +239,7 @@ def read_correlated(queries: QueryReader, outer: ScopedRows, query: exp.Select) 
 
 @dataclass(frozen=True, slots=True)
 class _SubqueryFilter:
-    """One test, and the rows that it keeps or drops."""
+    """One condition, and whether it keeps or drops matching rows."""
 
     queries: QueryReader
     outer: ScopedRows
@@ -284,7 +282,7 @@ class _SubqueryFilter:
         """Drop the rows for which NOT IN is unknown: NULL compared with a non-empty set, and any value compared with a
         set that contains NULL.
 
-        It is an anti join with the inner rows by parts (`join_by_parts.py`). A row of value 'a' belongs to one of 16
+        It is an anti join with the inner rows by parts (`scalar_subqueries.py`). A row of value 'a' belongs to one of 16
         parts, a row of NULL to a part of its own. An inner row of NULL stands in all of the parts, so it drops every
         row; one with a value stands in the part of NULL only, so it drops the rows of NULL.
         """
@@ -352,7 +350,7 @@ def _as_compared(value: Expr, inner_value: Expr) -> tuple[Expr, Expr]:
 
 
 PARTS = "0123456789abcdef"
-"""What the digits of a digest can be."""
+"""Possible digits of a digest."""
 
 
 def part_of(value: Expr) -> Expr:

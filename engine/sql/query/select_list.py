@@ -1,4 +1,4 @@
-"""What stands in a SELECT list, by name and by number."""
+"""Items of a SELECT list, by name and by number."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """UNION, INTERSECT and EXCEPT: relations with the same columns, by position.
 
     a UNION ALL b    Union
-    a UNION b        Union, and each row once
-    a INTERSECT b    a semi join of the different rows of `a` with `b`, on all columns
+    a UNION b        Union, and DISTINCT
+    a INTERSECT b    a semi join of the distinct rows of `a` with `b`, on all columns
     a EXCEPT b       an anti join of them
 
-Here NULL is the same as NULL, which it is in no equality: a column that may be NULL is compared inside a struct.
+Here NULL equals NULL, unlike in comparisons: a nullable column is compared inside a struct.
 """
 
 from __future__ import annotations

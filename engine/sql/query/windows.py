@@ -1,10 +1,10 @@
-"""Time windows: tumble, hop and session, as they are called, and the window that rows already belong to.
+"""Time windows: calls of tumble, hop and session, and windows that rows already have.
 
-SELECT tumble(INTERVAL '1 minute') AS window, key, count(*) AS n FROM events GROUP BY 1, 2      rows carry `window`
+SELECT tumble(INTERVAL '1 minute') AS window, key, count(*) AS n FROM events GROUP BY 1, 2      rows have `window`
 SELECT window, max(n) FROM (that) GROUP BY window                                         a `Carried` window
 SELECT tumble(INTERVAL '1 minute'), max(n) FROM (that) GROUP BY 1                         the same, called again
-SELECT tumble(INTERVAL '1 minute'), max(n) FROM (SELECT n FROM (that)) GROUP BY 1         the same again: `window` was
-                                                  dropped, and is worked out from the event time of the rows
+SELECT tumble(INTERVAL '1 minute'), max(n) FROM (SELECT n FROM (that)) GROUP BY 1         the same: `window` was
+                                                  dropped, and is computed from the event time of the rows
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from engine.sql.text.parse import Script
 from engine.values.durations import read_duration
 
 WINDOW_NAME = "window"
-"""What the column of a window without an alias is called."""
+"""Column name of a window without an alias."""
 
 COMPUTED_WINDOW = "__again"
-"""The column that `with_window` makes."""
+"""Column that `with_window` adds."""
 
 
 def is_window_call(node: exp.Expr) -> bool:

@@ -1,1 +1,1 @@
-"""Expressions that give one value for a row."""
+"""Scalar expressions."""

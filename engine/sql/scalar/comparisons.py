@@ -1,11 +1,11 @@
-r"""Tests that have a syntax of their own: IS, IN, BETWEEN, = ANY and <> ALL.
+r"""Comparisons with special syntax: IS, IN, BETWEEN, = ANY and <> ALL.
 
-Patterns of LIKE with another escape character, and those of SIMILAR TO.
+Patterns of LIKE with another escape character, and of SIMILAR TO.
 
-    name LIKE '10!%%' ESCAPE '!'      name like '10\%%'               with the backslash that LIKE has by itself
+    name LIKE '10!%%' ESCAPE '!'      name like '10\%%'               with the backslash, LIKE's default
     name SIMILAR TO '(a|b)_%.txt'     name ~ '\A(?:(a|b)(?s:.)(?s:.*)\.txt)\z'
 
-Patterns must be constants: they are rewritten here, once, and not for every row.
+Patterns must be constants: they are rewritten once, at compile time.
 """
 
 from __future__ import annotations
@@ -260,11 +260,11 @@ def _struct(names: list[str], values: list[Expr]) -> Expr:
 
 
 Translate = Callable[[exp.Expr], Expr]
-"""Gives the value of a node of the parser's tree."""
+"""Translates a node of the parser's tree."""
 MakeCall = Callable[[str, Sequence[Expr]], Expr]
-"""Gives a call with translated arguments."""
+"""Makes a call with translated arguments."""
 TranslateCall = Callable[[str, Sequence[exp.Expr]], Expr]
-"""Gives a call whose arguments are nodes of the parser's tree."""
+"""Makes a call whose arguments are nodes of the parser's tree."""
 
 
 def make_call(name: str, arguments: Sequence[Expr]) -> Expr:

@@ -1,20 +1,20 @@
-"""Scalar expressions: from the parser's tree to typed values of ours.
+"""Translate scalar expressions from the parser's tree to typed values.
 
     price * 2 > 10 AND name IS NOT NULL        with price DECIMAL(5, 2) and name TEXT in scope
 
-becomes and(>(*(price, cast(2)), cast(10)), not(is_null(name))), each part with its type. Whatever is written, what
-comes out are columns, literals, casts, CASE and calls of declared functions; no text of the user's goes further
-(docs/decisions/expressions-are-our-own-values.md).
-What has a syntax of its own is read by the modules beside this one; each gives None for what is not its own.
+becomes and(>(*(price, cast(2)), cast(10)), not(is_null(name))), each part with its type. The result only has columns,
+literals, casts, CASE and calls of declared functions; no text of the user goes further
+(docs/decisions/expressions-are-our-own-values.md). The modules next to this one handle special syntax; each returns
+None for anything else.
 
-Functions that are written with words between their arguments, such as `substring(text FROM 2 FOR 3)`.
+Functions with keywords between their arguments, such as `substring(text FROM 2 FOR 3)`.
 
-extract(hour FROM at)              date_part('hour', at)
-overlay(text PLACING x FROM 2)     overlay(text, x, 2)
-position(x IN text)                strpos(text, x)
-trim(LEADING '0' FROM text)        ltrim(text, '0')
+    extract(hour FROM at)               date_part('hour', at)
+    overlay(text PLACING x FROM 2)      overlay(text, x, 2)
+    position(x IN text)                 strpos(text, x)
+    trim(LEADING '0' FROM text)         ltrim(text, '0')
 
-Calls of the user's functions inside CASE: made for the rows that take the branch, and for no other.
+Calls of user-defined functions inside CASE: evaluated only for the rows that take the branch.
 
     CASE WHEN n <> 0 THEN inverse(n) WHEN n IS NULL THEN f(1) ELSE g(n) END
 
@@ -22,8 +22,8 @@ Calls of the user's functions inside CASE: made for the rows that take the branc
     f(1)         when is_not_true(n <> 0) and is_true(n IS NULL)
     g(n)         when is_not_true(n <> 0) and is_not_true(n IS NULL)
 
-Spark computes Python functions before the expressions they stand in, also for the rows that a CASE would keep from
-them; so the condition goes into the call (docs/decisions/functions-of-the-users-are-arrow-functions.md).
+Spark evaluates Python functions before the surrounding expression, also for rows of other branches; so the condition is
+part of the call (docs/decisions/functions-of-the-users-are-arrow-functions.md).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ from engine.values.durations import read_duration
 from engine.values.near_names import did_you_mean, nearest
 
 _CLOCKS = ("current_date", "current_time", "current_timestamp")
-"""Functions that are called without parentheses, where no column has their name."""
+"""Functions that are called without parentheses, unless a column has the name."""
 
 WINDOWS = ("tumble", "hop", "session")
 
@@ -111,8 +111,8 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Expressions:
-    """Translates the expressions of one clause of a query. `special` may take over a node, for what only has a
-    meaning there: aggregates and windows."""
+    """Translates the expressions of one clause of a query. `special` may handle a node that is only valid in that
+    clause: aggregates and windows."""
 
     script: Script
     scope: Scope

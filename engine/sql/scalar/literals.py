@@ -1,31 +1,31 @@
-"""Literals: numbers, texts, bytes, true, false and NULL as they are written.
+"""Literals: numbers, texts, bytes, true, false and NULL.
 
-7          BIGINT, or refused when it does not fit
+7          BIGINT, or refused if it does not fit
 7.0, 7e0   DOUBLE; 1e999 is refused instead of becoming infinity
 x'0aff'    BYTEA
 -7         one literal, so that the smallest BIGINT can be written
 
-INTERVAL literals, and times that are moved by months.
+INTERVAL literals, and arithmetic with months.
 
-A month has no fixed length, so an interval with months is no value of its own; it is taken apart where it is added:
+A month has no fixed length, so an interval with months is not a value; it is split where it is added:
 
     at + INTERVAL '1 month 2 days'   add_months(at, 1) + 2 days
     at - INTERVAL '1 year'           add_months(at, -12)
 
-Text constants that stand for values of other types: what can never be read is refused before anything runs.
+Refuse text constants that can never be converted to the required type, at compile time.
 
     at > '2024-02-30'     refused: there is no such day
-    n = 'seven'           refused: no integer is written so
-    TRY_CAST('seven' AS INT)   is NULL, as its user wants
+    n = 'seven'           refused: not an integer
+    TRY_CAST('seven' AS INT)   is NULL, as intended
 
-The test is as wide as Spark's own reading, so that a script which runs is never refused: '7 ' and 'yes' are read, and
-what follows a day is left to Spark.
+The check accepts everything that Spark accepts, so that no valid script is refused: '7 ' and 'yes' are accepted, and so
+is any text after a date.
 
-Rows of values that are compared part by part.
+Row values that are compared member by member.
 
-(a, b) = (1, 2)               a = 1 and b = 2
-(a, b) IN ((1, 2), (3, 4))    (a = 1 and b = 2) or (a = 3 and b = 4)
-(a, b, c) <= (1, 2, 3)        a < 1 or (a = 1 and (b < 2 or (b = 2 and c <= 3)))
+    (a, b) = (1, 2)                  a = 1 and b = 2
+    (a, b) IN ((1, 2), (3, 4))       (a = 1 and b = 2) or (a = 3 and b = 4)
+    (a, b, c) <= (1, 2, 3)           a < 1 or (a = 1 and (b < 2 or (b = 2 and c <= 3)))
 """
 
 from __future__ import annotations

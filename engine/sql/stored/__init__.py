@@ -1,1 +1,1 @@
-"""Tables, connections and functions that are kept for all scripts: how one is said in SQL, and who names it."""
+"""Stored tables, connections and functions, which all scripts can use: their SQL, and their uses."""

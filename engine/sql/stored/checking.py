@@ -1,16 +1,16 @@
-"""What is wrong with a connection or a table that is to be kept, and what a table that is right looks like.
+"""Validate a connection or a table before it is stored, and describe a valid table.
 
-A script that reads dead letters again.
+Generate a script that reads dead letters again.
 
-The table rejected holds records that orders (id BIGINT NOT NULL, name TEXT) could not read:
+The table rejected has records that orders (id BIGINT NOT NULL, name TEXT) could not decode:
 
     CREATE TABLE "rejected" ("source" TEXT, "record" TEXT) WITH ('connector' = 'filesystem', 'type' = 'source', ...);
     SELECT TRY_CAST("record" ->> 'id' AS BIGINT) AS "id", "record" ->> 'name' AS "name", "record"
     FROM "rejected" WHERE "source" = 'orders';
 
-What cannot be read is NULL there. Whoever has mended it inserts the rows where those of orders go.
+Values that cannot be decoded are NULL. The user corrects the query, and inserts the rows into the sink of orders.
 
-The names that a script uses and does not declare itself, as far as it can be read.
+Find the names that a script uses without declaring them, as far as it can be parsed.
 
     CREATE TABLE out WITH (connector = 'kafka', connection_profile = 'shop', ...);
     INSERT INTO out SELECT plus(n) FROM orders
@@ -44,7 +44,7 @@ from engine.sql.text.parse import Script, parse
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column, the key by which its connector fills it, and whether it is computed of the others."""
+    """A column, its metadata key, and whether it is generated."""
 
     field: Field
     metadata_key: str | None = None
@@ -53,7 +53,7 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
-    """What a table is, once there is nothing wrong with it."""
+    """Description of a valid table."""
 
     entry: SourceTable | SinkTable | LookupTable
     direction: Direction
@@ -169,7 +169,7 @@ _NAMES_TABLE = frozenset({"dead_letter.table", "late_rows"})
 
 @dataclass(frozen=True, slots=True)
 class UsedNames:
-    """All in lower case, as names are found."""
+    """Used names in lower case."""
 
     tables: frozenset[str] = frozenset()
     connections: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""A connection or a table that is kept, as the statement that declares it.
+"""Generate the statement that declares a stored connection or table.
 
 The table orders of kafka, its columns "id BIGINT", its options {"connection_profile": "shop", "topic": "it's"}:
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 StoredValue: TypeAlias = "str | bool | int | float | Sequence[str]"
-"""The value of an option as JSON has it."""
+"""JSON value of an option."""
 
 
 def spell_connection(name: str, connector: str, options: Mapping[str, StoredValue]) -> str:

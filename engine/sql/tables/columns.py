@@ -1,11 +1,11 @@
-"""The columns of a CREATE TABLE as they are written.
+"""Columns of a CREATE TABLE.
 
-id BIGINT NOT NULL PRIMARY KEY                 physical: it is decoded
-topic TEXT METADATA FROM 'topic'               metadata: the connector knows it
-day DATE GENERATED ALWAYS AS (at::DATE)        generated: it is computed of the others
-WATERMARK FOR at AS at - INTERVAL '5 seconds'  no column
+    id BIGINT NOT NULL PRIMARY KEY                       physical: decoded from the record
+    topic TEXT METADATA FROM 'topic'                     metadata: provided by the connector
+    day DATE GENERATED ALWAYS AS (at::DATE)              generated: computed from other columns
+    WATERMARK FOR at AS at - INTERVAL '5 seconds'        not a column
 
-The event time of a source's rows, and the watermark that each of them asks for.
+Event time and watermark expression of a source.
 
     CREATE TABLE s (id BIGINT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds')    at, at - 5 s
     ... (id BIGINT, at TIMESTAMP NOT NULL, WATERMARK FOR at)                                    at, at
@@ -14,9 +14,9 @@ The event time of a source's rows, and the watermark that each of them asks for.
     neither, and the connector knows a row's time (Kafka)                                       that, that - 1 s
     neither, and it does not                                                                    when it is read, - 1 s
 
-Both are computed while a record is decoded, before Spark sees it, since the source's watermark goes into its offsets
-(docs/decisions/watermarks-travel-in-offsets.md). So a virtual column is put in by its expression, and only what Arrow
-can compute may stand in it.
+Both are computed while a record is decoded, before Spark sees it, since the source's watermark is in its offsets
+(docs/decisions/watermarks-travel-in-offsets.md). So generated columns are inlined, and only expressions that Arrow can
+evaluate are allowed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _Kind = TypeVar("_Kind")
 
 @dataclass(frozen=True, slots=True)
 class MetadataColumn:
-    """A column that the connector fills; `key` is what it calls the value."""
+    """A column that the connector provides; `key` is its name there."""
 
     field: Field
     key: str
@@ -58,7 +58,7 @@ class MetadataColumn:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedColumn:
-    """A column that is computed of the others."""
+    """A column that is computed from other columns."""
 
     field: Field
     written: exp.Expr
@@ -66,7 +66,7 @@ class GeneratedColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """The columns of a table by how they are filled, each in the order of the text."""
+    """Columns of a table by kind, each in the order of the text."""
 
     order: tuple[str, ...]
     physical: tuple[Field, ...]
@@ -168,14 +168,14 @@ def _constraints(part: exp.Expr) -> list[exp.Expr]:
 
 
 CONNECTOR_TIME = "__event_time"
-"""The column in which a connector puts the time that it knows of a row."""
+"""Column for the time that a connector provides."""
 DEFAULT_DELAY = timedelta(seconds=1)
-"""How late rows may be when nothing says it, as in Arroyo."""
+"""Default delay of late rows, as in Arroyo."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventTimes:
-    """Reads the event time and the watermark of one source. `positions` says where its options stand."""
+    """Translates the event time and the watermark of one source. `positions` has the positions of its options."""
 
     table: str
     connector: Connector

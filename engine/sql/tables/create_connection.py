@@ -1,9 +1,9 @@
-"""CREATE CONNECTION: options that several tables share, such as the address of a broker and the credentials for it.
+"""CREATE CONNECTION: options that several tables share, such as the address and the credentials of a broker.
 
     CREATE CONNECTION events WITH (connector = 'kafka', bootstrap_servers = 'broker:9092');
     CREATE TABLE s (...) WITH (connection_profile = 'events', topic = 't', ...)
 
-is read as if the table had said connector, bootstrap_servers and topic itself.
+is equivalent to a table with the options connector, bootstrap_servers and topic.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ CONNECTION = "CONNECTION"
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The options of a connector that are the same for every table that uses it. `is_own` is whether the script itself
-    declares it, so that their positions are positions in it."""
+    """Options of a connector for every table that uses the connection. `is_own` if the script itself declares it, so
+    that positions are in the script."""
 
     name: str
     connector: str
@@ -47,7 +47,7 @@ class Connection:
 
 
 Connections = Mapping[str, Connection]
-"""Connections by their name in lower case."""
+"""Connections by lower-case name."""
 
 
 def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Connection:

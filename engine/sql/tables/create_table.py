@@ -1,17 +1,16 @@
-"""CREATE TABLE: from its text to a source, a sink, a lookup table or a memory table.
+"""CREATE TABLE: translate to a source, a sink, a lookup table or a memory table.
 
-Columns (`columns.py`) and options (`options.py`) are read on their own, so that the faults of both are found; what is
-left is whether they fit together. Sources have a module of their own, as they also have an event time and computed
-columns.
+Columns (`columns.py`) and options (`options.py`) are parsed separately, so that errors in both are found; then they are
+checked together. Sources have a module of their own, since they also have an event time and generated columns.
 
-Sources: a scan of what is decoded, with the computed columns on top.
+Sources: a scan of the decoded columns, with the generated columns above it.
 
     CREATE TABLE s (id BIGINT, day DATE GENERATED ALWAYS AS (at::DATE), at TIMESTAMP) WITH (...)
 
-    Scan     id, at, as the connector and the format give them, with event time and watermark
+    Scan     id, at, from the connector and the format, with event time and watermark
     Project  id, cast(at as DATE) as day, at, in the order of the text
 
-The computed columns see only what is decoded, not each other.
+Generated columns can use decoded columns, but not each other.
 """
 
 from __future__ import annotations
@@ -270,12 +269,12 @@ _DELAY = "declare WATERMARK FOR column AS column - INTERVAL '5 seconds', or leav
 
 
 Filled = tuple[str, str]
-"""A column, and what the connector calls the value that fills it."""
+"""A column, and its metadata key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What is written of a table; `positions` says where each option stands."""
+    """Parsed declaration of a table; `positions` has the position of each option."""
 
     name: str
     connector: Connector

@@ -1,14 +1,14 @@
-"""Sinks that take the late rows of a source: an option names them, and no query writes them.
+"""Sinks for the late rows of a source: an option names them, and no query writes them.
 
     INSERT INTO counts SELECT ... FROM (SELECT upper(key) AS k FROM s WHERE n > 0) GROUP BY tumble(INTERVAL '1 hour')
 
     counts   WindowAggregate by tumble <- Project upper(key) AS k <- Filter n > 0 <- Scan s
     late     LateRows of tumble <- Project upper(key) AS k, late_n <- Filter n > 0 <- Project n, n AS late_n <- Scan s
 
-They are the rows that the windows leave out, so what a query filters away before is not late. The columns of the source
-go beside those of the query up to there, under names that no query has.
+They are the rows that windows omit as late; rows that a query filters out before are not included. The source's columns
+are carried along with those of the query, under names that no query has.
 
-Sinks that take what a source cannot decode and what a sink cannot write: an option names them, and no query writes
+Sinks for records that a source cannot decode, or rows that a sink refuses: an option names them, and no query writes
 them.
 """
 
@@ -44,7 +44,7 @@ _PREFIX = "__late_column_"
 
 @dataclass(frozen=True, slots=True)
 class LateRowWrite:
-    """A sink that takes late rows, and what is written into it."""
+    """A sink for late rows, and the rows written to it."""
 
     write: Write
     table: Table

@@ -1,9 +1,8 @@
-"""The WITH options of a CREATE TABLE as they are written.
+"""WITH options of a CREATE TABLE as written.
 
     WITH (connector = 'kafka', source.offset = 'earliest', size = 10, idle_time = INTERVAL '1 minute', ids = [a, b])
 
-gives names with their dots, and texts, numbers, durations and lists as Python has them; which of them there may be, and
-of what type, is for the connector to say.
+gives names with their dots, and texts, numbers, durations and lists as Python values; the connector validates them.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""From text to the parser's tree, with positions that a reader can find again."""
+"""Parse text to the parser's tree, with positions."""

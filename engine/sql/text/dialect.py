@@ -1,16 +1,16 @@
-"""Arroyo's SQL as a dialect of the parser: Postgres with DDL of its own.
+"""Arroyo's SQL as a dialect of the parser: Postgres with additional DDL.
 
-    f(x)                                  Anonymous: the parser has functions of its own by the hundred, and rewrites
-                                          some; ours are only those that `engine/functions` declares
+    f(x)                                  Anonymous: the parser has hundreds of functions of its own, and rewrites some;
+                                          ours are only those that `engine/functions` declares
     a[1], json -> 'key'                   as written: the parser would shift subscripts and rewrite keys
     WATERMARK FOR at AS at - INTERVAL ..  WatermarkFor, among the columns
     topic TEXT METADATA FROM 'topic'      MetadataFrom, among the constraints of a column
     WITH ('abc')                          BareOption, to be refused with its text
     CREATE CONNECTION c WITH (...)        Create of kind CONNECTION
-    SELECT /*+ id(visits) */              Hint, with its text in `meta`; elsewhere such a comment is one like others
+    SELECT /*+ id(visits) */              Hint, with its text in `meta`; elsewhere it is an ordinary comment
 
-It also notes where nodes begin (`positions.py`), and keeps what the parser would lose: the text of an INTERVAL of
-several lengths, and the column's expression in GENERATED ALWAYS AS.
+It also records where nodes begin (`pieces.py`), and what the parser would lose: the text of an INTERVAL with several
+units, and the column's expression in GENERATED ALWAYS AS.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class WatermarkFor(exp.Expression):
 
 
 class MetadataFrom(exp.Expression):
-    """`METADATA FROM 'key'` behind a column."""
+    """`METADATA FROM 'key'` after a column."""
 
     arg_types = {"this": True}  # noqa: RUF012 - the parser's own convention
 
 
 class BareOption(exp.Expression):
-    """An entry of a WITH clause that is not of the form `name = value`."""
+    """An entry of a WITH clause that is not `name = value`."""
 
     arg_types = {"this": True}  # noqa: RUF012 - the parser's own convention
 
@@ -60,7 +60,7 @@ class Arroyo(Postgres):
     INDEX_OFFSET = 0
 
     class Tokenizer(Postgres.Tokenizer):
-        """Postgres tokens, with `session` and `window` as plain names, since windows are called so; FLOAT is REAL."""
+        """Postgres tokens, with `session` and `window` as plain names, because windows use them; FLOAT is REAL."""
 
         KEYWORDS = {  # noqa: RUF012
             **{word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word not in ("SESSION", "WINDOW")},
@@ -69,7 +69,7 @@ class Arroyo(Postgres):
         }
 
     class Parser(Postgres.Parser):  # type: ignore[misc, valid-type]  # the parser's classes are made at run time
-        """Postgres grammar plus our DDL, minus everything the parser thinks it knows of functions."""
+        """Postgres grammar with our DDL, without the parser's own functions."""
 
         LAMBDAS = {}  # type: ignore[var-annotated]  # noqa: RUF012 - `f(json -> 'key')` is no function of json
         FUNCTIONS = {}  # type: ignore[var-annotated]  # noqa: RUF012

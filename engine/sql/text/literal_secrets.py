@@ -1,9 +1,9 @@
-"""Secrets that stand in a script as they are. Where scripts are kept and shown to others, they must be referred to.
+"""Find literal secrets in a script. A stored script must use references instead, because others can see it.
 
-password = 'hunter2'                 refused on a control plane
-password = '{{ secret:KAFKA }}'      filled in where the job is started
-endpoint = 'https://a.example/?token=hunter2'      refused as well; a warning where the script is not kept
-endpoint = 'https://a.example/in/T0uK4zJ8pQ1vX6wR2s'      the same: a part of the path looks like a key
+password = 'hunter2'                                refused on a control plane
+password = '{{ secret:KAFKA }}'                     substituted where the job starts
+endpoint = 'https://a.example/?token=hunter2'       refused as well; a warning if the script is not stored
+endpoint = 'https://a.example/in/T0uK4zJ8pQ1vX6wR2s'   the same: a path segment looks like a key
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""Text to statements, with positions that a reader can find again.
+"""Parse text to statements, with positions.
 
     CREATE TABLE s (...) WITH (...);
     SELECT form s;
     INSERT INTO t SELECT * FROM s
 
-gives three statements, of which the second has no node and a complaint at 2:8. Each piece between semicolons is parsed
-by itself, so that one that cannot be read does not hide what is wrong with the others; and where a CREATE cannot be
-read, its name is known all the same, so that nobody complains of a table that is missing.
+gives three statements, of which the second has no node and an error at 2:8. Each piece between semicolons is parsed
+separately, so that one error does not hide others. If a CREATE cannot be parsed, its name is known all the same, so
+that no missing table is reported.
 
-The tree keeps offsets (`positions.py`), not lines, so a piece is parsed with the text of the whole script.
+The tree has offsets (`pieces.py`), not lines, so a piece is parsed with the text of the whole script.
 
-Which clauses our statements have. What the parser reads beyond them is refused, never passed over.
+Allowed clauses of each statement. Other clauses that the parser accepts are refused, never ignored.
 
     SELECT n FROM s TABLESAMPLE (10) ORDER BY n SORT BY n
 
-The parser puts each clause under a name in `args` of its node: `sample` of the Table and `sort` of the Select are in no
-list below, so both are refused, each where its first word stands.
+The parser stores each clause in `args` of its node: `sample` of the Table and `sort` of the Select are in no list
+below, so both are refused, each at its first word.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ _HINTS = {
 _BYTE_ORDER_MARK = "\ufeff"
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 150
-"""Deeper trees would end Python's own stack in the parser, in our translation or in the printing for Spark."""
+"""Deeper trees would overflow Python's stack in the parser, the translation or the printers."""
 MAX_STATEMENTS = 1000
 MAX_WORDS = 50_000
 
@@ -186,8 +186,8 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement and where it begins. `node` is None when it cannot be read; `declares` is the name that a CREATE
-    gives, as far as one can tell."""
+    """One statement and its position. `node` is None if it cannot be parsed; `declares` is the name of a CREATE, if
+    known."""
 
     node: exp.Expr | None
     at: TextPosition
@@ -196,7 +196,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A parsed script: its statements, what could not be read, and where the lines and words of its text begin."""
+    """A parsed script: its statements, the errors, and where its lines and words begin."""
 
     text: str
     statements: tuple[Statement, ...]

@@ -1,22 +1,22 @@
-"""A script's tokens, cut at the semicolons into pieces of one statement each, and what no piece may hold.
+"""Split a script's tokens at semicolons into statements, and check each before parsing.
 
     SELECT 1; DROP TABLE t; INSERT INTO a SELECT n, FROM b
 
     [SELECT 1]                      a statement
-    [DROP TABLE t]                  refused: it does not begin as one of ours
+    [DROP TABLE t]                  refused: it does not begin like one of ours
     [INSERT INTO a SELECT n, FROM b]  refused: nothing follows the comma
 
-These tests come before the parser, which accepts far more than we run, stumbles over deep nesting, and passes over
-what it takes for harmless.
+These checks precede the parser, which accepts far more than we support, overflows on deep nesting, and ignores some
+errors.
 
-Where a node of the parser's tree stands in the script.
+Find the position of a node of the parser's tree in the script.
 
     line 2 of a script, from offset 20:   WHERE upper(name) = 1 AND n > 2
 
-The parser notes the offset of the first character of an identifier, a call and a literal, and of nothing else; the
-dialect adds it for whatever begins a unary expression, a query or a property. A node without one begins where the
-first of its parts does: `upper(name) = 1` at 26, that is 2:7. A keyword has no node, so it is looked for among the
-words: the AND before `n > 2` is the last AND before offset 46.
+The parser records the offset of the first character of identifiers, calls and literals only; the dialect adds it for
+unary expressions, queries and properties. A node without one begins where the first of its parts does: `upper(name) =
+1` at 26, that is 2:7. A keyword has no node, so it is searched among the words: the AND before `n > 2` is the last AND
+before offset 46.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Tokens, sessions, idempotency keys, and the key that seals secrets."""
+"""Tokens, sessions, idempotency keys, and the key that encrypts secrets."""

@@ -1,4 +1,4 @@
-"""Idempotency keys: which request each belongs to, and how that request was answered."""
+"""Idempotency keys: the request of each, and its recorded response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.store.columns import Instant
 from engine.store.database import METADATA
 
 KEPT_FOR = timedelta(days=30)
-"""How long an answer is kept: as long as Airflow keeps what a task has noted, so that a late try still meets it."""
+"""Retention of a response: as long as Airflow retains a task's XComs, for late retries."""
 
 KEYS = Table(
     "keys",
@@ -28,7 +28,7 @@ KEYS = Table(
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """How the request of a key was answered; `digest` is that of the request."""
+    """Recorded response of a key's request; `digest` is that of the request."""
 
     digest: str
     status: int

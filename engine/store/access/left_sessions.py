@@ -1,5 +1,5 @@
-"""Sessions of browsers that were left before their time, until it is over. Only the hash of a cookie's seal is kept, so
-that who reads the database has no cookie."""
+"""Browser sessions that have logged out, until they expire. Only the hash of a cookie's seal is stored, so that the
+database contains no valid cookie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tokens that are let in, as hashes: those of the admin, which have no name, and named ones."""
+"""Valid tokens, as hashes: unnamed ones of the admin, and named ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOKENS = Table(
 
 @dataclass(frozen=True, slots=True)
 class NamedToken:
-    """A token that somebody was given. Its value is known to nobody else."""
+    """A token for a user or client. Its value is not stored."""
 
     hash: str
     name: str

@@ -1,4 +1,4 @@
-"""Secrets of pipelines, sealed. What the database holds of them is of no use without the key, which is not in it."""
+"""Encrypted secrets of pipelines. They are useless without the key, which is not in the database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fresh_key() -> str:
 
 
 class Vault:
-    """Seals with the first of its keys, and opens what any of them has sealed."""
+    """Encrypts with the first of its keys, and decrypts with any of them."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         try:

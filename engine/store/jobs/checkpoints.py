@@ -30,7 +30,7 @@ from engine.store.jobs.jobs import JOBS
 from engine.values.epoch_report import SENT, DeclaredFigure, EpochReport, SinkProgress, TableFigures
 
 _LIMIT = 100
-"""As many as Arroyo shows; what is on disk is the state directory's business."""
+"""Number of epochs to retain, as many as Arroyo shows; the state directory has its own retention."""
 
 _TYPES: Mapping[object, type[TypeEngine[Any]]] = {
     int: BigInteger,

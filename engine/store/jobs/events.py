@@ -1,4 +1,4 @@
-"""What happened to jobs, for their owners to read."""
+"""Events of jobs, for their owners."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def newest_messages(connection: Connection, code: str, runs: Mapping[str, int]) 
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Which events: of one job or of all but previews, those after or before an event, since an instant, of a severity
-    at least."""
+    """Filter of events: of one job or of all but previews, before or after an event, since an instant, and with a
+    minimum severity."""
 
     job_id: str | None = None
     after: int | None = None
@@ -88,7 +88,7 @@ class EventQuery:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event, and the pipeline that it happened to."""
+    """An event, and its pipeline."""
 
     event: JobEvent
     pipeline_id: str

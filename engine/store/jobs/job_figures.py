@@ -1,4 +1,4 @@
-"""What is to be measured of all jobs, in one query however many there are."""
+"""Figures of all jobs for metrics, in one query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.values.epoch_report import EpochReport, SinkProgress, TableFigures
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestEpoch:
-    """What the newest committed epoch says of how things stand."""
+    """Figures of the newest committed epoch."""
 
     at: datetime
     state_bytes: int
@@ -33,9 +33,8 @@ class NewestEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFigures:
-    """A job as it stands, and what it has done in all. `is_open` says whether its newest run has not ended,
-    `is_state_given_up` whether nothing that it has reached is promised any more: see
-    `engine.store.pipelines.lineages`."""
+    """Current state of a job, and its totals. `is_open` if its newest run has not ended, `is_state_given_up` if its
+    state was discarded: see `engine.store.pipelines.lineages`."""
 
     pipeline: str
     job_id: str

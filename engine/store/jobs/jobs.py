@@ -1,4 +1,4 @@
-"""Jobs: where each stands, and how far it has come."""
+"""Jobs: their state and progress."""
 
 from __future__ import annotations
 

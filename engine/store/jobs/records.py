@@ -1,4 +1,4 @@
-"""The store as the controller sees it."""
+"""The store, as the controller uses it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from engine.store.pipelines.pipelines import PIPELINES
 from engine.store.savepoints import waiting_for_rest
 
 _AT_ONCE = 500
-"""So many ids one statement names; there is a limit to that."""
+"""Largest number of ids in one statement, which SQLite limits."""
 _RESTING = [state.value for state in State if state.is_terminal]
 
 

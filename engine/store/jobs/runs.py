@@ -1,4 +1,4 @@
-"""Runs: one row for every driver process there ever was."""
+"""Runs: one row per driver process."""
 
 from __future__ import annotations
 

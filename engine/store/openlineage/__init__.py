@@ -1,1 +1,1 @@
-"""Runs that OpenLineage was told of, and runs that asked for changes."""
+"""Emitted OpenLineage runs, and runs that have requested changes."""

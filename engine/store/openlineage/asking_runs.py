@@ -1,5 +1,5 @@
-"""The runs of OpenLineage that have asked for what jobs do: a row for each request that lets other runs follow, also
-where it has named none."""
+"""OpenLineage runs that have requested changes of jobs: one row per request that starts a run, also if it names
+none."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What OpenLineage was told of runs: of each job the run that is told of now. A row outlives its pipeline until the end
-of the run was told."""
+"""OpenLineage events emitted about runs: the current run of each job. A row outlives its pipeline until the end of the
+run is emitted."""
 
 from __future__ import annotations
 

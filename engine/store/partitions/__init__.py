@@ -1,1 +1,1 @@
-"""Tables of time buckets: consumers, deliveries, late batches, certificates."""
+"""Tables of time buckets: consumers, deliveries, late rows, certificates."""

@@ -1,11 +1,11 @@
-"""Certificates: what DAG runs rely on that have passed a gate, and which of it is true no more.
+"""Certificates: epochs that DAG runs rely on after they have passed a gate, and which of them are void.
 
     epoch 5   run "mon" passes a gate        g1: lineage a, epoch 5, complete until 05:00
     epoch 9   run "tue" passes a gate        g2: lineage a, epoch 9, complete until 09:00
-    restore of the savepoint of epoch 7      voids g2: what "tue" has read is written again; g1 stands
-    --force                                  voids g1 too
+    restore of the savepoint of epoch 7      voids g2: output that "tue" has read is written again; g1 stays valid
+    --force                                  voids g1, too
 
-`would_void` tells beforehand, and `void` at the time, what a history of the state voids that goes on from an epoch.
+`would_void` computes which certificates a new lineage from an epoch on would void, and `void` voids them.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ CERTIFICATES = Table(
 
 
 _numbered = literal_column("certificates.rowid", BigInteger)
-"""Grows with each certificate that is given."""
+"""Number of each certificate, increasing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """That a run of a DAG has passed a gate, and on what it stands. `sink` is None for a gate on all sinks; `offsets`
-    are the positions in each source table up to which the epoch has read."""
+    """A DAG run has passed a gate, on this epoch. `sink` is None for a gate on all sinks; `offsets` are the positions
+    in each source table that the epoch has read."""
 
     id: str
     pipeline_id: str

@@ -1,4 +1,4 @@
-"""What came late in the epochs of a pipeline, for those consumers of partitions that want to hear of it."""
+"""Late rows in the epochs of a pipeline, for consumers of time buckets that need them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LATE_BATCHES = Table(
     Column("first_epoch", BigInteger, nullable=False),
 )
 MOST = 500
-"""So many batches of a pipeline are kept one by one for those who do not ask; of more, the older half become one."""
+"""Number of batches of a pipeline to store separately for slow consumers; beyond it, the older half are merged."""
 
 
 def add(connection: Connection, pipeline_id: str, batches: Sequence[LateBatch]) -> None:

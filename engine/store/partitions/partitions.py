@@ -1,4 +1,4 @@
-"""Who is told of buckets as they become complete, and what each was told."""
+"""Consumers of time buckets, and their deliveries."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ DELIVERIES = Table(
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a consumer was told of a bucket, and what that stands on, or stood. `void_since` is the number of what takes
-    it back. The certificate is None once it is not kept any more."""
+    """Delivery to a consumer about a bucket, and its certificate. `void_since` is the number of the delivery that voids
+    it. The certificate is None once it is no longer stored."""
 
     sequence: int
     kind: DeliveryKind

@@ -1,4 +1,4 @@
-"""Where deliveries of consumers of partitions are pushed to, and how that goes."""
+"""Push targets of consumers of time buckets, and their progress."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tables of pipelines: versions, secrets, targets, previews, moves, rehearsals, histories."""
+"""Tables of pipelines: versions, secrets, targets, previews, moves, rehearsals, lineages."""

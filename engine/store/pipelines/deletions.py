@@ -1,4 +1,4 @@
-"""Pipelines that are deleted, and whose directories are still to go."""
+"""Deleted pipelines whose directories still have to be removed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Which epochs of which histories are still those of a pipeline's state, once it has begun another history.
+"""Epochs of earlier lineages that are part of the current state.
 
-history c from epoch 9 on, which came from a at 8       of a what came up to 8, of c all
-b came from a at 3, and has come to 5                   nothing of b: the state went back to before it began
+lineage c from epoch 9 on, which descends from a at 8
+of a                   epochs up to 8; of c all
+b, from a at 3, at 5   none of b: the state was reset to before it began
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from engine.checkpoints.lineage import KEPT_PARENTS
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A history, the first epoch that it has begun with, and those before it, nearest first, each with the last epoch
-    that was taken over; None where they are not known."""
+    """A lineage, its first epoch, and its ancestors, nearest first, each with the last epoch that was taken over; None
+    if unknown."""
 
     id: str
     first_epoch: int

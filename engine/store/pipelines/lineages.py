@@ -1,5 +1,5 @@
-"""Where one history of a pipeline's state ends and another begins: what was reached is forgotten, and certificates that
-stand on it are void. Both happen in the transaction that begins the new one."""
+"""Begin a new lineage of a pipeline's state: progress is reset, and certificates on the old one are voided, in one
+transaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engine.store.pipelines.histories import History
 from engine.store.pipelines.versions import Plan
 
 _NAMED = 20
-"""As many certificates an event names; all of them are in the list of certificates."""
+"""Largest number of certificates in an event; the list of certificates has all."""
 
 
 def is_state_given_up(connection: Connection, record: JobRecord) -> bool:

@@ -1,14 +1,14 @@
-"""Moves of pipelines between control planes, as each of the two has written them down.
+"""Moves of pipelines between control planes, as each of them records them.
 
-    here                             there
-    leaving     it is to stop
-    exported    its state is away
-                                     arrived     it is here, and may not run
+    source                           target
+    leaving     it is stopping
+    exported    its state is exported
+                                     arrived     it is imported, and may not run
     released    it never runs again
                                      started     it may run
     over        it runs there
 
-Of the two only one may run at any time: here until `released`, there from `started` on, which comes after that.
+Only one may run it at any time: the source until `released`, the target from `started` on, which comes later.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ MOVES = Table(
     Column("began_at", Instant, nullable=False),
 )
 MoveStep: TypeAlias = Literal["leaving", "exported", "released", "over", "arrived", "started"]
-"""How far a move has come: the first four where the pipeline was, the last two where it comes to."""
+"""Progress of a move: the first four steps at the source, the last two at the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move of a pipeline, of which both control planes know the `move` by its id. `peer` is the other one, `runs`
-    says whether the pipeline is to run there; `committed` and `planned` are the newest epochs that the state knew of
-    when it was exported. `key` is what lets the pipeline start there, which knows only its digest."""
+    """A move of a pipeline; both control planes know its id `move`. `peer` is the other one, `runs` says whether the
+    pipeline is to run there; `committed` and `planned` are the newest epochs of the state at the export. `key` permits
+    the start at the target, which only knows its digest."""
 
     pipeline_id: str
     move: str

@@ -1,4 +1,4 @@
-"""The secrets that pipelines were deployed with, sealed."""
+"""Encrypted secrets of pipelines."""
 
 from __future__ import annotations
 

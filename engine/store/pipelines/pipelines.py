@@ -1,4 +1,4 @@
-"""Pipelines: names, and what is desired of their jobs."""
+"""Pipelines: names, and the desired state of their jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines that are previews: each is stopped and deleted when nobody has looked at it for a while."""
+"""Preview pipelines: each is stopped and deleted when it has had no viewer for a while."""
 
 from __future__ import annotations
 

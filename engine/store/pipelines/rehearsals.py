@@ -1,10 +1,10 @@
-"""Rehearsals of new queries: which were asked for, and what came of each.
+"""Rehearsals of new queries, and their results.
 
-waiting    for its turn
-running    a process plays it
-done       it was played to its end, and its rows were compared
+waiting    in the queue
+running    a process is running it
+done       it has ended, and the rows were compared
 failed     nothing was compared; `code` says why
-stopped    somebody has called it off
+stopped    a user has cancelled it
 """
 
 from __future__ import annotations
@@ -58,36 +58,36 @@ REHEARSALS = Table(
     Column("hint", Text),
 )
 RehearsalState: TypeAlias = Literal["waiting", "running", "done", "failed", "stopped"]
-"""What has become of a rehearsal."""
+"""State of a rehearsal."""
 OPEN: tuple[RehearsalState, ...] = ("waiting", "running")
-"""The states of one that is not over."""
+"""States of a rehearsal that has not ended."""
 _ORDER: ColumnElement[int] = literal_column("rehearsals.rowid")
-"""That in which they were asked for: a clock may be set back."""
+"""Order of the requests, which does not depend on the clock."""
 _CHANGE: TypeAdapter[RehearsedChange] = TypeAdapter(RehearsedChange)
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A rehearsal as the control plane knows it."""
+    """A rehearsal, as the control plane knows it."""
 
     id: str
     pipeline_id: str
     change: RehearsedChange
     plan_id: str
-    """The plan by which the state would be carried over, as it was when it was asked for."""
+    """Upgrade plan of the state, at the time of the request."""
     created_at: datetime
     time_limit: timedelta
     state: RehearsalState = "waiting"
     version: int | None = None
-    """The version of the pipeline that ran when it was asked for."""
+    """Version of the pipeline that was running at the time of the request."""
     savepoint_id: str | None = None
-    """The savepoint that it is played from; without one it is the newest epoch when it begins."""
+    """Savepoint from which it starts; without one, the newest epoch when it begins."""
     creator: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
     report: Mapping[str, Any] | None = None
     shown: str | None = None
-    """The report for people."""
+    """Report for users."""
     code: str | None = None
     message: str | None = None
     hint: str | None = None

@@ -1,21 +1,21 @@
-"""Pipelines that read the input of another one again, and how far they are in taking its place.
+"""Pipelines that read another one's input again, and the progress of their hand-over.
 
     step        the original       the copy
-    apart       runs               runs, or has its own life
-    waiting     runs               reads history, or what it is behind
-    holding     runs               is to stop
-    passing     runs               has stopped: the original comes to where it has stopped, or further
-    stopping    is to stop         has stopped
-    finishing   runs what was      has stopped
-                planned when it
-                stopped, and stays
-    meeting     has stopped        reads up to where the original has stopped, and stays there
-    met         has stopped        is to stop there, and its state is saved
-    switching   goes on from that  has stopped
-    over        has the copy's     has stopped
+    apart       runs               runs, or is used otherwise
+    waiting     runs               reads history, or catches up
+    holding     runs               is stopping
+    passing     runs               is stopped; the original reads up to where it stopped, or further
+    stopping    is stopping        is stopped
+    finishing   completes the      is stopped
+                planned epoch,
+                and stays stopped
+    meeting     is stopped         reads up to where the original stopped, and stays there
+    met         is stopped         is stopping there, and its state is saved
+    switching   starts from that   is stopped
+    over        has the copy's     is stopped
                 query and state
 
-Only the original ever writes under its names, and until `switching` it can go on as it was: `given_up` has it do so.
+Only the original ever writes to its targets. Until `switching` it can continue unchanged: `given_up` makes it do so.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ REPROCESSINGS = Table(
 HandOverStep: TypeAlias = Literal[
     "apart", "waiting", "holding", "passing", "stopping", "finishing", "meeting", "met", "switching", "over", "given_up"
 ]
-"""How far a pipeline is in taking the place of the one whose input it reads again."""
+"""Progress of a hand-over."""
 MEETING: frozenset[HandOverStep] = frozenset({"holding", "passing", "stopping", "finishing", "meeting", "met"})
-"""The steps in which one of the two does not run, and both are changed by nobody else."""
+"""Steps in which one of the two does not run, and other changes of both are refused."""
 UNDER_WAY: frozenset[HandOverStep] = MEETING | {"waiting", "switching"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reprocessing:
-    """A pipeline that reads the input of another one again. Of a hand-over `origin_version` and `copy_version` are what
-    was to be handed over when it was asked for, `told` says what it waits for, or why it was given up."""
+    """A pipeline that reads another one's input again. For a hand-over, `origin_version` and `copy_version` are the
+    versions at the time of the request; `told` says what it waits for, or why it was abandoned."""
 
     copy_id: str
     origin_id: str
     step: HandOverStep
     since: datetime
-    """When it came to this step."""
+    """When this step began."""
     origin_version: int | None = None
     copy_version: int | None = None
     savepoint_id: str | None = None
-    """The savepoint of the copy that the original goes on from."""
+    """Savepoint of the copy from which the original continues."""
     new_version: int | None = None
-    """The version of the original that goes on from it."""
+    """Version of the original that continues from it."""
     told: str | None = None
     asked_by: str | None = None
 

@@ -64,7 +64,7 @@ VERSIONS = Table(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a version's state is bound to, and whether it may give up that of another query; `repeated` is as in
+    """What a version's state depends on, and whether the version may discard another query's state; `repeated` is as in
     `Upgrade`."""
 
     fingerprint: str
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A version as lists show it. Its texts and its picture are long, and there only where they were asked for."""
+    """A version in lists. Its texts and its graph are long, and only included on request."""
 
     settings: Mapping[str, str]
     checkpoint_interval: timedelta | None
@@ -139,7 +139,7 @@ def newest_of_state(connection: Connection, pipeline_id: str, newest: int, state
 
 
 class SavedState(Bound, Protocol):
-    """A state that says of which script it is, and with which files of functions; None where it does not."""
+    """Script and function files of a state; None if it does not record them."""
 
     @property
     def sql(self) -> str | None:

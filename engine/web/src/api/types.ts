@@ -2043,7 +2043,7 @@ export interface SessionRequest {
   code?: string | null;
 }
 
-/** Java that a run shares with those of other pipelines. */
+/** A JVM that a run shares with other pipelines. */
 export interface SharedWith {
   /** The number of its process. */
   pid: number;
@@ -2132,7 +2132,7 @@ export interface StartRequest {
   key: string;
 }
 
-/** Where a job stands. */
+/** State of a job. */
 export type State = "Created" | "Scheduling" | "Running" | "CheckpointStopping" | "Stopping" | "Stopped" | "Rescaling" | "Recovering" | "Finished" | "Failed";
 
 /** An operator that keeps state. */
