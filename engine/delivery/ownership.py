@@ -1,7 +1,7 @@
 """Owner marks of targets, so that a pipeline does not overwrite the output of another one.
 
-The control plane refuses a second writer if it knows both (`store/pipelines/targets.py`). Marks are for writers that it does not
-know: pipelines of another control plane, and `arroyo run`. Pipeline b is to write the file x:
+The control plane refuses a second writer if it knows both (`store/pipelines/versions.py`). Marks are for writers that
+it does not know: pipelines of another control plane, and `arroyo run`. Pipeline b is to write the file x:
 
     the mark of x    x contains    b's ledger    b
     b                any rows      any           writes; also after a crash, a restore and --force

@@ -4,7 +4,7 @@ ann deploys      Created to Scheduling, Scheduling to Running      ann
 the driver dies  Running to Recovering, Recovering to Scheduling   control plane
 bob stops it     Scheduling to CheckpointStopping, then to Stopped bob
 
-What the controller asks of the store. A write based on an old reading is refused, never merged.
+Interface of the store for the controller. A write based on an old read is refused, never merged.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _is_asked_for(record: JobRecord, action: Action) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """All that is written down of one pipeline. `run` is the newest run if it has not been seen to end."""
+    """All records of one pipeline. `run` is the newest run if it has not been seen to end."""
 
     pipeline: Pipeline
     status: Status

@@ -1,23 +1,23 @@
 """The data directory: its layout, its size, and leftovers.
 
-Where the control plane keeps what, below its data directory. Every name is one we made.
+Layout of the control plane's data directory. No name in it comes from users.
 
-What each thing below a data directory takes on the disk: found by looking, and never changed.
+Measure disk usage below a data directory, without changing it.
 
-state/pl_1/checkpoint/state/0/0/9.delta     4 MB, which savepoint sp_1 has too   counts once, for the state
-state/pl_1/savepoints/sp_1/.../9.delta      the same file, as a hard link        counts nothing
-state/pl_1/savepoints/sp_1/.../3.delta      1 MB, which the state has no more    what a deletion of sp_1 would free
+    state/pl_1/checkpoint/state/0/0/9.delta     4 MB, also in savepoint sp_1      counts once, for the state
+    state/pl_1/savepoints/sp_1/.../9.delta      the same file, a hard link        counts nothing
+    state/pl_1/savepoints/sp_1/.../3.delta      1 MB, no longer in the state      what deleting sp_1 would free
 
-What is left behind below a data directory and needed by nobody: found by looking, removed only by the sweep.
+Find leftovers below a data directory; the sweep removes them.
 
-    state/pl_1/logs/scratch-400    no process 400 is there, and no open run of pl_1 has that number       goes
-    state/pl_1/logs/scratch-900    process 900 is there                                                   stays
-    runs/pl_1/000001.log .json     run 1 has ended, 12 newer ones are there, and it is older than a week  goes
+    state/pl_1/logs/scratch-400    no process 400 exists, and no open run of pl_1 has that number        removed
+    state/pl_1/logs/scratch-900    process 900 exists                                                    stays
+    runs/pl_1/000001.log .json     run 1 has ended, there are 12 newer ones, and it is older than a week  removed
     runs/pl_1/000013.log .json     the newest run, whatever its age                                       stays
-    hosts/3f9a0c51d2e47b86         no process of that host is there, and nothing in it is younger than a week    goes
-    runs/pl_9                      no pipeline pl_9 is there, and nothing in it is younger than a week    goes
+    hosts/3f9a0c51d2e47b86         no process of that host exists, and nothing in it is younger than a week      removed
+    runs/pl_9                      no pipeline pl_9 exists, and nothing in it is younger than a week      removed
 
-States and savepoints are no leaks, whosever they are: only a deletion, which is written down, removes those.
+States and savepoints are never leftovers: only a recorded deletion removes them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from engine.jobs.processes import processes
 
 @dataclass(frozen=True, slots=True)
 class PipelineUse:
-    """What one pipeline takes, in bytes. What savepoints share with the state is of the state, and what they share with
-    one another counts once."""
+    """Disk usage of one pipeline in bytes. Files that savepoints share with the state count for the state, and files
+    that they share with each other count once."""
 
     state: int
     savepoints: int
@@ -108,16 +108,16 @@ _OF_RUN = re.compile(r"([0-9]{6,})\..+")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What of the past is kept. A thing goes only if it is beyond its number and older than its time."""
+    """Retention. A file is removed only if it exceeds both the number and the age."""
 
     kept_runs: int = 10
-    """So many runs of a pipeline keep their logs and assignments, whatever their age."""
+    """Number of runs of a pipeline whose logs and assignments are retained, whatever their age."""
     files_for: timedelta = timedelta(days=7)
-    """How long those of older ones are kept."""
+    """Retention time of older runs' files."""
     kept_events: int = 1000
-    """So many events of a job are kept, whatever their age."""
+    """Number of events of a job that are retained, whatever their age."""
     history_for: timedelta = timedelta(days=90)
-    """How long older events are kept, and certificates, and runs that were never up."""
+    """Retention time of older events, certificates, and runs that never started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class OpenRun:
 
 @dataclass(frozen=True, slots=True)
 class LeakedPath:
-    """A file or directory that may go, and why."""
+    """A file or directory to remove, and why."""
 
     path: Path
     kind: LeakKind
@@ -230,7 +230,7 @@ def _bytes(file: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
-    """Paths below one data directory; asking for one makes nothing."""
+    """Paths below one data directory. They are not created."""
 
     root: Path
 
@@ -362,8 +362,8 @@ _ALPHABET = string.ascii_letters + string.digits
 _SHAPE = re.compile(r"(pl|job|sp|gate|part|reh|preview|cp|ct|udf)_[A-Za-z0-9]{16}")
 
 Kind = Literal["pl", "job", "sp", "gate", "part", "reh", "preview", "cp", "ct", "udf"]
-"""What an id is of: a pipeline, a job, a savepoint, a certificate of a gate, a consumer of partitions, a
-rehearsal, a connection, a table or a function that is kept; of a preview it is the name."""
+"""Kind of an id: a pipeline, a job, a savepoint, a certificate, a consumer of time buckets, a rehearsal, a stored
+connection, table or function; for a preview it is the name."""
 
 
 def make(kind: Kind) -> str:

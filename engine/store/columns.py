@@ -1,6 +1,6 @@
-"""Column types that speak the program's language: aware instants and lengths of time, kept as microseconds.
+"""Column types for Python values: aware instants and durations, stored as microseconds.
 
-Which pipelines have changed since when. Triggers write it (`migrations/m0020_to_m0041.py`); here it is only read.
+Read which pipelines have changed since when. Triggers write it (`migrations/m0025_changes.py`).
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ CHANGE_LOG = Table(
 
 @dataclass(frozen=True, slots=True)
 class StoredChange:
-    """The newest change of one pipeline; later ones have larger numbers."""
+    """Newest change of one pipeline; later changes have larger numbers."""
 
     number: int
     pipeline_id: str
@@ -238,7 +238,7 @@ class StoredChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLog:
-    """Which log this is, and up to where deletions are not known any more."""
+    """Identity of the log, and the number up to which deletions are no longer known."""
 
     id: str
     forgotten: int

@@ -307,7 +307,7 @@ _SCHEDULE: TypeAdapter[Schedule] = TypeAdapter(Schedule)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of the last instant of a schedule that was due: the savepoint, or why there is none."""
+    """Result of the last due instant of a schedule: the savepoint, or why there is none."""
 
     state: Literal["taking", "drilling", "taken", "proven", "left_out", "failed"]
     savepoint_id: str | None = None
@@ -321,7 +321,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StoredSchedule:
-    """A schedule, the next instant that is due, and the last one that was."""
+    """A schedule, its next due instant, and the last one."""
 
     schedule: Schedule
     due_at: datetime

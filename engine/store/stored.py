@@ -1,9 +1,9 @@
 """Tables of what is stored for all pipelines: connections, tables and functions, and the pipelines that use them.
 
-Which pipelines use what is kept for all of them.
+Find the pipelines that use a stored object.
 
-The text of a version holds the statements that were put in front of it when it was deployed, each below a line that
-says which connection or table it was; so do the files of its functions. That is all that is written down.
+The text of a version contains the statements that were prepended at its deployment, each after a comment line that
+names the connection or table; the files of its functions likewise. There is no other record.
 
     -- stored table ct_5Yz0nq0bGmS2cXvW as it was at deployment
     CREATE TABLE "orders" ...

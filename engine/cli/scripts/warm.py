@@ -63,7 +63,7 @@ WARM = Command(_arguments, _run)
 
 SPARE_COMMAND = (sys.executable, "-m", "engine.cli.scripts.run_spare")
 _MEMORY = 3 * 2**30
-"""A spare holds about one GiB; so much must be free that it takes nothing from anybody."""
+"""A spare needs about one GiB; this much memory must be available."""
 _INTERRUPTED = 130
 _ATTEMPTS = 2
 """After so many interrupts without an end the next one leaves."""

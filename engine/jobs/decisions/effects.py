@@ -6,16 +6,16 @@ version 2 with force, which has another plan         it stops and starts again; 
 all input that the sources still have is repeated
 stop with force                                      it stops; the epoch in hand is repeated at the next start
 
-Whether a pipeline has come as far as somebody waits for.
+Decide whether a pipeline has passed a gate.
 
     sinks        counts, minutes: complete until 05:29:00, output until 05:29:51        visits, sessions: unknown
 
     past 05:29:00 of counts                    passed
-    past 05:29:51 of counts                    not yet: the newest window written is 05:28
+    past 05:29:51 of counts                    not yet: the newest written window is 05:28
     past 05:29:51 of counts, by output time    passed: every window that ends before it is written
-    past 05:29:00 of all                       refused: it will never be known of visits
+    past 05:29:00 of all                       refused: it is never known for visits
 
-How far each sink is, is worked out where the epoch is run (`plan/completeness.py`).
+The completeness of each sink is computed where the epoch is run (`plan/times.py`).
 """
 
 from __future__ import annotations
@@ -150,12 +150,12 @@ def _repeated(
 
 
 GateTime = Literal["input", "output"]
-"""Whose event time the instant is compared with: that of the rows read, or that of the rows written."""
+"""Time that the instant refers to: that of the rows read, or that of the rows written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is waited for: output that is complete up to `past`, in one sink or in all."""
+    """Condition that output is complete up to `past`, in one sink or in all."""
 
     past: datetime
     table: str | None = None

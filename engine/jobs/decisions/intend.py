@@ -3,7 +3,7 @@
 A control plane that dies between the two finds the intent when it is back: a status of generation 3 whose process was
 never started, and decides again from there. The other way round a driver could run that nothing knows of.
 
-How a request changes what is desired of a job. Pure: the changed pipeline, or the reason why not.
+Apply a request to a job's desired state. Pure: returns the changed pipeline, or the reason for a refusal.
 """
 
 from __future__ import annotations

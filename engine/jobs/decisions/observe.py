@@ -1,6 +1,6 @@
-"""What can be seen of a job from outside. Seeing changes nothing.
+"""Observations of a job from outside. They change nothing.
 
-What can be done about a job. Each action is a value; the controller carries it out.
+Actions on a job. Each is a value; the controller executes it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class MarkRunning:
-    """The driver has said that it runs."""
+    """Record that the driver has reported that it is running."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetFailures:
-    """The run is healthy: what failed before it counts no more."""
+    """Reset the count of failures, because the run is healthy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Ask the driver to end; it learns how from the state the job is then in."""
+    """Ask the driver to end; the job's state says how."""
 
     to: Literal[State.CHECKPOINT_STOPPING, State.STOPPING, State.RESCALING]
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End the run's processes now; what follows is decided when they are gone."""
+    """Kill the run's processes; the next action is decided when they are gone."""
 
     to: State
     failure: Failure | None = None
@@ -47,14 +47,14 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Repartition:
-    """Lay the state out for another parallelism."""
+    """Repartition the state for another parallelism."""
 
     parallelism: int
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreSavepoint:
-    """Put a savepoint where the state is."""
+    """Replace the state by a savepoint."""
 
     restore: Restore
 
@@ -65,57 +65,57 @@ MaintenanceTask: TypeAlias = Repartition | RestoreSavepoint
 
 @dataclass(frozen=True, slots=True)
 class EndMaintenance:
-    """End the processes of work on the state that hangs; it has failed once they are gone."""
+    """Kill the processes of maintenance that hangs; it has failed once they are gone."""
 
     failure: Failure
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptMaintenance:
-    """Work on the state has succeeded."""
+    """Record that maintenance has succeeded."""
 
     task: MaintenanceTask
 
 
 @dataclass(frozen=True, slots=True)
 class AbandonRescale:
-    """The state could not be laid out anew and is as it was: go on with the old parallelism."""
+    """Continue with the old parallelism, because the state could not be repartitioned and is unchanged."""
 
     failure: Failure
 
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """Start again at `retry_at`."""
+    """Restart at `retry_at`."""
 
     failure: Failure
     failures: int
     retry_at: datetime
     outages: int = 0
     failure_times: tuple[datetime, ...] = ()
-    """When the job failed of unknown causes, as far as that still counts."""
+    """Times of failures with unknown causes, as far as they still count."""
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The job has failed for good."""
+    """Record that the job has failed, without further restarts."""
 
     failure: Failure
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The input has ended and everything is written."""
+    """Record that the input has ended and all output is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkStopped:
-    """Nothing runs any more, as was asked."""
+    """Record that the job has stopped as requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """There is nothing to do now."""
+    """Do nothing for now."""
 
 
 Action: TypeAlias = (

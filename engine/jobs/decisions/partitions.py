@@ -10,29 +10,29 @@
 Nothing of it is decided in the background: whoever asks for what is next has it worked out and written down, in one
 transaction. What nobody has asked for can be neither missed nor doubled.
 
-Whether late rows of what a sink is made of go anywhere, read off the graph of a plan as it is stored.
+Find out from a stored plan graph whether the late rows of a sink's inputs are stored.
 
-Write counts <- WindowAggregate <- Scan clicks
-Write late   <- LateRows        <- Scan clicks       those of counts, too, since both read clicks
-Write copy   <- Scan orders                          nothing is known of its late rows
+    Write counts <- WindowAggregate <- Scan clicks
+    Write late <- LateRows <- Scan clicks             stores those of counts, too, since both read clicks
+    Write copy <- Scan orders                         its late rows are unknown
 
-Deliveries of partitions that are pushed to Airflow: where to, and how it goes.
+Push deliveries to Airflow: target and progress.
 
-    delivery 12 is next                     the newest event of the asset is 70: 12 is in doubt after 70
-    posted, and the answer is there         12 is acknowledged
-    posted, and the answer is lost          12 is in doubt; 1 s later, 2 s, 4 s, ..., 5 min: what came after event 70?
+    delivery 12 is next                     the newest event of the asset is 70: 12 is uncertain after 70
+    posted, and a response arrives          12 is acknowledged
+    posted, and the response is lost        12 is uncertain; after 1 s, 2 s, 4 s, ..., 5 min: any event after 70?
       there is an event 71 of 12            12 is acknowledged
       there is none                         12 is posted again
-    not posted: Airflow is away             12 is in no doubt; the same pauses
+    not posted: Airflow is unreachable      12 is not uncertain; the same delays
 
-What is in doubt is written down before it is posted: a control plane that is killed looks before it posts again. So
-does one whose database was restored from a backup, and knows of events up to 60 while there are some up to 70.
+Uncertainty is stored before the post: a control plane that was killed checks before it posts again. So does one whose
+database was restored from a backup, and knows events up to 60 while there are some up to 70.
 
 Event time in buckets of one length: every hour, every day of a time zone, every 15 minutes.
 
     1 hour                          05:00 to 06:00, 06:00 to 07:00, ...
     1 hour, offset 10 minutes       05:10 to 06:10, ...
-    1 day in Europe/Berlin          2026-03-28T23:00Z to 2026-03-29T22:00Z, a day of 23 hours, and then days of 24 again
+    1 day in Europe/Berlin          2026-03-28T23:00Z to 2026-03-29T22:00Z, a day of 23 hours, then days of 24 hours
     7 days, offset 4 days           from Monday to Monday: the first day of 1970 was a Thursday
 
 Buckets follow one another without a gap, and each instant is in one of them.
@@ -84,16 +84,15 @@ def _scans(top: int, nodes: Mapping[int, Mapping[str, str]], below: Mapping[int,
 FIRST_PAUSE = timedelta(seconds=1)
 LONGEST_PAUSE = timedelta(minutes=5)
 SETTLING = timedelta(seconds=20)
-"""So long after it was posted an event may still be about to be stored: the answer is waited for no longer."""
+"""Time after a post in which Airflow may still store the event; also the timeout of the response."""
 Chance = Callable[[], float]
-"""Gives numbers from 0 to 1."""
+"""Returns random numbers from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """An asset of an Airflow, and how to log in there: with the password of a user or with a token, of which only the
-    reference to a secret is known here, or with neither. Events with partition keys start DAGs by partitions, and those
-    without the others."""
+    """An asset in an Airflow, and the login: a user with a password, or a token, both as references to secrets, or
+    none. Events with partition keys start partitioned DAGs, those without the others."""
 
     url: str
     asset: str
@@ -105,7 +104,7 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A delivery that may be an event of the asset: one that came after another event, if it is one."""
+    """A delivery that may have become an event of the asset; if so, one after another known event."""
 
     sequence: int
     after: int
@@ -114,8 +113,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class PushState:
-    """How it goes: how often in a row it has failed and why last, since when, when the next try is due, and when a
-    delivery was pushed last."""
+    """Progress: consecutive failures with the last error, since when, the next attempt, and the last success."""
 
     failures: int = 0
     error: str | None = None
@@ -125,13 +123,13 @@ class PushState:
     pushed_at: datetime | None = None
     doubt: Doubt | None = None
     newest: int | None = None
-    """The newest event of the asset that is known to be of the consumer; None before the first."""
+    """Newest known event of the consumer in the asset; None before the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """A consumer's push, and how it goes. One that is off is remembered: there may be something in doubt when it is
-    turned on again."""
+    """A consumer's push, and its progress. One that is turned off is remembered, since a delivery may be uncertain when
+    it is turned on again."""
 
     push: Push
     state: PushState = field(default_factory=PushState)
@@ -171,12 +169,13 @@ _DAY = timedelta(days=1)
 _LONGEST = timedelta(days=3660)
 FIRST = datetime(1900, 1, 1, tzinfo=UTC)
 LAST = datetime(9900, 1, 1, tzinfo=UTC)
-"""Instants that somebody may name lie between the two: there are buckets on both sides."""
+"""Range of instants that requests may name: there are buckets on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeBuckets:
-    """How event time is divided. Buckets of whole days may be those of a time zone; their `offset` is by its clocks."""
+    """Division of event time. Buckets of whole days may be those of a time zone; their `offset` is in its local
+    time."""
 
     every: timedelta
     offset: timedelta = timedelta(0)

@@ -15,14 +15,14 @@ of 2 is gone, and its state would leave a gap. So a rollback of that rollback be
 
 rollback of 3 (a) to 2 (b)    2 takes over the state of "before version 2" again, and reads the input since then again
 
-A rehearsal as the control plane has it played: what is rehearsed, and what the process is told that plays it.
+A rehearsal on the control plane: its subject, and the request for its process.
 
-rehearsals/reh_1/    order.json      what is to be played
-process.json    who plays it
-step            what that is at
-log             what it has printed
-work/           the copies of the state, and the rows
-result.json     what came of it; written once, at the end
+    rehearsals/reh_1/    order.json       the request
+                         process.json     its process
+                         step             current step
+                         log              its output
+                         work/            the copies of the state, and the rows
+                         result.json      the result; written once, at the end
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ def _hint(current: int, plans: Mapping[int, str], saved: Sequence[SavedState], u
 
 @dataclass(frozen=True, slots=True)
 class RehearsedChange:
-    """A new query in the place of the one that runs. `udfs` are the texts of its files of functions, `old_udfs` those
-    of the one that runs; of `settings` memory and start_from count. So many `examples` of rows are shown."""
+    """A new query, compared with the running one. `udfs` are the texts of its function files, `old_udfs` those of the
+    running one; of `settings` memory and start_from matter. Up to `examples` rows are shown."""
 
     query: str
     udfs: tuple[str, ...] = ()
@@ -186,8 +186,8 @@ class RehearsedChange:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalLimits:
-    """How many rehearsals are played at once, how long one may take, so many bytes that it leaves free, and how many of
-    a pipeline are listed that are over."""
+    """Limits: concurrent rehearsals, duration, bytes to leave free on the disk, and ended rehearsals to list per
+    pipeline."""
 
     at_once: int = 1
     limit: timedelta = timedelta(hours=1)
@@ -196,7 +196,7 @@ class RehearsalLimits:
 
 
 class RehearsalOrder(BaseModel):
-    """What a process is to play, as a file that only its owner can read."""
+    """Request to a rehearsal process, in a file that only its owner can read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -223,7 +223,7 @@ class RehearsalOrder(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RehearsalFolder:
-    """The files of a rehearsal that is being played."""
+    """Files of a running rehearsal."""
 
     root: Path
 

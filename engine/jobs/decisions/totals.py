@@ -1,6 +1,6 @@
 """Figures of jobs: totals, throughput, the picture of a plan, and the runs that OpenLineage was told of.
 
-What a job has done in all, added up from the reports of its epochs.
+Totals of a job, added up from its epoch reports.
 
     epoch 0   clicks: 10 rows in, 1 dropped so far         totals: 10 rows in, 1 dropped
     epoch 1   clicks: 20 rows in, 4 dropped so far         totals: 30 rows in, 4 dropped
@@ -8,19 +8,20 @@ What a job has done in all, added up from the reports of its epochs.
     epoch 1   clicks: 20 rows in, 3 dropped so far         totals: 50 rows in, 4 dropped: back at 3
     epoch 2   clicks:  5 rows in, 5 dropped so far         totals: 55 rows in, 6 dropped
 
-A total never goes back, whatever becomes of the state. An epoch is in it once; one whose driver died before it could
-report it is not.
+A total never decreases, even if the state is reset. An epoch counts once; one whose driver died before it could report
+it does not count.
 
-How fast a job reads: the rows of an epoch by the time between its commit and the commit before, everywhere.
+Reading rate of a job: the rows of an epoch divided by the time between its commit and the previous one.
 
-The time that an epoch took to compute says nothing of it: a source of 500 rows a second is read in a third of a second.
+The duration of an epoch does not give the rate: a source of 500 rows a second is read in a third of a second.
 
-committed at 10:00:00, and at 10:00:02 with 100 rows      asked at 10:00:03    50 rows a second
-the same                                                  asked at 10:00:12    10: nothing has followed for 10 s
-a single epoch                                            not known
+    committed at 10:00:00, and at 10:00:02 with 100 rows
+    at 10:00:03           50 rows a second
+    at 10:00:12           10: no commit for 10 s
+    a single epoch        unknown
 
-What OpenLineage was told of the runs of a job. It is written down after it was told, so that a control plane that is
-killed in between tells the same once more: who listens knows a run by its id, and takes that for one.
+OpenLineage events emitted about the runs of a job. They are recorded after they are emitted, so a control plane that is
+killed in between emits them again; consumers identify a run by its id.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _growth(before: int | None, now: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class EpochRows:
-    """When an epoch was committed, and how many rows were read for it."""
+    """Commit time of an epoch, and its number of rows."""
 
     at: datetime
     rows_in: int
@@ -137,29 +138,29 @@ def rate(rows: int, between: timedelta | None) -> float | None:
 
 
 Stage = Literal["new", "begun", "up", "over"]
-"""How much of a run was told: nothing, that it was launched, that it works, or that it has ended."""
+"""What was emitted about a run: nothing, its launch, that it is running, or its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToldRun:
-    """A run of a job, and what was told of it. All runs before it are told of to their ends."""
+    """A run of a job, and what was emitted about it. Everything about earlier runs has been emitted."""
 
     job_id: str
     pipeline_id: str
     name: str
-    """What the pipeline was called when it was launched."""
+    """Name of the pipeline at the launch."""
     generation: int
     version: int
     launched_at: datetime
     stage: Stage = "new"
     epoch: int | None = None
-    """The newest epoch that was told."""
+    """Newest emitted epoch."""
     told_at: datetime | None = None
-    """When its epochs were told of last."""
+    """When an epoch was last emitted."""
     certificate: int = 0
-    """The number of the newest certificate that was told, of the pipeline and not only of this run."""
+    """Number of the newest emitted certificate of the pipeline, not only of this run."""
     certificate_at: datetime | None = None
-    """When that was given. Numbers tell those of one instant apart, and count for no more."""
+    """Its time. Numbers only order certificates of the same time."""
 
 
 def table_of(node: Mapping[str, str]) -> str | None:

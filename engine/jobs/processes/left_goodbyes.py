@@ -1,16 +1,16 @@
-"""The last word of a driver that nobody has answered, as a file beside its assignment. The control plane takes it in
-once the driver is gone: a job that has finished while nobody listened is not started again.
+"""Exit message of a driver that was not acknowledged, in a file next to its assignment. The control plane reads it once
+the driver is gone, so that a job that finished meanwhile is not restarted.
 
-What drivers and their control plane say to each other has a version, since a driver outlives the control plane that
-started it, and the next one may be of another version.
+Version of the protocol between drivers and control plane. A driver outlives its control plane, and the next one may be
+of another version.
 
-    driver says 2, control plane speaks 1 and 2      adopted: it works on
-    driver says nothing: it is from before versions  1
-    driver says 1, control plane speaks 2 and 3      it stops after its epoch, and is started anew as it is now
-    driver says 3, control plane speaks 1 and 2      adopted: what is not understood of its words is let pass
+    driver says 2, control plane speaks 1 and 2      adopted: it continues
+    driver sends no version: it is an old one        1
+    driver says 1, control plane speaks 2 and 3      stopped after its epoch, and restarted with the current version
+    driver says 3, control plane speaks 1 and 2      adopted: unknown fields are ignored
 
-Whoever changes what is said in a way that the other side cannot let pass moves `WIRE` on; `OLDEST_WIRE` follows one
-release later. Even a driver that is too old is understood so far that it can be told to stop.
+After an incompatible change of the protocol, raise `WIRE`; `OLDEST_WIRE` follows one release later. Even a driver that
+is too old understands a stop command.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def _path(lock: Path, generation: int) -> Path:
 
 
 WIRE = 2
-"""The version that drivers of this package speak."""
+"""Protocol version of this package's drivers."""
 OLDEST_WIRE = 1
-"""The oldest version that a control plane of this package works with."""
+"""Oldest protocol version that this package's control plane supports."""
 
 
 def is_spoken(wire: int) -> bool:

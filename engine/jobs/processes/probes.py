@@ -3,8 +3,8 @@
 Such a process has the environment that a driver has, so that it reaches what pipelines reach and no more. It is ended
 when it takes too long, since clients of other systems wait for as long as they like.
 
-A process that is given an order on its standard input, answers on its standard output, and is ended with all that it
-has started when that takes too long.
+Run a process with a request on its standard input and a result on its standard output. A timeout kills it with all its
+children.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ _KNOWN = {kind.code: kind for kind in (NoStateError, RecompiledError, UnknownSub
 
 @dataclass(frozen=True, slots=True)
 class RowsOrder:
-    """Which rows are wanted: of which operator in which state, which have these values, `COLUMN=VALUE`, and how many at
-    most. `udfs` are names and texts of files of functions."""
+    """Rows to read: operator and state, filters `COLUMN=VALUE`, and a limit. `udfs` are names and texts of function
+    files."""
 
     directory: str
     operator: str
@@ -152,13 +152,13 @@ class RowsOrder:
 
 
 KeptRows = list[dict[str, Any]]
-"""Each with its partition, its table, and its columns."""
+"""Rows, each with its partition, its table, and its columns."""
 ReadRows = Callable[[RowsOrder], KeptRows]
 
 
 @dataclass(slots=True)
 class LocalStateRows:
-    """Reads rows of states in processes of this machine, one at a time."""
+    """Reads state rows in processes on this machine, one at a time."""
 
     inherited: tuple[str, ...] = ()
     limit: timedelta = timedelta(seconds=90)

@@ -128,7 +128,7 @@ def stat_fields(process: Path) -> list[str]:
 
 
 _MOST = 16_384
-"""Bytes that are read: a log may be larger than the memory."""
+"""Bytes to read: a log may be larger than the memory."""
 
 
 def last_words(log: Path) -> str:

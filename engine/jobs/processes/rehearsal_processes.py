@@ -1,13 +1,13 @@
-"""The processes that play rehearsals. They outlive the control plane, as drivers do, and the next one finds them again:
-by pid and moment of birth, and all that they have started by what it has inherited.
+"""Rehearsal processes. They outlive the control plane, and the next one finds them by pid and start time, and their
+descendants by an inherited variable.
 
-Whether the processes of some work come on, as /proc has it.
+Detect whether processes make progress, from /proc.
 
-a limit of 300 s, so that 3 s of CPU time or 1 MiB read and written count as coming on
+with a limit of 300 s, 3 s of CPU time or 1 MiB read and written count as progress
 
     0 s      java 2.1 s, 40 MiB
-    1 s      java 2.9 s, 55 MiB      it comes on: still for 0 s
-    240 s    java 3.3 s, 55 MiB      still for 239 s: a JVM without work takes a little, too
+    1 s      java 2.9 s, 55 MiB      progress: still for 0 s
+    240 s    java 3.3 s, 55 MiB      still for 239 s: an idle JVM uses a little CPU, too
     400 s    all are stopped         still for 399 s
 """
 
@@ -135,33 +135,33 @@ def folder_of(directory: DataDirectory, rehearsal_id: str) -> RehearsalFolder:
 
 _TICKS = float(os.sysconf("SC_CLK_TCK"))
 _SHARE = 0.01
-"""The share of a core that is work: a JVM that has none takes less, and who gets less is on a machine that is lost."""
+"""Share of a core that counts as work: an idle JVM uses less."""
 _BYTES = 1024 * 1024
 _INTERVAL = 1.0
-"""Seconds between two looks: each reads a small file for every process of the machine."""
+"""Seconds between two measurements: each reads a small file per process of the machine."""
 _TRANSFERS = ("rchar", "wchar")
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What processes have done so far."""
+    """Work of processes so far."""
 
     cpu_seconds: float = 0.0
     transferred: int = 0
-    """Bytes that were read and written."""
+    """Bytes read and written."""
 
 
 @dataclass(slots=True)
 class Liveness:
-    """Looks at a process and all that it has started, again and again."""
+    """Measures a process and all its descendants repeatedly."""
 
     pid: int
     limit: timedelta
-    """Work that does not come on for so long hangs."""
+    """Time without progress after which work counts as hanging."""
     clock: Callable[[], float] = time.monotonic
     proc: Path = Path("/proc")
     _effort: Effort = field(default=Effort(), init=False)
-    """What they had done when they came on last."""
+    """Measurement at the last progress."""
     _moved_at: float = field(init=False)
     _looked_at: float = field(init=False)
     _begun_at: float = field(init=False)

@@ -8,17 +8,17 @@ Every hour, except on working days from 9 to 17; the control plane was down from
     09:00  left out: it lies in a window in which none is taken
     17:00  taken; at a pipeline that rests it would be left out, and while it recovers it waits until 18:00
 
-Instants by a cron expression of five fields: minute, hour, day of the month, month, day of the week.
+Cron expressions of five fields: minute, hour, day of the month, month, day of the week.
 
-    30 2 * * *  in Europe/Berlin, where 02:30 is left out on 2026-03-29 and shown twice on 2026-10-25
+    30 2 * * *  in Europe/Berlin, where 02:30 is skipped on 2026-03-29 and occurs twice on 2026-10-25
 
     2026-03-28  01:30 UTC
-    2026-03-29  01:30 UTC   the clocks show 03:30: what they leave out comes as much later as they are put forward
+    2026-03-29  01:30 UTC   03:30 local time: a skipped time is moved by the length of the gap
     2026-10-25  00:30 UTC   the first of the two
     2026-10-26  01:30 UTC
 
-Where all hours are meant, as in `30 * * * *` and `30 */2 * * *`, both of two equal times count: an hour lies between
-them. Where neither day begins with `*`, either is enough.
+If all hours are included, as in `30 * * * *` and `30 */2 * * *`, both of two equal local times count. If neither day
+field begins with `*`, either suffices.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.jobs.schedules.retention import zone_of
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-"""The days of the week, as they are written."""
+"""Names of the days of the week."""
 _NICKNAMES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -45,13 +45,13 @@ _NICKNAMES = {
 }
 _PART = re.compile(r"(?P<first>\*|\w+)(?:-(?P<last>\w+))?(?:/(?P<step>\d+))?\Z", re.ASCII)
 _MOST_DAYS = 366 * 9
-"""A leap day comes at the latest eight years after another one."""
+"""Longest distance of two matching days: leap days are at most eight years apart."""
 _MOST_TEXT = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One of the five: its name, its range, and the words that stand for numbers."""
+    """One of the five fields: its name, its range, and the names of its numbers."""
 
     name: str
     least: int
@@ -70,7 +70,7 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A cron expression that was read, on the clocks of a time zone."""
+    """A parsed cron expression, in a time zone."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -78,7 +78,7 @@ class Cron:
     months: frozenset[int]
     weekdays: frozenset[int]
     is_either_day: bool
-    """Whether one of the two days is enough, since both are restricted."""
+    """Whether one of the two day fields suffices, because both are restricted."""
     is_every_hour: bool
     zone: tzinfo
 

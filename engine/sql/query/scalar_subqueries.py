@@ -282,8 +282,8 @@ class _SubqueryFilter:
         """Drop the rows for which NOT IN is unknown: NULL compared with a non-empty set, and any value compared with a
         set that contains NULL.
 
-        It is an anti join with the inner rows by parts (`scalar_subqueries.py`). A row of value 'a' belongs to one of 16
-        parts, a row of NULL to a part of its own. An inner row of NULL stands in all of the parts, so it drops every
+        It is an anti join with the inner rows by parts. A row of value 'a' belongs to one of 16 parts,
+        a row of NULL to a part of its own. An inner row of NULL stands in all of the parts, so it drops every
         row; one with a value stands in the part of NULL only, so it drops the rows of NULL.
         """
         null_part = Constant("", types.TEXT)

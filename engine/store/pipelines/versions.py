@@ -1,13 +1,13 @@
-"""Versions of pipelines; written once.
+"""Versions of pipelines, which are immutable.
 
-Targets: who writes where. A row for each place of each version; rows are added and never changed.
+Targets of pipelines: one row per target and version; rows are added and never changed.
 
-    pipeline a    version 1    file:///out/x      held while a has version 1, or a run of version 1 may be alive
-    pipeline a    version 2    file:///out/y      held from the moment a is to be version 2
+    pipeline a    version 1    file:///out/x      owned while a has version 1, or a run of version 1 may be alive
+    pipeline a    version 2    file:///out/y      owned as soon as version 2 is desired
     pipeline b    version 1    file:///out/x      refused until the last run of a's version 1 has ended
 
-So nothing has to be given back: what a pipeline holds follows from its versions, and a deleted one holds nothing. Its
-rows stay, since the next owner must know whose marks it may find at the target (`delivery/ownership.py`).
+So targets need not be released: ownership follows from the versions, and a deleted pipeline owns nothing. Its rows
+stay, because the next owner must know whose marks it may find at the target (`delivery/ownership.py`).
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ TARGETS = Table(
     Column("target", Text, primary_key=True),
 )
 UNREAD = "?"
-"""Stands for the targets of a version that was deployed before there was this table."""
+"""Marks the targets of a version that is older than this table."""
 _RESTING = [state.value for state in State if state.is_terminal]
 _HELD = or_(
     TARGETS.c.version == PIPELINES.c.version,
