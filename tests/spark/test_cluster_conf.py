@@ -84,7 +84,15 @@ def test_the_secret_of_the_cluster_authenticates_and_encrypts() -> None:
 
 
 def test_executors_get_what_tasks_read_and_nothing_else_of_the_environment() -> None:
-    found = conf(environ={"AWS_REGION": "eu-1", "ARROYO_NET_ALLOW": "h", "HOME": "/root", "ARROYO_TOKEN": "t"})
+    found = conf(
+        environ={
+            "AWS_REGION": "eu-1",
+            "ARROYO_NET_ALLOW": "h",
+            "HOME": "/root",
+            "ARROYO_TOKEN": "t",
+            "AWS_PROFILE": "p",
+        }
+    )
 
     names = {name.removeprefix("spark.executorEnv.") for name in found if name.startswith("spark.executorEnv.")}
     assert names == {

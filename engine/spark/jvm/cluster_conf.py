@@ -31,8 +31,12 @@ PYTHON = f"{FOLDER}/{LAUNCHER}"
 ENVIRONMENT = "environment"
 """The directory into which Spark unpacks the archive of a Python environment."""
 _REDACTED = "(?i)secret|password|passwd|token|access[._]?key|credential|mailbox"
-_FORWARDED = re.compile(r"AWS_[A-Z_]+|ARROYO_NET_ALLOW|ARROYO_VAR_\w+|ARROYO_TEST_CONNECTORS\w*")
-"""Variables that tasks read, and that executors would not have of their own."""
+_FORWARDED = re.compile(
+    r"AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|REGION|DEFAULT_REGION|ENDPOINT_URL\w*|EC2_METADATA_DISABLED)"
+    r"|ARROYO_NET_ALLOW|ARROYO_TEST_CONNECTORS\w*"
+)
+"""Variables that tasks read and that executors would not have of their own. A profile is a file of this machine, and
+each machine has a role of its own: neither is passed on."""
 _HOST = re.compile(r"(\[[^\]]+\]|[^:,]+):(\d+)")
 
 
