@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from benchmarks.process_tree import ProcessTree
 from benchmarks.sides import Side
 from engine.spark.jvm.session import open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 
@@ -57,7 +59,12 @@ def write_rows(folder: Path) -> None:
 def ours(shape: str, folder: Path, scratch: Path, seen: Callable[[int], None]) -> None:
     """A run of the engine with the options of a driver."""
     spark = open_session(app_name="epochs", log_dir=scratch, master="local[1]", parallelism=1)
-    spec = RunSpec("epochs", _SOURCE.format(folder=folder) + _OURS[shape], scratch / "state", max_epoch_rows=ROWS)
+    spec = RunSpec(
+        "epochs",
+        _SOURCE.format(folder=folder) + _OURS[shape],
+        scratch / "state",
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=ROWS),
+    )
 
     def note(report: EpochReport) -> None:
         seen(report.epoch)

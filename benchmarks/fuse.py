@@ -12,6 +12,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.data import ROWS_PER_FILE, make_bids
@@ -19,6 +20,7 @@ from benchmarks.process_tree import ProcessTree
 from benchmarks.queries import OURS, SOURCE
 from engine.spark.jvm.session import open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 
 PARALLELISM = 2
@@ -75,7 +77,13 @@ def main() -> None:
         shutil.rmtree(state, ignore_errors=True)
         shutil.rmtree(scratch / "out", ignore_errors=True)
         script = SOURCE.format(folder=folder) + QUERIES[query].replace("{scratch}", str(scratch))
-        spec = RunSpec(query, script, state, parallelism=PARALLELISM, max_epoch_rows=ROWS_PER_FILE, fuse=fuse)
+        spec = RunSpec(
+            query,
+            script,
+            state,
+            parallelism=PARALLELISM,
+            settings=replace(PLAIN_SETTINGS, max_epoch_rows=ROWS_PER_FILE, fuse=fuse),
+        )
         with tree.watched():
             run_in(spark, spec, Control())
         return tree.cpu_seconds() - before

@@ -14,11 +14,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.data import ROWS_PER_FILE, make_bids
 from benchmarks.queries import SCHEMA, SOURCE
 from benchmarks.sides import Side
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.kafka.broker import Broker, running
 from tests.kafka.jars import spark_kafka
 
@@ -46,7 +48,13 @@ def by_engine(folder: Path, scratch: Path, address: str, mode: str) -> Callable[
 
     def run(topic: str) -> None:
         sql = (SOURCE + _SINK).format(folder=folder, address=address, topic=topic, mode=mode)
-        spec = RunSpec(topic, sql, scratch / topic, parallelism=PARALLELISM, max_epoch_rows=PER_EPOCH)
+        spec = RunSpec(
+            topic,
+            sql,
+            scratch / topic,
+            parallelism=PARALLELISM,
+            settings=replace(PLAIN_SETTINGS, max_epoch_rows=PER_EPOCH),
+        )
         run_in(spark, spec, Control())
 
     return run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from benchmarks.process_tree import ProcessTree
 from benchmarks.updating import peak_memory
 from engine.spark.jvm.session import open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 
@@ -60,5 +61,10 @@ def play(shape: str, path: Path, scratch: Path, per_epoch: int) -> list[Moment]:
 
     sql = _TABLES.format(path=path) + SHAPES[shape]
     with tree.watched():
-        run_in(spark, RunSpec("keyed", sql, scratch / "state", max_epoch_rows=per_epoch), Control(), note)
+        run_in(
+            spark,
+            RunSpec("keyed", sql, scratch / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=per_epoch)),
+            Control(),
+            note,
+        )
     return moments

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 from benchmarks.data import ROWS_PER_FILE, make_bids
 from benchmarks.queries import SCHEMA, SOURCE
 from benchmarks.sides import Side
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 
 PARALLELISM = 2
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
@@ -37,7 +39,13 @@ def by_engine(folder: Path, scratch: Path) -> Callable[[Path], object]:
 
     def run(out: Path) -> object:
         sql = SOURCE.format(folder=folder).replace("CREATE TABLE nowhere WITH (connector = 'blackhole');", "")
-        spec = RunSpec("parquet", sql + SINK.format(out=out), scratch / "state", PARALLELISM, max_epoch_rows=1_000_000)
+        spec = RunSpec(
+            "parquet",
+            sql + SINK.format(out=out),
+            scratch / "state",
+            PARALLELISM,
+            settings=replace(PLAIN_SETTINGS, max_epoch_rows=1_000_000),
+        )
         return run_in(spark, spec, Control())
 
     return run

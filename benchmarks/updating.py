@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +23,7 @@ import numpy as np
 from benchmarks.process_tree import ProcessTree
 from engine.spark.jvm.session import open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 
@@ -82,7 +84,12 @@ def main() -> None:
         reports.append((time.monotonic(), tree.cpu_seconds(), report))
         peaks.append(peak_memory(tree))
 
-    spec = RunSpec("updating", _SQL.format(path=scratch / "rows.json"), scratch / "state", max_epoch_rows=per_epoch)
+    spec = RunSpec(
+        "updating",
+        _SQL.format(path=scratch / "rows.json"),
+        scratch / "state",
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=per_epoch),
+    )
     with tree.watched():
         run_in(spark, spec, Control(), note)
     steady = [pair for pair in itertools.pairwise(reports) if pair[1][2].rows_in == per_epoch][-10:]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import SettingError
-from engine.jobs.decisions.spec import read_run_settings
 from engine.values.cluster import complaint_about, has_other_disks, is_one_jvm, refuse_master
+from engine.values.run_settings import read_run_settings
 
 
 @pytest.mark.parametrize(

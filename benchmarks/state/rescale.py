@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -25,6 +25,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.rescale import repartition
 from engine.spark.jvm.session import close_session, leave_state, open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 
@@ -118,7 +119,13 @@ def _run(spark: SparkSession, shape: str, size: Size, paths: StatePaths, tasks: 
         if read >= until:
             control.stop("checkpoint")
 
-    spec = RunSpec("rescaled", sql, paths.root, parallelism=tasks, max_epoch_rows=size.per_epoch(shape))
+    spec = RunSpec(
+        "rescaled",
+        sql,
+        paths.root,
+        parallelism=tasks,
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=size.per_epoch(shape)),
+    )
     run_in(spark, spec, control, note)
     leave_state(spark)
     return read

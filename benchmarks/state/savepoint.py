@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from engine.checkpoints.savepoints import take
 from engine.spark.jvm.session import close_session, open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.durations import DEFAULT_LINGER
 from engine.values.epoch_report import EpochReport
@@ -164,7 +165,11 @@ def play_in(spark: SparkSession, state: Path, shape: str, load: Load) -> Mapping
         pool.submit(abs, 0).result()  # its imports are not measured, a server has done them long since
         watch = Watch(load, state, pool)
         spec = RunSpec(
-            "saved", sql, state, parallelism=_TASKS, max_epoch_rows=load.rate, linger=DEFAULT_LINGER, fuse=True
+            "saved",
+            sql,
+            state,
+            parallelism=_TASKS,
+            settings=replace(PLAIN_SETTINGS, max_epoch_rows=load.rate, linger=DEFAULT_LINGER, fuse=True),
         )
         run_in(spark, spec, watch.control, watch.note)
         return figures(watch.epochs, [job.result() for job in watch.jobs], watch.measured_rows)

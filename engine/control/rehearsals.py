@@ -9,7 +9,8 @@ from pathlib import Path
 
 from engine.errors import NothingToSaveError, RehearsalMemoryError, RehearsalRoomError
 from engine.jobs.decisions.rollback import RehearsedChange
-from engine.jobs.decisions.spec import bytes_of_memory, read_run_settings
+from engine.values.declared_settings import bytes_of_memory
+from engine.values.run_settings import read_run_settings
 from engine.values.start_positions import StartPosition
 
 

@@ -13,6 +13,7 @@ from engine.docs.errors import errors_page
 from engine.docs.formats import formats_page
 from engine.docs.functions import functions_page
 from engine.docs.metrics import metrics_page
+from engine.docs.run_settings import run_settings_page
 from engine.docs.settings import settings_page
 from engine.docs.sql_support import sql_support_page
 from engine.docs.states import states_page
@@ -28,6 +29,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "sql-support": sql_support_page,
     "errors": errors_page,
     "settings": settings_page,
+    "run-settings": run_settings_page,
     "states": states_page,
     "metrics": metrics_page,
     "cli": cli_page,

@@ -21,12 +21,12 @@ from engine.checkpoints.layout import write_json
 from engine.checkpoints.savepoints import take_aside
 from engine.errors import EngineError
 from engine.jobs.decisions.rollback import RehearsalFolder, RehearsalOrder
-from engine.jobs.decisions.spec import read_run_settings
 from engine.jobs.processes import processes
 from engine.spark.run.stop_control import Control
 from engine.spark.upgrade.rehearsal_plan import RehearsalSpec, plan_rehearsal
 from engine.spark.upgrade.rehearse import rehearse_in_new_session
 from engine.udf.declared import name_files
+from engine.values.run_settings import read_run_settings
 
 LOG = logging.getLogger(__name__)
 _NICENESS = 10

@@ -14,7 +14,7 @@ from engine.driver.home import StopMode
 from engine.driver.run_listener import RunListener
 from engine.driver.shared.lodging import Lodging, lodging
 from engine.driver.shared.place import JavaWish, host_directory, host_environment
-from engine.jobs.decisions.spec import RunSettings, Upgrade, read_run_settings
+from engine.jobs.decisions.spec import Upgrade
 from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.assignment import Assignment
 from engine.spark.jvm.session import close_session, closing_session, open_session
@@ -23,6 +23,7 @@ from engine.spark.run.run_spec import RunSpec, StateUpgrade
 from engine.spark.run.stop_control import Control
 from engine.spark.run.warm_session import WarmSession
 from engine.udf.declared import name_files
+from engine.values.run_settings import RunSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +60,7 @@ class SparkWork:
 
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped."""
-        settings, wish = read_run_settings(assignment.settings), assignment.upgrade
+        settings, wish = assignment.settings, assignment.upgrade
         spec = RunSpec(
             name=assignment.name,
             sql=assignment.query,
@@ -69,19 +70,9 @@ class SparkWork:
             force=assignment.force,
             upgrade=None if wish is None else state_upgrade(wish),
             epoch_interval=timedelta(seconds=assignment.checkpoint_interval_seconds or 0),
-            linger=settings.linger,
-            max_epoch_rows=settings.max_epoch_rows,
-            master=settings.master,
-            shared_disk=settings.shared_disk,
-            memory=settings.memory,
+            settings=settings,
             udfs=name_files(assignment.udfs),
             connections=assignment.connections,
-            quick=settings.quick,
-            fuse=settings.fuse,
-            count_state=settings.count_state,
-            by_pane=settings.by_pane,
-            start_from=settings.start_from,
-            backfill=settings.backfill,
             owner=assignment.pipeline_id,
             predecessors=assignment.predecessors,
         )

@@ -56,6 +56,7 @@ from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.runner import Runner
 from engine.jobs.troubles import Troubles, unstartable
 from engine.values.instants import Clock
+from engine.values.run_settings import read_run_settings
 
 LOG = logging.getLogger(__name__)
 
@@ -344,7 +345,7 @@ class Controller:
             udfs=version.spec.udfs,
             connections=self.driver_settings.connections,
             secrets=dict(self.records.secrets(record.pipeline.id)),
-            settings=dict(version.spec.settings),
+            settings=read_run_settings(version.spec.settings),
             parallelism=run.parallelism,
             force=version.force,
             upgrade=version.upgrade,

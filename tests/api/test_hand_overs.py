@@ -21,6 +21,7 @@ from engine.jobs.decisions.spec import ShownUpgrade, Spec
 from engine.jobs.decisions.status import Run
 from engine.jobs.fault_points import HandOverPoint
 from engine.store import savepoints
+from engine.values.run_settings import RunSettings
 from engine.values.sink_prefix import without_prefix, writing_under
 from tests.api.conftest import TOKEN, Plane, report
 from tests.api.stand_in_server import StandInServer
@@ -234,7 +235,7 @@ def test_the_original_goes_on_with_the_query_and_the_state_of_the_copy_where_it_
     assert (restore.savepoint_id, restore.of_pipeline) == (hand_over["savepoint_id"], two.ids()[1])
     run = plane.runner.launched[-1]
     assert (run.name, run.query, run.secrets) == ("orders", "SELECT 1", {"one": "x", "two": "y"})
-    assert run.settings == {"memory": "3g"}, "the state has begun to read, and says where itself"
+    assert run.settings == RunSettings(memory="3g"), "the state has begun to read, and says where itself"
     assert run.upgrade is not None
     assert (run.upgrade.is_fork, run.upgrade.of_history) == (True, "one")
     assert run.upgrade.savepoint_id == restore.save_as

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine.api.answers import DeployedPipeline
+from engine.values.run_settings import RunSettings
 from tests.api.conftest import T0, Plane, report
 
 BY_NAME = "/api/v1/pipelines/by-name/orders"
@@ -20,7 +21,7 @@ def test_a_deployed_pipeline_is_started(plane: Plane) -> None:
     assert plane.state() == "Scheduling"
     [assignment] = plane.runner.launched
     assert (assignment.query, assignment.parallelism, assignment.generation) == ("SELECT 1", 2, 1)
-    assert assignment.settings == {"memory": "1g"}
+    assert assignment.settings == RunSettings(memory="1g")
 
 
 def test_the_same_deployment_again_changes_nothing(plane: Plane) -> None:

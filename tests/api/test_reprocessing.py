@@ -11,6 +11,7 @@ import pytest
 from engine.cli.main import main
 from engine.control.upgrades.plan_reprocess import changing_sinks, plan_reprocess
 from engine.errors import BackfillError, EngineError, StartPositionError
+from engine.values.run_settings import read_run_settings
 from engine.values.sink_prefix import writing_under
 from tests.api.conftest import TOKEN, Plane
 from tests.api.stand_in_server import StandInServer
@@ -59,7 +60,8 @@ def test_the_new_pipeline_reads_again_writes_elsewhere_and_leaves_the_original_a
     run = plane.runner.launched[-1]
     assert (run.name, run.parallelism, run.secrets) == ("orders-again", 3, {"password": "x"})
     assert run.query == writing_under("SELECT 1", "again")
-    assert run.settings == asked[-1] == {"memory": "3g", "history_from": "2026-01-01", "then_continue": "on"}
+    assert asked[-1] == {"memory": "3g", "history_from": "2026-01-01", "then_continue": "on"}
+    assert run.settings == read_run_settings(asked[-1])
     assert plane.get("/pipelines/orders")["version"] == before["version"]
     assert plane.state() == "Running"
     for more, way_out in (

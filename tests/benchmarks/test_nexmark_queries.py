@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from benchmarks.nexmark.tables import COLUMNS
 from benchmarks.nexmark.turns import PARALLELISM, Topics, Turn
 from engine.compile import compile_script
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from tests.fusing import IS_FUSED
 
@@ -123,7 +125,13 @@ def test_ours_gives_the_answer_of_duckdb(
     (tmp_path / "answers").mkdir()
     turn = few.turn(queries[0].name, {table for query in queries for table in query.tables})
     sql = script(queries, turn, tmp_path / "answers")
-    spec = RunSpec("nexmark", sql, tmp_path / "state", PARALLELISM, max_epoch_rows=turn.epoch_rows, fuse=IS_FUSED)
+    spec = RunSpec(
+        "nexmark",
+        sql,
+        tmp_path / "state",
+        PARALLELISM,
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=turn.epoch_rows, fuse=IS_FUSED),
+    )
 
     assert run_in(spark, spec, Control()) == "finished"
 

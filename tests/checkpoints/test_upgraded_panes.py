@@ -46,7 +46,7 @@ class InPanes(Pipeline):
     """A pipeline that keeps windows by pane where it can."""
 
     def spec(self, sql: str) -> RunSpec:
-        return replace(super().spec(sql), by_pane=True)
+        return replace(super().spec(sql), settings=replace(super().spec(sql).settings, by_pane=True))
 
     @staticmethod
     def of(story: Pipeline) -> InPanes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from engine.checkpoints.restore import restore
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.checkpoints.savepoints import take
 from engine.compile import compile_script
-from engine.spark.run.run_spec import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec
 from engine.values.instants import now
 from tests.checkpoints.test_carry_over_with_spark import STEPS, Pipeline
 from tests.checkpoints.test_migrated_states import LONG_HOP, STARTS
@@ -66,7 +67,13 @@ class Widened(Pipeline):
             CREATE TABLE events (ts TIMESTAMP NOT NULL, {typed}, WATERMARK FOR ts)
             WITH (connector = 'scripted', path = '{self.folder}/events.json');
         """
-        return RunSpec("job", source + sql, self.folder / "state", parallelism=self.parallelism, by_pane=True)
+        return RunSpec(
+            "job",
+            source + sql,
+            self.folder / "state",
+            parallelism=self.parallelism,
+            settings=replace(PLAIN_SETTINGS, by_pane=True),
+        )
 
     def script(self, further: dict[str, str]) -> str:
         """All aggregates by window and two keys, into a file that is as wide as can be."""

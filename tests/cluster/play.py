@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from engine.spark.run.run_spec import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec
 from engine.values.cluster import ClusterSettings
 from tests.cluster.parts import PYTHON, TREE, Cluster
 
@@ -62,11 +63,14 @@ def main() -> int:
         sql=script.read_text(),
         state_dir=Path(parameters["state"]),
         parallelism=parameters["parallelism"],
-        max_epoch_rows=parameters["max_epoch_rows"],
-        master=parameters["master"],
-        memory="600m",
-        quick=True,
-        cluster=ClusterSettings(**parameters["cluster"]),
+        settings=replace(
+            PLAIN_SETTINGS,
+            max_epoch_rows=parameters["max_epoch_rows"],
+            master=parameters["master"],
+            memory="600m",
+            quick=True,
+            cluster=ClusterSettings(**parameters["cluster"]),
+        ),
     )
     return until_end(spec, as_json=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from engine.delivery.ownership import MARK as OWNER_MARK
 from engine.errors import UnwritableTargetError
 from engine.spark.run.epoch import EpochPart
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.write.dead_letters import DeadLetterNotes, noted_dead_letters
 from engine.spark.write.targets import Target
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
@@ -38,7 +40,12 @@ INSERT INTO output SELECT n FROM input;
 
 def spec_of(folder: Path, form: str = "json", **changes: int) -> RunSpec:
     (folder / "in").mkdir()
-    return RunSpec("letters", SCRIPT.format(folder=folder, form=form), folder / "state", **changes)
+    return RunSpec(
+        "letters",
+        SCRIPT.format(folder=folder, form=form),
+        folder / "state",
+        settings=replace(PLAIN_SETTINGS, **changes),
+    )
 
 
 def dead_letters_in(folder: Path) -> list[dict[str, str]]:
@@ -80,7 +87,7 @@ def test_a_table_takes_each_bad_record_once_through_a_crash(
 ) -> None:
     (tmp_path / "in").mkdir()
     sql = INTO_A_TABLE.format(folder=tmp_path, connector=connector, kind=kind)
-    spec = RunSpec("letters", sql, tmp_path / "state", max_epoch_rows=2)
+    spec = RunSpec("letters", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=2))
     (tmp_path / "in/a.json").write_bytes(b'{"n": 1}\n{"n": "one"}\n{"n": 2}\nnothing\n\xff{\n{"n": null}\n{"n": 3}\n')
 
     kill_in_epoch(spec, 0)

@@ -28,6 +28,7 @@ from engine.errors import (
 )
 from engine.schema import Field, Schema
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from tests.connectors.redis_server import Server, running
 from tests.connectors.tables import batch, epoch, sink, table, take
@@ -177,7 +178,14 @@ def test_a_job_looks_rows_up_and_each_process_asks_for_them_once(
     server.client.config_resetstat()
     sql = EVENTS.format(folder=tmp_path, address=server.address)
 
-    assert run_in(spark, RunSpec("redis", sql, tmp_path / "state", max_epoch_rows=40), Control()) == "finished"
+    assert (
+        run_in(
+            spark,
+            RunSpec("redis", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=40)),
+            Control(),
+        )
+        == "finished"
+    )
 
     lines = sorted((tmp_path / "out.json").read_text().splitlines())
     expected = []

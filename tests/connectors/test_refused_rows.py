@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from engine.connectors.refused_rows import forget_refused, keep_refused, refused
 from engine.delivery.file_ledger import permit_at_least_once
 from engine.errors import UnwritableTargetError
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.connectors.receiver import Receiver
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 from tests.streams.play import kill_in_epoch, play, read_rows
@@ -119,7 +121,7 @@ def test_a_table_takes_each_row_that_is_refused_once_through_a_crash(
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.json").write_text("".join(f'{{"n": {n}}}\n' for n in (1, -2, 3, -4, 5, -6, 7)) + "nothing\n")
     sql = SCRIPT.format(folder=tmp_path, url=receiver.url)
-    spec = RunSpec("letters", sql, tmp_path / "state", max_epoch_rows=4)
+    spec = RunSpec("letters", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=4))
 
     kill_in_epoch(spec, 1 if point != "while_writing" else 0, point)
     outcome, reports = play(spark, spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pytest
 from engine.errors import ScriptRefused
 from engine.plan.explain import explain
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.corpus.case import INPUTS, MARKS, Case, all_cases, compiled, complaints
 from tests.fusing import IS_FUSED
 from tests.joined import Joined, played, run_to_end
@@ -60,7 +62,7 @@ def test_a_run_writes_the_rows_that_are_written_down(runs: Joined, case: Case) -
 def spec(case: Case, folder: Path) -> RunSpec:
     """A run of the case that writes into the folder."""
     sql = case.text.replace("$inputs", str(INPUTS)).replace("$output", str(folder / "output.json"))
-    return RunSpec("corpus", sql, folder / "state", udfs=case.udfs, fuse=IS_FUSED)
+    return RunSpec("corpus", sql, folder / "state", udfs=case.udfs, settings=replace(PLAIN_SETTINGS, fuse=IS_FUSED))
 
 
 def written_rows(folder: Path) -> Counter[str]:

@@ -15,6 +15,7 @@ import duckdb
 from engine.checkpoints.rescale import repartition
 from engine.errors import EngineError, ScriptRefused
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.values.epoch_report import EpochReport
 from tests.fusing import IS_FUSED
 from tests.fuzz.data import Stream, random_changes, random_stream, shown
@@ -115,9 +116,15 @@ def run_case(spark: SparkSession, case: Case, folder: Path) -> list[tuple[int, s
     """Run to the end, through all stops; the promises that do not hold at those, by the number of their query."""
     folder.mkdir(parents=True, exist_ok=True)
     udfs = (own_functions(case.seed),)
-    spec = RunSpec(f"fuzz{case.seed}", case.script(folder), folder / "state", udfs=udfs, fuse=IS_FUSED)
+    spec = RunSpec(
+        f"fuzz{case.seed}",
+        case.script(folder),
+        folder / "state",
+        udfs=udfs,
+        settings=replace(PLAIN_SETTINGS, fuse=IS_FUSED),
+    )
     # a third of the cases have Spark keep all windows
-    spec = replace(spec, by_pane=case.seed % 3 != 0)
+    spec = replace(spec, settings=replace(spec.settings, by_pane=case.seed % 3 != 0))
     # a run of the command line has none of our functions, and its first epoch may have no rows
     if case.is_killed and "own_" not in spec.sql and all(any(stream.steps[0].values()) for stream in case.streams):
         kill_in_epoch(spec, 0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from string import Template
 
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.udf.declared import UdfFile
 from tests.fusing import IS_FUSED
 from tests.golden.folding import KEYS, folded_rows, in_seconds
@@ -26,9 +28,8 @@ def spec(case: str, folder: Path, *, in_epochs: bool = False, parallelism: int =
         sql,
         folder / "state",
         parallelism=parallelism,
-        max_epoch_rows=rows if in_epochs else None,
         udfs=_functions(case),
-        fuse=IS_FUSED,
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=rows if in_epochs else None, fuse=IS_FUSED),
     )
 
 

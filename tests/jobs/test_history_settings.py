@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import BackfillError, SettingError
-from engine.jobs.decisions.spec import read_run_settings
+from engine.values.run_settings import read_run_settings
 
 
 def test_settings_say_where_tables_begin() -> None:

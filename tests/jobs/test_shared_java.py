@@ -37,13 +37,13 @@ from engine.errors import (
     SharedJavaDiedError,
     cause_of,
 )
-from engine.jobs.decisions.spec import read_run_settings
 from engine.jobs.processes import processes
 from engine.jobs.processes.process_usage import ProcessUsage, together
 from engine.jobs.processes.unleft_java import end_unleft_java, is_at_work, note_java
 from engine.spark.jvm import host_java
 from engine.spark.jvm.bounded_calls import answer_within
 from engine.spark.jvm.host_java import Door, HostJava
+from engine.values.run_settings import read_run_settings
 
 WISH = JavaWish("2g", "local[2]")
 

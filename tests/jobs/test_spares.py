@@ -21,6 +21,7 @@ from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.runner import LocalRunner
 from engine.jobs.processes.spares import LOCK, READY, SpareDrivers, fits
+from engine.values.run_settings import read_run_settings
 from tests.jobs.builders import T0
 
 ID = "pl_bbbbbbbbbbbbbbbb"
@@ -157,9 +158,9 @@ def test_what_a_spare_has_started_belongs_to_its_run(reserve: Reserve) -> None:
     "changes",
     [
         {"parallelism": 2},
-        {"settings": {"memory": "4g"}},
-        {"settings": {"quick": "true"}},
-        {"settings": {"isolation": "shared"}},
+        {"settings": read_run_settings({"memory": "4g"})},
+        {"settings": read_run_settings({"quick": "true"})},
+        {"settings": read_run_settings({"isolation": "shared"})},
     ],
 )
 def test_a_run_of_another_kind_gets_a_process_of_its_own(reserve: Reserve, changes: dict[str, object]) -> None:
@@ -183,7 +184,7 @@ def test_a_run_of_another_kind_gets_a_process_of_its_own(reserve: Reserve, chang
     ],
 )
 def test_what_is_no_matter_of_the_session_may_be_set(reserve: Reserve, settings: dict[str, str]) -> None:
-    assert fits(reserve.assignment(settings=settings))
+    assert fits(reserve.assignment(settings=read_run_settings(settings)))
 
 
 def test_a_spare_that_has_died_meanwhile_is_none(reserve: Reserve) -> None:

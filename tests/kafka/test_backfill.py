@@ -16,6 +16,7 @@ import pytest
 
 from engine.errors import BackfillError
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 from engine.values.start_positions import Backfill
@@ -75,7 +76,12 @@ class Orders:
         """The query, which reads the thirty days and then goes on."""
         sql = SQL.format(broker=self.broker.address, topic=self.topic, target=self.target)
         backfill = Backfill(SINCE, goes_on=True)
-        return RunSpec("orders", sql, self.folder / "state", max_epoch_rows=600, backfill=backfill)
+        return RunSpec(
+            "orders",
+            sql,
+            self.folder / "state",
+            settings=replace(PLAIN_SETTINGS, max_epoch_rows=600, backfill=backfill),
+        )
 
     def come(self, rows: Sequence[Row]) -> None:
         """Some more rows."""
@@ -94,7 +100,12 @@ class Orders:
     def play_to_the_end(self, spark: SparkSession, written: Callable[[], list[tuple[object, ...]]]) -> None:
         """Run until all is written. The state says itself that it is of a backfill."""
         expected = batch_answer(self.produced, self.folder)
-        run_until(spark, replace(self.spec, backfill=None), lambda: len(written()) >= len(expected), self.close)
+        run_until(
+            spark,
+            replace(self.spec, settings=replace(self.spec.settings, backfill=None)),
+            lambda: len(written()) >= len(expected),
+            self.close,
+        )
         assert written() == expected
 
 
@@ -117,7 +128,7 @@ def test_history_and_what_comes_behind_it_are_the_batch_answer_through_five_kill
         return answer(tmp_path / "out.json")
 
     orders.play_to_the_end(spark, written)
-    another = replace(orders.spec, backfill=Backfill(LIVE, goes_on=True))
+    another = replace(orders.spec, settings=replace(orders.spec.settings, backfill=Backfill(LIVE, goes_on=True)))
     with pytest.raises(BackfillError, match="another range"):
         run_in(spark, another, Control())
 

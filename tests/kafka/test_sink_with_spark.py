@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.kafka.broker import Broker
 from tests.kafka.sink_pipeline import MODES, make_topic, settled
 from tests.streams.play import kill_in_epoch, play, read_rows
@@ -34,7 +36,9 @@ CREATE TABLE out WITH (
 
 def spec(broker: Broker, topic: str, root: Path, query: str, options: str) -> RunSpec:
     sql = NUMBERS + SINK.format(address=broker.address, topic=topic, options=options) + query
-    return RunSpec("numbers", sql, root / "state", max_epoch_rows=PER_EPOCH, quick=True)
+    return RunSpec(
+        "numbers", sql, root / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=PER_EPOCH, quick=True)
+    )
 
 
 @pytest.mark.parametrize("point", ["before_decision", "after_decision"])

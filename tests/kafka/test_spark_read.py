@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from engine.connectors.secret_values import fill_in
 from engine.errors import MissingPackageError, ScriptRefused
 from engine.spark.read.slices_read_by_spark import slices_of
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 from tests.connectors.tables import given, table
@@ -51,7 +53,7 @@ SELECT upper(t) AS t, n + 1 AS n, encode(k, 'hex') AS k, at, place, part, topic,
 def spec_of(folder: Path, broker: Broker, topic: str, reader: str) -> RunSpec:
     folder.mkdir(exist_ok=True)
     sql = SQL.format(columns=COLUMNS, broker=broker.address, topic=topic, reader=reader, folder=folder)
-    return RunSpec("read", sql, folder / "state", max_epoch_rows=10)
+    return RunSpec("read", sql, folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=10))
 
 
 def run_alone(spec: RunSpec, count: int) -> int:
@@ -59,7 +61,7 @@ def run_alone(spec: RunSpec, count: int) -> int:
     file = spec.state_dir.with_suffix(".sql")
     file.write_text(spec.sql)
     command = [sys.executable, "-m", "engine", "run", str(file), "--state-dir", str(spec.state_dir)]
-    command += ["--set", "quick=true", "--json-progress", "--max-epoch-rows", str(spec.max_epoch_rows)]
+    command += ["--set", "quick=true", "--json-progress", "--max-epoch-rows", str(spec.settings.max_epoch_rows)]
     rows_in, is_told, log_lines = 0, False, []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None

@@ -94,7 +94,9 @@ def test_each_epoch_says_how_many_records_wait_behind_it(spark: SparkSession, br
         if len(written(spec)) == 5:
             control.stop("checkpoint")
 
-    spec = replace(spec_of(tmp_path, broker, topic), max_epoch_rows=2)
+    spec = replace(
+        spec_of(tmp_path, broker, topic), settings=replace(spec_of(tmp_path, broker, topic).settings, max_epoch_rows=2)
+    )
     assert run_in(spark, spec, control, note) == "stopped"
 
     assert waiting[-3:] == [3, 1, 0]
@@ -124,7 +126,9 @@ def test_a_kill_loses_and_doubles_nothing(spark: SparkSession, broker: Broker, t
             pass
         with broker.transaction(topic, *numbers(-1, -2), partition=partition, abort=True):
             pass
-    spec = replace(spec_of(tmp_path, broker, topic), max_epoch_rows=20)
+    spec = replace(
+        spec_of(tmp_path, broker, topic), settings=replace(spec_of(tmp_path, broker, topic).settings, max_epoch_rows=20)
+    )
 
     kill_in_epoch(spec, 2, point)
     run_until(spark, spec, 60)

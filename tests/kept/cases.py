@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.dataset as ds
 
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.udf.declared import UdfFile
 
 IMPULSE = """
@@ -66,7 +67,13 @@ class Case:
     def spec(self, name: str, folder: Path) -> RunSpec:
         """A run of it in a folder that is also the working directory."""
         udfs = (UdfFile("functions.py", self.functions),) if self.functions else ()
-        return RunSpec(name, self.sql, folder / "state", max_epoch_rows=self.epoch_rows, udfs=udfs, quick=True)
+        return RunSpec(
+            name,
+            self.sql,
+            folder / "state",
+            udfs=udfs,
+            settings=replace(PLAIN_SETTINGS, max_epoch_rows=self.epoch_rows, quick=True),
+        )
 
 
 CASES = {

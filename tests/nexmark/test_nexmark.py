@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import pytest
 
 from engine.connectors.nexmark.events import EventMaker
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from tests.fusing import IS_FUSED
 from tests.fuzz.oracle import Row, comparable, difference
@@ -61,7 +63,12 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_the_queries_give_the_batch_answer(
     spark: SparkSession, oracle: duckdb.DuckDBPyConnection, queries: Sequence[Query], tmp_path: Path
 ) -> None:
-    spec = RunSpec("nexmark", script(queries, tmp_path), tmp_path / "state", max_epoch_rows=600, fuse=IS_FUSED)
+    spec = RunSpec(
+        "nexmark",
+        script(queries, tmp_path),
+        tmp_path / "state",
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=600, fuse=IS_FUSED),
+    )
 
     assert run_in(spark, spec, Control()) == "finished"
 

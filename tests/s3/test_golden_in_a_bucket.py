@@ -27,7 +27,8 @@ SHORT = ("updating_inner_join", "session_window")
 
 
 def in_bucket(spec: RunSpec, bucket: Store) -> RunSpec:
-    return replace(spec, cluster=ClusterSettings(state_url=f"s3://{bucket.bucket}/{spec.name}"))
+    cluster = ClusterSettings(state_url=f"s3://{bucket.bucket}/{spec.name}")
+    return replace(spec, settings=replace(spec.settings, cluster=cluster))
 
 
 def local_state(state_dir: Path) -> list[Path]:

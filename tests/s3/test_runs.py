@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from tests.s3.store import Store
 
@@ -44,7 +46,14 @@ def test_rows_come_into_a_bucket_and_into_a_delta_table(
     for name, value in placeholders.items():
         sql = sql.replace(name, value)
 
-    assert run_in(spark, RunSpec("buckets", sql, tmp_path / "state", max_epoch_rows=30), Control()) == "finished"
+    assert (
+        run_in(
+            spark,
+            RunSpec("buckets", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=30)),
+            Control(),
+        )
+        == "finished"
+    )
 
     assert store.rows() == rows
     lake = sorted(DeltaTable(tmp_path / "lake").to_pyarrow_table().to_pylist(), key=lambda row: row["n"])

@@ -16,7 +16,7 @@ from engine.checkpoints.restore import restore
 from engine.checkpoints.savepoints import take, verify
 from engine.checkpoints.state_pointer import begun_prefixes, read_pointer
 from engine.errors import DamagedSavepointError, StateBucketError, UnreadableStateError
-from engine.spark.run.run_spec import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec
 from engine.values.cluster import ClusterSettings
 from engine.values.instants import now
 from tests.s3.store import Store
@@ -43,8 +43,7 @@ def spec_of(folder: Path, bucket: Store | None, *, prefix: str = "jobs") -> RunS
         SQL.format(out=folder / "out.json"),
         folder / "state",
         parallelism=2,
-        max_epoch_rows=10,
-        cluster=ClusterSettings(state_url=url),
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=10, cluster=ClusterSettings(state_url=url)),
     )
 
 
@@ -159,7 +158,12 @@ def test_a_savepoint_of_a_state_that_lacks_a_file_fails_by_its_name(
 def test_a_bucket_that_is_not_there_is_named_before_the_first_epoch(
     spark: SparkSession, bucket: Store, tmp_path: Path
 ) -> None:
-    spec = replace(spec_of(tmp_path, None), cluster=ClusterSettings(state_url="s3://no-such-bucket/jobs"))
+    spec = replace(
+        spec_of(tmp_path, None),
+        settings=replace(
+            spec_of(tmp_path, None).settings, cluster=ClusterSettings(state_url="s3://no-such-bucket/jobs")
+        ),
+    )
 
     with pytest.raises(StateBucketError, match=r"no-such-bucket/jobs cannot be used: .*NoSuchBucket"):
         play(spark, spec)

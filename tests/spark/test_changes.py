@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 
 from engine.connectors.preview import read_preview
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.spark.write.targets import sink_directory
 from engine.spark.write.whole_change_batches import WholeChanges
@@ -49,7 +51,14 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """The folder with what all sinks got, in epochs of three records."""
     folder = tmp_path_factory.mktemp("changes")
     sql = SCRIPT.replace("$inputs", str(INPUTS)).replace("$out", str(folder))
-    assert run_in(spark, RunSpec("changes", sql, folder / "state", max_epoch_rows=3), Control()) == "finished"
+    assert (
+        run_in(
+            spark,
+            RunSpec("changes", sql, folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=3)),
+            Control(),
+        )
+        == "finished"
+    )
     return folder
 
 

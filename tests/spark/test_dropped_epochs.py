@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from engine.errors import EngineError
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.streams.play import play
 
 if TYPE_CHECKING:
@@ -39,7 +41,10 @@ def test_windows_that_go_nowhere_as_they_are_are_not_kept_for_a_second_look(
 
     monkeypatch.setattr(DataFrame, "persist", refuse)
 
-    outcome, reports = play(spark, RunSpec("nowhere", TICKS + TWICE, tmp_path / "state", max_epoch_rows=20))
+    outcome, reports = play(
+        spark,
+        RunSpec("nowhere", TICKS + TWICE, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=20)),
+    )
 
     assert outcome == "finished"
     assert sum(report.state_changes for report in reports) > 0
@@ -49,7 +54,7 @@ def test_what_is_joined_only_to_go_nowhere_is_joined(spark: SparkSession, tmp_pa
     sql = f"{TICKS} INSERT INTO nowhere SELECT a.n / (b.n - 10) AS n {JOINED};"
 
     with pytest.raises(EngineError, match="zero"):
-        play(spark, RunSpec("divided", sql, tmp_path / "state", max_epoch_rows=20))
+        play(spark, RunSpec("divided", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=20)))
 
 
 def test_what_is_joined_only_to_go_nowhere_is_joined_beside_a_sink_as_well(spark: SparkSession, tmp_path: Path) -> None:
@@ -58,4 +63,4 @@ def test_what_is_joined_only_to_go_nowhere_is_joined_beside_a_sink_as_well(spark
     sql = f"{TICKS} {file} INSERT INTO file {COUNTED}; INSERT INTO nowhere SELECT a.n / (b.n - 10) AS n {JOINED};"
 
     with pytest.raises(EngineError, match="zero"):
-        play(spark, RunSpec("beside", sql, tmp_path / "state", max_epoch_rows=20))
+        play(spark, RunSpec("beside", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=20)))

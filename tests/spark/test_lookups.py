@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 
 from engine.errors import DuplicateKeyError
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 
@@ -38,7 +40,9 @@ def start(folder: Path) -> RunSpec:
     rows = [{"at": "2024-01-01T00:00:00Z", "key": "a", "value": number} for number in range(ROWS)]
     (folder / "in.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     put(folder / "names.csv", "id,name\na,old\n")
-    return RunSpec("lookups", SQL.format(folder=folder), folder / "state", max_epoch_rows=1)
+    return RunSpec(
+        "lookups", SQL.format(folder=folder), folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=1)
+    )
 
 
 def test_rows_find_what_the_table_says_when_they_pass(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import pytest
 from engine.delivery.faults import Point
 from engine.spark.run import lifecycle as run
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 from tests.streams.play import read_rows
@@ -80,7 +82,7 @@ def test_windows_are_looked_for_when_one_may_have_ended(
     spark: SparkSession, onlooker: Onlooker, tmp_path: Path, window: str, every: int, width: int
 ) -> None:
     sql = SQL.format(ticks=TICKS, path=tmp_path / "rows.json", window=window)
-    spec = RunSpec("closing", sql, tmp_path / "state", max_epoch_rows=4)
+    spec = RunSpec("closing", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=4))
 
     interrupted = StopsAfter(5)
     assert run_in(spark, spec, interrupted, interrupted.note) == "stopped"
@@ -96,7 +98,7 @@ def test_windows_are_looked_for_when_one_may_have_ended(
 
 def test_sessions_end_whenever_they_like(spark: SparkSession, onlooker: Onlooker, tmp_path: Path) -> None:
     sql = SQL.format(ticks=TICKS, path=tmp_path / "rows.json", window="session(INTERVAL '5 seconds')")
-    spec = RunSpec("sessions", sql, tmp_path / "state", max_epoch_rows=4)
+    spec = RunSpec("sessions", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=4))
     assert run_in(spark, spec, Control()) == "finished"
     assert [row["n"] for row in read_rows(tmp_path / "rows.json")] == [TICKS]
     assert set(onlooker.ways.values()) == {"look"}
@@ -115,7 +117,7 @@ def test_windows_of_several_grids_and_windows_of_windows_all_end(
         SELECT hop(INTERVAL '8 seconds', INTERVAL '20 seconds') AS w, count(*) AS n FROM ticks GROUP BY w
     );
     """
-    spec = RunSpec("grids", sql, tmp_path / "state", max_epoch_rows=4)
+    spec = RunSpec("grids", sql, tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=4))
     assert run_in(spark, spec, Control()) == "finished"
 
     assert {_second(row["start"]): row["n"] for row in read_rows(tumbled)} == dict.fromkeys(range(0, TICKS, 15), 5)

@@ -9,6 +9,7 @@ import pytest
 from engine.compile import compile_script
 from engine.spark.run.run_spec import RunSpec
 from engine.spark.state.pane_choice import begins_by_pane
+from engine.values.run_settings import RunSettings
 from engine.values.start_positions import Backfill
 
 pytestmark = pytest.mark.unit
@@ -30,7 +31,7 @@ def chosen(*tables: str, **run: object) -> bool:
         f"SELECT count(*) FROM t{number} GROUP BY hop(INTERVAL '2 seconds', INTERVAL '10 seconds');"
         for number in range(len(tables))
     )
-    spec = RunSpec("counts", declared + counts, Path("/state"), **{"by_pane": None, **run})
+    spec = RunSpec("counts", declared + counts, Path("/state"), settings=RunSettings(**run))
     return begins_by_pane(spec, compile_script(spec.sql))
 
 

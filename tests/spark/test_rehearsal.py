@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from engine.checkpoints.restore import restore
 from engine.compile import compile_script
 from engine.errors import RehearsalError, RehearsalFailedError, StartPositionError
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.spark.upgrade.rehearsal_plan import RehearsalSpec, plan_rehearsal
 from engine.spark.upgrade.rehearse import rehearse
@@ -69,7 +71,7 @@ class Story:
 
     def begin(self, queries: str) -> None:
         """Run to the end of the first epoch, and save it."""
-        spec = RunSpec("job", self.sql(queries), self.state, max_epoch_rows=BEFORE)
+        spec = RunSpec("job", self.sql(queries), self.state, settings=replace(PLAIN_SETTINGS, max_epoch_rows=BEFORE))
         assert play(self.spark, spec, stop_after=0)[0] == "stopped"
         self.savepoint = self.folder / "sp_1"
         savepoints.take_aside(self.state, self.savepoint, lambda: datetime.now(UTC))

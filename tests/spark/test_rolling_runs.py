@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.spark.run.lifecycle import Outcome, RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 
@@ -54,7 +56,7 @@ class Runs:
             if report.epoch == stop_after:
                 control.stop("checkpoint")
 
-        spec = RunSpec("rolling", self.sql, self.folder / "state", max_epoch_rows=2)
+        spec = RunSpec("rolling", self.sql, self.folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=2))
         return run_in(self.spark, spec, control, on_epoch)
 
     def published(self) -> set[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import duckdb
 import pytest
 
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from tests.corpus.case import INPUTS
 from tests.spark.test_changes import final_orders
@@ -71,7 +73,14 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
         for name, query in QUERIES.items()
     ]
     sql = TABLES.replace("$inputs", str(INPUTS)) + "\n".join(sinks)
-    assert run_in(spark, RunSpec("updating", sql, folder / "state", max_epoch_rows=5), Control()) == "finished"
+    assert (
+        run_in(
+            spark,
+            RunSpec("updating", sql, folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=5)),
+            Control(),
+        )
+        == "finished"
+    )
     return folder
 
 

@@ -82,14 +82,18 @@ def kill_in_epoch(spec: RunSpec, epoch: int, point: str = "after_write") -> None
     file.write_text(spec.sql)
     command = [sys.executable, "-m", "engine", "run", str(file), "--state-dir", str(spec.state_dir)]
     command += ["--set", "quick=true", "--json-progress"]
-    if spec.max_epoch_rows:
-        command += ["--max-epoch-rows", str(spec.max_epoch_rows)]
-    if spec.fuse:
+    if spec.settings.max_epoch_rows:
+        command += ["--max-epoch-rows", str(spec.settings.max_epoch_rows)]
+    if spec.settings.fuse:
         command += ["--set", "fuse=on"]
-    if spec.by_pane is not None:
-        command += ["--set", f"by_pane={'on' if spec.by_pane else 'off'}"]
-    if spec.backfill is not None and spec.backfill.goes_on and spec.backfill.since is not None:
-        command += ["--from", spec.backfill.since.isoformat(), "--then-continue"]
+    if spec.settings.by_pane is not None:
+        command += ["--set", f"by_pane={'on' if spec.settings.by_pane else 'off'}"]
+    if (
+        spec.settings.backfill is not None
+        and spec.settings.backfill.goes_on
+        and spec.settings.backfill.since is not None
+    ):
+        command += ["--from", spec.settings.backfill.since.isoformat(), "--then-continue"]
     armed = {**os.environ, "ARROYO_FAULT": f"{point}:{epoch}", "ARROYO_FAULTS_ALLOWED": "1"}
     ended = subprocess.run(command, env=armed, capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == -9, ended.stderr

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.values.start_positions import Backfill
 from tests.streams.play import START, play
 
@@ -38,7 +39,12 @@ def backfill(folder: Path) -> RunSpec:
     for part in range(3):
         (folder / "in" / f"{part}.json").write_text("".join(json.dumps(row) + "\n" for row in rows[part::3]))
     hours = Backfill(START, START + timedelta(hours=10))
-    return RunSpec("hours", SQL.format(folder=folder), folder / "state", max_epoch_rows=250, backfill=hours)
+    return RunSpec(
+        "hours",
+        SQL.format(folder=folder),
+        folder / "state",
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=250, backfill=hours),
+    )
 
 
 def answer(folder: Path) -> list[tuple[object, ...]]:
@@ -69,5 +75,5 @@ def test_once_it_has_ended_it_does_nothing_more(spark: SparkSession, tmp_path: P
     (tmp_path / "in" / "later.json").write_text(json.dumps(row) + "\n")
 
     assert play(spark, spec)[0] == "finished"
-    assert play(spark, replace(spec, backfill=None))[0] == "finished"
+    assert play(spark, replace(spec, settings=replace(spec.settings, backfill=None)))[0] == "finished"
     assert answer(tmp_path) == batch_answer(tmp_path)

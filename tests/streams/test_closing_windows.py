@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import pytest
 from engine.checkpoints.spark_log import numbers
 from engine.spark.read.offset_log import read_settled
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
 if TYPE_CHECKING:
@@ -50,7 +52,12 @@ def script(name: str, minutes: Sequence[Sequence[float]]) -> list[Step]:
 def spec_of(folder: Path, window: str = TUMBLE) -> RunSpec:
     write_script(folder / "quick.json", script("quick", QUICK))
     write_script(folder / "slow.json", script("slow", SLOW))
-    return RunSpec("closing", SQL.format(folder=folder, window=window), folder / "state", max_epoch_rows=3)
+    return RunSpec(
+        "closing",
+        SQL.format(folder=folder, window=window),
+        folder / "state",
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=3),
+    )
 
 
 def closed_and_promised(spec: RunSpec) -> Mapping[int, tuple[int | None, int | None]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.streams.play import play, read_rows
 
 if TYPE_CHECKING:
@@ -50,7 +52,9 @@ INSERT INTO related SELECT w.start, n, place FROM (
 
 def spec_of(folder: Path, sql: str, *, fuse: bool = True) -> RunSpec:
     (folder / "events.json").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    return RunSpec("end", (SOURCE + sql).format(folder=folder), folder / "state", fuse=fuse)
+    return RunSpec(
+        "end", (SOURCE + sql).format(folder=folder), folder / "state", settings=replace(PLAIN_SETTINGS, fuse=fuse)
+    )
 
 
 @pytest.mark.parametrize("fuse", [True, False])

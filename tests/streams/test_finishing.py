@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.compile import compile_script
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.spark.upgrade import hand_over
 from tests.streams.play import at, play, read_rows
@@ -46,7 +48,9 @@ class StopsBeforeAnEpoch(Control):
 def spec_of(folder: Path) -> RunSpec:
     rows = [{"ts": at(minute), "key": f"key{minute % 3}"} for minute in MINUTES]
     (folder / "events.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return RunSpec("events", SQL.format(folder=folder), folder / "state", max_epoch_rows=20)
+    return RunSpec(
+        "events", SQL.format(folder=folder), folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=20)
+    )
 
 
 def stop_before(

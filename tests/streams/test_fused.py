@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.checkpoints.layout import StatePaths
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.values.epoch_report import EpochReport
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
@@ -58,7 +59,12 @@ def spec(folder: Path, *, fuse: bool) -> RunSpec:
     write_script(folder / "script.json", steps())
     lines = [json.dumps({"ts": at(n), "key": None if n % 7 == 0 else "k", "number": n}) for n in range(40)]
     (folder / "lines").write_text("\n".join([*lines[:9], "no json", *lines[9:]]) + "\n")
-    return RunSpec("events", SQL.format(folder=folder), folder / "state", max_epoch_rows=10, fuse=fuse)
+    return RunSpec(
+        "events",
+        SQL.format(folder=folder),
+        folder / "state",
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=10, fuse=fuse),
+    )
 
 
 def figures(reports: Sequence[EpochReport]) -> list[object]:
@@ -114,9 +120,9 @@ def test_a_run_goes_on_with_the_state_of_one_that_was_run_the_other_way(spark: S
     switched = spec(tmp_path / "switched", fuse=False)
 
     assert play(spark, switched, stop_after=3)[0] == "stopped"
-    assert play(spark, replace(switched, fuse=True), stop_after=6)[0] == "stopped"
+    assert play(spark, replace(switched, settings=replace(switched.settings, fuse=True)), stop_after=6)[0] == "stopped"
     assert play(spark, switched, stop_after=8)[0] == "stopped"
-    assert play(spark, replace(switched, fuse=True))[0] == "finished"
+    assert play(spark, replace(switched, settings=replace(switched.settings, fuse=True)))[0] == "finished"
 
     assert written(tmp_path / "switched")[:2] == written(tmp_path / "plain")[:2]
 
@@ -138,7 +144,13 @@ def stateless(folder: Path, *, fuse: bool) -> RunSpec:
         (folder / "input" / f"{file}.json").write_text("\n".join([*lines[:9], "no json", *lines[9:]]) + "\n")
     (folder / "chosen.json").touch()
     state = folder / "state"
-    return RunSpec("lines", LINES.format(folder=folder), state, parallelism=2, max_epoch_rows=30, fuse=fuse)
+    return RunSpec(
+        "lines",
+        LINES.format(folder=folder),
+        state,
+        parallelism=2,
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=30, fuse=fuse),
+    )
 
 
 def test_tasks_that_do_all_of_a_plan_write_the_same_also_across_a_kill(spark: SparkSession, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_epochs_that_come_once_an_hour_keep_no_drain_waiting(spark: SparkSession
 
 def test_a_rest_of_an_hour_keeps_no_stop_waiting(spark: SparkSession, tmp_path: Path) -> None:
     spec = spec_of(tmp_path, STEPS)
-    resting = replace(spec, linger=timedelta(hours=1))
+    resting = replace(spec, settings=replace(spec.settings, linger=timedelta(hours=1)))
 
     outcome, first_reports = play(spark, resting, stop_after=0)
     assert (outcome, len(first_reports)) == ("stopped", 1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.golden.folding import fold
 from tests.streams.play import Step, at, play, write_script
 from tests.streams.test_fused import figures
@@ -56,7 +57,7 @@ def spec(folder: Path, *, fuse: bool) -> RunSpec:
         folder / "script.json", [Step(timedelta(minutes=tick), {"p": rows}) for tick, rows in enumerate(steps)]
     )
     sql = SQL.format(folder=folder, keyed=KEYED, lone=LONE)
-    return RunSpec("groups", sql, folder / "state", max_epoch_rows=16, fuse=fuse)
+    return RunSpec("groups", sql, folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=16, fuse=fuse))
 
 
 def results(folder: Path) -> list[list[str]]:
@@ -91,8 +92,8 @@ def test_a_state_of_groups_goes_on_whichever_way_it_was_begun(spark: SparkSessio
     switched = spec(tmp_path / "switched", fuse=False)
 
     assert play(spark, switched, stop_after=2)[0] == "stopped"
-    assert play(spark, replace(switched, fuse=True), stop_after=4)[0] == "stopped"
+    assert play(spark, replace(switched, settings=replace(switched.settings, fuse=True)), stop_after=4)[0] == "stopped"
     assert play(spark, switched, stop_after=6)[0] == "stopped"
-    assert play(spark, replace(switched, fuse=True))[0] == "finished"
+    assert play(spark, replace(switched, settings=replace(switched.settings, fuse=True)))[0] == "finished"
 
     assert results(tmp_path / "switched") == batch_answers()

@@ -13,6 +13,7 @@ from engine.compile import compile_script
 from engine.plan.nodes import Partials
 from engine.plan.tree import walk
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.streams.play import Step, at, play, read_rows, write_script
 from tests.streams.test_fused import figures, state_schemas
 
@@ -62,11 +63,11 @@ def spec(folder: Path, window: str, *, fuse: bool) -> RunSpec:
     folder.mkdir(exist_ok=True)
     write_script(folder / "script.json", steps())
     sql = SQL.format(folder=folder, window=WINDOWS[window])
-    return RunSpec("merged", sql, folder / "state", max_epoch_rows=12, fuse=fuse)
+    return RunSpec("merged", sql, folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=12, fuse=fuse))
 
 
 def is_merged(run: RunSpec) -> bool:
-    program = replace(compile_script(run.sql), is_fused=run.fuse)
+    program = replace(compile_script(run.sql), is_fused=run.settings.fuse)
     return any(isinstance(node, Partials) for branch in program.running_parts.branches for node in walk(branch))
 
 
@@ -92,9 +93,9 @@ def test_a_state_goes_on_whichever_way_it_was_begun(spark: SparkSession, tmp_pat
     switched = spec(tmp_path / "switched", "hop", fuse=False)
 
     assert play(spark, switched, stop_after=3)[0] == "stopped"
-    assert play(spark, replace(switched, fuse=True), stop_after=6)[0] == "stopped"
+    assert play(spark, replace(switched, settings=replace(switched.settings, fuse=True)), stop_after=6)[0] == "stopped"
     assert play(spark, switched, stop_after=8)[0] == "stopped"
-    assert play(spark, replace(switched, fuse=True))[0] == "finished"
+    assert play(spark, replace(switched, settings=replace(switched.settings, fuse=True)))[0] == "finished"
 
     rows = [sorted(map(str, read_rows(tmp_path / name / "counts.json"))) for name in ("plain", "switched")]
     assert rows[0] == rows[1] != []

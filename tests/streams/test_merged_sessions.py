@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.streams.play import START, Step, play, read_rows, write_script
 from tests.streams.test_fused import figures, state_schemas
 from tests.streams.test_merged_rows import is_merged
@@ -64,7 +65,7 @@ def spec(folder: Path, *, fuse: bool, delay: str = "0 minutes") -> RunSpec:
         folder / "script.json", [Step(timedelta(minutes=tick), {"p": rows}) for tick, rows in enumerate(script)]
     )
     sql = SQL.format(folder=folder, delay=delay)
-    return RunSpec("sessions", sql, folder / "state", max_epoch_rows=14, fuse=fuse)
+    return RunSpec("sessions", sql, folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=14, fuse=fuse))
 
 
 def written(folder: Path) -> list[Counter[str]]:
@@ -135,9 +136,9 @@ def test_a_state_of_sessions_goes_on_whichever_way_it_was_begun(spark: SparkSess
     switched = spec(tmp_path / "switched", fuse=False, delay="45 minutes")
 
     assert play(spark, switched, stop_after=3)[0] == "stopped"
-    assert play(spark, replace(switched, fuse=True), stop_after=6)[0] == "stopped"
+    assert play(spark, replace(switched, settings=replace(switched.settings, fuse=True)), stop_after=6)[0] == "stopped"
     assert play(spark, switched, stop_after=8)[0] == "stopped"
-    assert play(spark, replace(switched, fuse=True))[0] == "finished"
+    assert play(spark, replace(switched, settings=replace(switched.settings, fuse=True)))[0] == "finished"
 
     rows = read_rows(tmp_path / "switched" / "keyed.json")
     assert Counter(map(answer_of, rows)) == keyed_sessions()

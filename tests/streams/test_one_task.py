@@ -17,6 +17,7 @@ from engine.spark.run import epoch as epoch_part
 from engine.spark.run import lifecycle as run
 from engine.spark.run.lifecycle import RunSpec
 from engine.spark.run.one_task_place import OneTaskPlace, put_aside_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.values.epoch_report import EpochReport
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
@@ -60,7 +61,13 @@ def spec(folder: Path, *, fuse: bool = True) -> RunSpec:
             rows = [{"ts": ts, name: shops[row % 4], value: tick * row} for row in range(tick % 3 + 3 + len(table) % 2)]
             steps.append(Step(timedelta(minutes=tick), {"p": rows}))
         write_script(folder / f"{table}-script.json", steps)
-    return RunSpec("shops", SQL.format(folder=folder), folder / "state", 2, max_epoch_rows=8, fuse=fuse)
+    return RunSpec(
+        "shops",
+        SQL.format(folder=folder),
+        folder / "state",
+        2,
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=8, fuse=fuse),
+    )
 
 
 def figures(reports: Sequence[EpochReport]) -> list[object]:

@@ -17,6 +17,7 @@ from engine.checkpoints.savepoints import take
 from engine.compile import compile_script
 from engine.plan.state.panes import fit_for_panes
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.values.epoch_report import EpochReport
 from engine.values.instants import now
 from tests.streams.play import at, kill_in_epoch, play, read_rows, wider
@@ -33,11 +34,12 @@ def of_hops(folder: Path, *, fuse: bool) -> RunSpec:
     """Windows of which three overlap, whose panes are half as long as what is between them."""
     run = spec(folder, "hop", fuse=fuse)
     sql = run.sql.replace(WINDOWS["hop"], "hop(INTERVAL '4 minutes', INTERVAL '14 minutes')")
-    return replace(run, sql=sql, by_pane=False)
+    return replace(run, sql=sql, settings=replace(run.settings, by_pane=False))
 
 
 def in_panes(folder: Path, *, fuse: bool) -> RunSpec:
-    return replace(of_hops(folder, fuse=fuse), by_pane=True)
+    run = of_hops(folder, fuse=fuse)
+    return replace(run, settings=replace(run.settings, by_pane=True))
 
 
 def rows_of(folder: Path) -> list[str]:
@@ -83,7 +85,12 @@ def test_files_that_are_all_there_are_kept_in_panes_where_nobody_says_otherwise_
     folder = tmp_path / "rows"
     folder.mkdir()
     (folder / "rows.json").write_text("".join(f'{{"ts": "{at(minute)}"}}\n' for minute in range(20)))
-    run = RunSpec("counts", FILES.format(folder=tmp_path), tmp_path / "state", max_epoch_rows=most_rows, by_pane=None)
+    run = RunSpec(
+        "counts",
+        FILES.format(folder=tmp_path),
+        tmp_path / "state",
+        settings=replace(PLAIN_SETTINGS, max_epoch_rows=most_rows, by_pane=None),
+    )
 
     assert play(spark, run)[0] == "finished"
 
@@ -98,7 +105,14 @@ def test_panes_go_on_through_stops_a_kill_other_widths_and_a_savepoint(spark: Sp
     assert play(spark, run, stop_after=2)[0] == "stopped"
     # what a state is kept as is not a matter of the setting any more
     repartition(run.state_dir, 3, lambda: spark)
-    assert play(spark, replace(wider(run, 3), by_pane=False, fuse=False), stop_after=4)[0] == "stopped"
+    assert (
+        play(
+            spark,
+            replace(wider(run, 3), settings=replace(wider(run, 3).settings, by_pane=False, fuse=False)),
+            stop_after=4,
+        )[0]
+        == "stopped"
+    )
     take(run.state_dir, "sp", label=None, clock=now)
     kill_in_epoch(wider(run, 3), 6)
     assert play(spark, wider(run, 3), stop_after=8)[0] == "stopped"
@@ -115,7 +129,7 @@ def test_a_state_that_spark_keeps_stays_so(spark: SparkSession, tmp_path: Path) 
     run = of_hops(tmp_path / "old", fuse=True)
     assert play(spark, run, stop_after=3)[0] == "stopped"
 
-    assert play(spark, replace(run, by_pane=True))[0] == "finished"
+    assert play(spark, replace(run, settings=replace(run.settings, by_pane=True)))[0] == "finished"
 
     assert kept_as(tmp_path / "old") == "stateStoreSave"
     assert rows_of(tmp_path / "old") == rows_of(tmp_path / "plain")

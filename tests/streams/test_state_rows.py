@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.values.epoch_report import EpochReport
 from tests.streams.play import Step, at, play, write_script
 
@@ -49,8 +50,10 @@ def test_the_rows_that_windows_keep_are_counted_where_that_is_asked_for(spark: S
         {"p": [{"ts": at(minute), "key": key} for minute, key in ROWS[begin : begin + 4]]} for begin in range(0, 32, 4)
     ]
     write_script(tmp_path / "script.json", [Step(timedelta(minutes=tick), row) for tick, row in enumerate(rows)])
-    silent = RunSpec("events", SQL.format(folder=tmp_path), tmp_path / "state", max_epoch_rows=4)
-    counting = replace(silent, count_state=True)
+    silent = RunSpec(
+        "events", SQL.format(folder=tmp_path), tmp_path / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=4)
+    )
+    counting = replace(silent, settings=replace(silent.settings, count_state=True))
 
     reports = [
         *(begun := play(spark, counting, stop_after=1)[1]),

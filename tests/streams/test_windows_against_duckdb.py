@@ -19,6 +19,7 @@ import pytest
 
 from engine.checkpoints.rescale import repartition
 from engine.spark.run.lifecycle import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from tests.streams.play import play, wider
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ def spec_of(folder: Path, queries: Mapping[str, str] = QUERIES) -> RunSpec:
         type = 'sink'); INSERT INTO to_{name} {query};"""
         for name, query in queries.items()
     )
-    return RunSpec("windows", tables + OURS + sinks, folder / "state", max_epoch_rows=EPOCH_ROWS)
+    return RunSpec(
+        "windows", tables + OURS + sinks, folder / "state", settings=replace(PLAIN_SETTINGS, max_epoch_rows=EPOCH_ROWS)
+    )
 
 
 def batch_answer(folder: Path, queries: Mapping[str, str] = QUERIES) -> dict[str, Counter[str]]:
@@ -182,7 +185,9 @@ def test_windows_give_the_batch_answer_over_many_epochs_a_stop_and_another_paral
 
 @pytest.mark.timeout(600)
 def test_sub_queries_of_windows_give_the_batch_answer(spark: SparkSession, tmp_path: Path) -> None:
-    few_epochs = replace(spec_of(tmp_path, SUB_QUERIES), max_epoch_rows=250)
+    few_epochs = replace(
+        spec_of(tmp_path, SUB_QUERIES), settings=replace(spec_of(tmp_path, SUB_QUERIES).settings, max_epoch_rows=250)
+    )
 
     assert play(spark, few_epochs)[0] == "finished"
 

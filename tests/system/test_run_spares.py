@@ -22,8 +22,10 @@ from engine.driver.left_spares import end_spare, find_spare
 from engine.driver.surroundings import digest_of_surroundings
 from engine.errors import DriverCrashedError
 from engine.jobs.processes import processes
-from engine.spark.run.run_spec import RunSpec, StateUpgrade
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
 from engine.udf.declared import UdfFile
+from engine.values.cluster import ClusterSettings
+from engine.values.run_settings import RunSettings
 from engine.values.start_positions import LATEST, Backfill
 
 SPARE = """
@@ -286,14 +288,13 @@ def test_an_order_says_all_that_a_run_is() -> None:
         "SELECT 'é'",
         Path("state"),
         force=True,
-        max_epoch_rows=5,
         epoch_interval=timedelta(milliseconds=1500),
-        linger=timedelta(microseconds=7),
-        fuse=True,
-        count_state=True,
         udfs=(UdfFile("f.py", "x = 1"),),
         connections="CREATE CONNECTION c",
         keeps_state=False,
+        settings=replace(
+            PLAIN_SETTINGS, max_epoch_rows=5, linger=timedelta(microseconds=7), fuse=True, count_state=True
+        ),
     )
 
     assert read_order(write_order(spec, as_json=True)) == (spec, True)
@@ -303,13 +304,14 @@ def test_an_order_says_all_that_a_run_is() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"memory": "4g"},
+        {"settings": RunSettings(memory="4g")},
         {"parallelism": 2},
-        {"master": "local[2]"},
-        {"quick": True},
+        {"settings": RunSettings(master="local[2]")},
+        {"settings": RunSettings(quick=True)},
+        {"settings": RunSettings(cluster=ClusterSettings(state_url="s3://bucket/jobs"))},
         {"upgrade": StateUpgrade()},
-        {"start_from": {"t": LATEST}},
-        {"backfill": Backfill(goes_on=True)},
+        {"settings": RunSettings(start_from={"t": LATEST})},
+        {"settings": RunSettings(backfill=Backfill(goes_on=True))},
     ],
 )
 def test_a_run_of_another_kind_does_its_work_itself(change: dict[str, object]) -> None:

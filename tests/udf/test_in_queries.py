@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from engine.compile import compile_script
 from engine.errors import EngineError, OtherQueryError, ScriptRefused
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.udf.declared import UdfFile
 
@@ -36,7 +38,9 @@ def spec(
             lines.write(json.dumps(row) + "\n")
     tables = TABLES.format(folder=folder, form=form, virtual=virtual)
     file = UdfFile("own.py", HEAD + functions)
-    return RunSpec("own", tables + sql, folder / "state", max_epoch_rows=epoch_rows, udfs=(file,))
+    return RunSpec(
+        "own", tables + sql, folder / "state", udfs=(file,), settings=replace(PLAIN_SETTINGS, max_epoch_rows=epoch_rows)
+    )
 
 
 def rows(folder: Path) -> list[dict[str, object]]:

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -17,6 +18,7 @@ from benchmarks.nexmark.tables import declared
 from benchmarks.nexmark.turns import PARALLELISM, Play, Played, Turn
 from engine.spark.jvm.session import open_session
 from engine.spark.run.lifecycle import RunSpec, run_in
+from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.values.epoch_report import EpochReport
 from engine.values.start_positions import Backfill
@@ -80,10 +82,13 @@ def open_peer(scratch: Path) -> Play:
             sql,
             state,
             PARALLELISM,
-            max_epoch_rows=turn.epoch_rows,
-            fuse=turn.fuse,
-            by_pane=None,
-            backfill=None if turn.topics is None else Backfill(),
+            settings=replace(
+                PLAIN_SETTINGS,
+                max_epoch_rows=turn.epoch_rows,
+                fuse=turn.fuse,
+                by_pane=None,
+                backfill=None if turn.topics is None else Backfill(),
+            ),
         )
         run_in(spark, spec, Control(), reports.append)
         phases: defaultdict[str, float] = defaultdict(float)

@@ -51,7 +51,6 @@ from engine.jobs.decisions.spec import (
     Upgrade,
     Version,
     is_bound_alike,
-    read_run_settings,
 )
 from engine.jobs.decisions.states import State, StopMode
 from engine.jobs.decisions.status import JobEvent, Status
@@ -63,6 +62,7 @@ from engine.store.pipelines import pipeline_secrets, pipelines, previews, versio
 from engine.store.savepoints import Savepoint
 from engine.values import secret_references
 from engine.values.cluster import refuse_master
+from engine.values.run_settings import RUN_SETTINGS, read_run_settings
 from engine.values.start_positions import StartPosition
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -101,8 +101,8 @@ class Deployment(Body):
     )
     settings: dict[str, str] | None = Field(
         default=None,
-        description="The settings of its runs, all of them: memory, master, shared_disk, quick, linger, "
-        "max_epoch_rows, fuse, count_state, isolation, by_pane.",
+        description=f"The settings of its runs, all of them: {', '.join(RUN_SETTINGS)}; and those of Spark that are "
+        "allowed, by their own names.",
     )
     secrets: Secrets | None = Field(
         default=None,

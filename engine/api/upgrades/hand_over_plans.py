@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from engine.api.pipelines.deployments import plan_of
 from engine.control.context import Context
 from engine.errors import HandOverError, PipelineIncompatibleError
-from engine.jobs.decisions.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version, read_run_settings
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version
 from engine.store.pipelines import versions
+from engine.values.run_settings import read_run_settings
 from engine.values.sink_prefix import without_prefix
 
 READS = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")

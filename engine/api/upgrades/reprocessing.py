@@ -42,7 +42,7 @@ from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError
 from engine.jobs import disk
-from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Spec, read_run_settings
+from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Spec
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Status
 from engine.jobs.fault_points import ControlPoint
@@ -50,6 +50,7 @@ from engine.store.jobs import jobs
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, versions
 from engine.store.pipelines.reprocessings import Reprocessing
+from engine.values.run_settings import read_run_settings
 from engine.values.sink_prefix import writing_under
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))

@@ -23,7 +23,7 @@ from engine.cli.remote import add_connection, add_pipeline, connect, describe, e
 from engine.cli.terminal import why_unreadable
 from engine.cli.waiting import add_dry_run, add_wait, change
 from engine.errors import RequestError
-from engine.jobs.decisions.spec import RUN_SETTINGS
+from engine.values.run_settings import RUN_SETTINGS
 from engine.values.secret_references import SECRET_PREFIX
 from engine.values.sink_prefix import writing_under
 
@@ -38,9 +38,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_checkpoint_interval(parser)
     udf = "Use the Python functions of this file; may be repeated (default: unchanged)"
     parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
-    setting = (
-        f"Change a setting of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated (default: unchanged)"
-    )
+    names = ", ".join((*RUN_SETTINGS, "spark.*"))
+    setting = f"Change a setting of the pipeline's runs ({names}); may be repeated (default: unchanged)"
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
     tag = "Tag the pipeline, such as team=sales; may be repeated, and replaces all tags (default: unchanged)"
     parser.add_argument("--tag", action="append", default=[], metavar="KEY[=VALUE]", help=tag)

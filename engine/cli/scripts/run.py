@@ -7,8 +7,9 @@ import os
 import signal
 import tempfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,9 @@ from engine.cli.arguments import (
 from engine.cli.base import Command, path
 from engine.cli.terminal import bold, complain, dim, read_script, say
 from engine.errors import ScriptRefused, SettingError
+from engine.values.declared_settings import Setting
 from engine.values.durations import read_duration
+from engine.values.run_settings import RUN_SETTINGS, is_run_setting, near_names, read_run_settings
 from engine.values.sink_prefix import writing_under
 from engine.values.start_positions import StartStep, read_starts
 
@@ -37,18 +40,7 @@ if TYPE_CHECKING:
     from engine.values.epoch_report import EpochReport
 
 INTERRUPTED = 130
-_SETTINGS = {
-    "memory": "JVM heap, such as 4g",
-    "master": "the Spark master (default: local[P])",
-    "shared_disk": "on if all executors of a spark:// master can access the state directory",
-    "epoch_interval": "the shortest time between two epochs, such as '10 seconds'",
-    "linger": "the pause between epochs (default: 250 ms)",
-    "quick": "true starts sooner and runs slower",
-    "fuse": "push filters, projections and pre-aggregation into source tasks (default: on)",
-    "count_state": "on counts the rows in window state (default: off)",
-    "by_pane": "on stores window state by pane, if the windows allow that and start empty (default: on for complete "
-    "files)",
-}
+_EPOCH_INTERVAL = "epoch_interval"
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -65,13 +57,12 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     add_udf_argument(parser)
     add_connections_argument(parser)
-    settings = "; ".join(f"{name}: {text}" for name, text in _SETTINGS.items())
     parser.add_argument(
         "--set",
         metavar="key=value",
         action="append",
         default=[],
-        help=f"Change a setting of the run; may be repeated. {settings}",
+        help=f"Change a setting of the run; may be repeated. {_describe_settings()}",
     )
     parser.add_argument(
         "--max-epoch-rows", metavar="N", type=_positive, help="Read at most N rows of a table per epoch"
@@ -120,13 +111,18 @@ def _positive(text: str) -> int:
 def _run(arguments: Namespace) -> int:
     from engine.compile import compile_script, warnings_about  # noqa: PLC0415 - `--help` must not pay for the parser
     from engine.connectors.stand_ins import prepare_outputs  # noqa: PLC0415 - nor for this
-    from engine.jobs.decisions.spec import RUN_SETTINGS, read_run_settings  # noqa: PLC0415 - nor for this
     from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
 
     script = writing_under(read_script(arguments.file), arguments.into)
     udfs, connections = read_udf_files(arguments.udf), connections_text(arguments)
-    settings = _settings(arguments.set)
-    run_settings = read_run_settings({name: text for name, text in settings.items() if name in RUN_SETTINGS})
+    settings = read_set_arguments(arguments.set)
+    interval = read_duration(settings.pop(_EPOCH_INTERVAL, "0 seconds"))
+    run_settings = replace(
+        read_run_settings(settings),
+        max_epoch_rows=arguments.max_epoch_rows,
+        start_from=read_starts(arguments.start_from, "--start-from"),
+        backfill=backfill_of(arguments),
+    )
     try:
         check_requirements(udfs)
         program = compile_script(script, udfs=udfs, connections=connections, stand_ins=arguments.stand_ins)
@@ -148,22 +144,12 @@ def _run(arguments: Namespace) -> int:
             parallelism=arguments.parallelism,
             force=arguments.force,
             upgrade=_upgrade(arguments),
-            max_epoch_rows=arguments.max_epoch_rows,
-            epoch_interval=read_duration(settings.get("epoch_interval", "0 seconds")),
-            linger=run_settings.linger,
-            master=run_settings.master,
-            shared_disk=run_settings.shared_disk,
-            memory=run_settings.memory,
+            epoch_interval=interval,
+            settings=run_settings,
             udfs=udfs,
             connections=connections,
-            quick=run_settings.quick,
-            fuse=run_settings.fuse,
-            count_state=run_settings.count_state,
-            by_pane=run_settings.by_pane,
             stand_ins=arguments.stand_ins,
             keeps_state=state_dir is not None,
-            start_from=read_starts(arguments.start_from, "--start-from"),
-            backfill=backfill_of(arguments),
         )
         if arguments.warm:
             from engine.cli.scripts.warm import run_warm  # noqa: PLC0415 - few runs need it
@@ -190,14 +176,31 @@ def _upgrade(arguments: Namespace) -> StateUpgrade | None:
     )
 
 
-def _settings(texts: list[str]) -> dict[str, str]:
+def _describe_settings() -> str:
+    """Return what `--set` takes, for its help."""
+    local = [each for each in _of_run().values() if not each.is_of_cluster]
+    texts = [f"{each.name}: {each.about.rstrip('.')} ({each.kind.accepts}; default: {each.default})" for each in local]
+    texts.append(f"{_EPOCH_INTERVAL}: The shortest time between two epochs, such as '10 seconds'")
+    cluster = ", ".join(each.name for each in _of_run().values() if each.is_of_cluster)
+    return f"{'; '.join(texts)}. On a cluster also {cluster}, and spark.* (docs/reference/run-settings.md)"
+
+
+def _of_run() -> Mapping[str, Setting]:
+    return {name: declared for name, declared in RUN_SETTINGS.items() if declared.run_flag is None}
+
+
+def read_set_arguments(texts: Sequence[str]) -> dict[str, str]:
+    """Return the settings that `--set KEY=VALUE` arguments of a run name. Raise SettingError for unknown ones."""
     settings: dict[str, str] = {}
+    known = {**_of_run(), _EPOCH_INTERVAL: None}
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator:
             raise SettingError(f"--set {text!r} is not of the form key=value")
-        if name not in _SETTINGS:
-            raise SettingError(f"{name!r} is not a setting of a run", hint=f"the settings are {', '.join(_SETTINGS)}")
+        if name in RUN_SETTINGS and name not in known:
+            raise SettingError(f"{name!r} is not set by --set", hint=f"use {RUN_SETTINGS[name].run_flag}")
+        if name not in known and not is_run_setting(name):
+            raise SettingError(f"{name!r} is not a setting of a run", hint=near_names(name, known))
         settings[name] = value
     return settings
 

@@ -28,6 +28,7 @@ from engine.jobs.processes import processes
 from engine.jobs.processes.free_memory import free_memory
 from engine.spark.run.run_spec import RunSpec
 from engine.udf.declared import UdfFile
+from engine.values.run_settings import needs_own_session, read_run_settings, write_run_settings
 
 _NONE = "no spare waits for a run"
 
@@ -159,15 +160,12 @@ def leave_spare(directory: Path, environment: Mapping[str, str], command: Sequen
             )
 
 
-_USUAL = RunSpec("", "", Path())
-
-
 def fits_spare(spec: RunSpec) -> bool:
-    """Whether a spare's session is the one that the run would open, and an order says all that it is told."""
-    if spec.upgrade is not None or spec.start_from or spec.backfill is not None:
+    """Whether a spare's session is the one that the run would open."""
+    settings = spec.settings
+    if spec.upgrade is not None or settings.start_from or settings.backfill is not None:
         return False
-    usual = (_USUAL.parallelism, _USUAL.master, _USUAL.memory, _USUAL.quick, _USUAL.conf)
-    return (spec.parallelism, spec.master, spec.memory, spec.quick, spec.conf) == usual
+    return spec.parallelism == 1 and not spec.conf and not needs_own_session(settings)
 
 
 def write_order(spec: RunSpec, *, as_json: bool) -> str:
@@ -178,12 +176,8 @@ def write_order(spec: RunSpec, *, as_json: bool) -> str:
             "sql": spec.sql,
             "state_dir": str(spec.state_dir),
             "force": spec.force,
-            "max_epoch_rows": spec.max_epoch_rows,
             "epoch_interval": spec.epoch_interval / timedelta(microseconds=1),
-            "linger": spec.linger / timedelta(microseconds=1),
-            "fuse": spec.fuse,
-            "count_state": spec.count_state,
-            "by_pane": spec.by_pane,
+            "settings": write_run_settings(spec.settings),
             "udfs": [[file.name, file.text] for file in spec.udfs],
             "connections": spec.connections,
             "stand_ins": None if spec.stand_ins is None else str(spec.stand_ins),
@@ -201,12 +195,8 @@ def read_order(text: str) -> tuple[RunSpec, bool]:
         sql=order["sql"],
         state_dir=Path(order["state_dir"]),
         force=order["force"],
-        max_epoch_rows=order["max_epoch_rows"],
         epoch_interval=timedelta(microseconds=order["epoch_interval"]),
-        linger=timedelta(microseconds=order["linger"]),
-        fuse=order["fuse"],
-        count_state=order["count_state"],
-        by_pane=order["by_pane"],
+        settings=read_run_settings(order["settings"]),
         udfs=tuple(UdfFile(name, content) for name, content in order["udfs"]),
         connections=order["connections"],
         stand_ins=None if order["stand_ins"] is None else Path(order["stand_ins"]),

@@ -37,7 +37,7 @@ from engine.cli.terminal import complain, dim, read_script, say
 from engine.cli.terminal import say as tell
 from engine.cli.waiting import PATIENCE
 from engine.errors import EngineError, RequestError, ScriptRefused, UnreachableError
-from engine.jobs.decisions.spec import read_run_settings
+from engine.values.run_settings import read_run_settings
 from engine.values.start_positions import read_starts
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from engine.errors import BackfillError, MissingPackageError
-from engine.jobs.decisions.spec import read_run_settings
+from engine.values.run_settings import read_run_settings
 
 
 def changing_sinks(

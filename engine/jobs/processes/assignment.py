@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
 
 from engine.jobs.decisions.spec import Upgrade
+from engine.values.run_settings import RunSettings, read_run_settings, write_run_settings
+
+
+def _read_settings(value: object) -> object:
+    """Read the texts that are in the file; drivers of earlier versions have written them as well."""
+    return read_run_settings(value) if isinstance(value, Mapping) else value
+
+
+Settings: TypeAlias = Annotated[
+    RunSettings, PlainValidator(_read_settings), PlainSerializer(write_run_settings, return_type=dict[str, str])
+]
+"""The settings of a run, which are texts by name in the file."""
 
 
 class Assignment(BaseModel):
@@ -29,7 +43,7 @@ class Assignment(BaseModel):
     secrets: dict[str, str] = Field(
         default={}, repr=False, exclude=True, description="Handed over in the environment; they are in no file."
     )
-    settings: dict[str, str] = {}
+    settings: Settings = RunSettings()
     parallelism: int = 1
     force: bool = False
     upgrade: Upgrade | None = None

@@ -31,7 +31,6 @@ from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
 from engine.errors import DiskFullError
 from engine.jobs.decisions.observe import Maintenance, MaintenanceTask, Process, Repartition, RestoreSavepoint
-from engine.jobs.decisions.spec import read_run_settings
 from engine.jobs.decisions.status import Failure, Run, failure_of, read_cause
 from engine.jobs.disk import DataDirectory, size_of
 from engine.jobs.fault_points import ControlPoint
@@ -156,7 +155,7 @@ class LocalRunner:
         """The process of a driver: a spare, a fork, or one that is started anew."""
         marked = {**environment, processes.MARK: _mark(assignment.job_id, assignment.generation)}
         child = self._spare(assignment, path, log, environment)
-        if child is None and self.forks is not None and read_run_settings(assignment.settings).is_shared:
+        if child is None and self.forks is not None and assignment.settings.is_shared:
             forked = self.forks.fork(path, log, marked)
             if forked is not None:
                 self._forked[forked.pid] = forked

@@ -21,15 +21,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.jobs.decisions.spec import RunSettings, read_run_settings
 from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.free_memory import free_memory
 from engine.jobs.processes.processes import last_words
+from engine.values.run_settings import needs_own_session
 
 LOG = logging.getLogger(__name__)
 SPARE_COMMAND = (sys.executable, "-m", "engine.driver.spare")
@@ -207,17 +207,7 @@ class SpareDrivers:
 
 def fits(assignment: Assignment) -> bool:
     """Whether the driver of a run may be a spare: its session is of the usual kind."""
-    settings = read_run_settings(assignment.settings)
-    usual = RunSettings()
-    of_session = replace(
-        settings,
-        max_epoch_rows=usual.max_epoch_rows,
-        fuse=usual.fuse,
-        linger=usual.linger,
-        count_state=usual.count_state,
-        by_pane=usual.by_pane,
-    )
-    return assignment.parallelism == 1 and of_session == usual
+    return assignment.parallelism == 1 and not needs_own_session(assignment.settings)
 
 
 def _last_words(spare: Spare) -> tuple[int | None, str]:

@@ -170,8 +170,8 @@ def _open(prepared: _PreparedRun, opened: ExitStack) -> SparkSession:
         log_dir=prepared.paths.logs,
         master=spec.master or f"local[{spec.parallelism}]",
         parallelism=prepared.claim.parallelism,
-        memory=spec.memory,
-        quick=spec.quick,
+        memory=spec.settings.memory,
+        quick=spec.settings.quick,
         extra_conf=spec.conf,
         cluster=launch,
     )
@@ -237,7 +237,7 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
             "state directory",
         )
     # after the script was compiled: what is in the environment is in no fingerprint, and in no file
-    program = replace(program, tables=_with_secrets(program), is_fused=spec.fuse)
+    program = replace(program, tables=_with_secrets(program), is_fused=spec.settings.fuse)
     if spec.is_rehearsal:
         program = with_kept_rows(program)
     claimed = claim(
@@ -261,13 +261,13 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
 def _begun(prepared: _PreparedRun) -> _PreparedRun:
     """The run with its tables told where they begin, and what is read of their history."""
     spec, program, begun = prepared.spec, prepared.program, begun_tables(prepared.paths.checkpoint)
-    histories = histories_of(program, spec.backfill, begun)
-    starts = counting_starts(program, spec.start_from, begun)
+    histories = histories_of(program, spec.settings.backfill, begun)
+    starts = counting_starts(program, spec.settings.start_from, begun)
     if spec.is_rehearsal:
         # what the old query does not read is read as far as it goes now
         histories = {name: History() for name in program.scans if name not in begun}
         return replace(prepared, program=with_starts(program, starts), histories=histories)
-    earliest = dict.fromkeys(unsaid_starts(histories, spec.start_from), EARLIEST)
+    earliest = dict.fromkeys(unsaid_starts(histories, spec.settings.start_from), EARLIEST)
     return replace(prepared, program=with_starts(program, {**earliest, **starts}), histories=histories)
 
 
@@ -284,10 +284,10 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         return prepared
     query = _query(spec, prepared.program)
     # refused before anything is changed
-    histories_of(prepared.program, spec.backfill, begun_tables(prepared.paths.checkpoint))
+    histories_of(prepared.program, spec.settings.backfill, begun_tables(prepared.paths.checkpoint))
 
     def finish(before: Program) -> None:
-        filled = replace(before, tables=_with_secrets(before), is_fused=spec.fuse)
+        filled = replace(before, tables=_with_secrets(before), is_fused=spec.settings.fuse)
         # the lock stays with the run that follows
         rest = replace(prepared, program=filled, claim=replace(held, lock=None), only_finishes=True)
         _run(spark, rest, Control(), _Listeners(listeners.on_epoch, lambda: None, listeners.on_sign))
@@ -303,7 +303,7 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         spec.connections,
         now,
         finish,
-        spec.start_from,
+        spec.settings.start_from,
         by_pane=begins_by_pane(spec, prepared.program),
     )
     return _begun(replace(prepared, claim=fresh))
@@ -340,16 +340,16 @@ def _run(
     parts = withhold(parts, read_withheld(checkpoint))
     prepared = replace(prepared, program=replace(program, parts=parts))
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
-    spark.conf.set(_COUNTS_STATE, str(prepared.spec.count_state).lower())
+    spark.conf.set(_COUNTS_STATE, str(prepared.spec.settings.count_state).lower())
     try:
         reporter = Reporter(
             prepared.program,
             prepared.paths.watermarks,
             prepared.claim.lineage,
-            counts_state=prepared.spec.count_state,
+            counts_state=prepared.spec.settings.count_state,
             is_one_jvm=prepared.spec.master is None or is_one_jvm(prepared.spec.master),
         )
-        linger, interval = prepared.spec.linger, prepared.spec.epoch_interval
+        linger, interval = prepared.spec.settings.linger, prepared.spec.epoch_interval
         pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
         url = _begin_state(prepared)
         with state_in_bucket(spark, checkpoint, url):
@@ -421,7 +421,7 @@ class _Running:
     def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths
         files = [paths.logs / _PULSES / format_name(table) for table in self.prepared.program.scans]
-        pulses = Pulses(files, max(spec.epoch_interval, spec.linger, LONGEST_STRETCH))
+        pulses = Pulses(files, max(spec.epoch_interval, spec.settings.linger, LONGEST_STRETCH))
         pulses.clear()
         self.pacing.begin()
         steps = self._steps(spark)
@@ -477,7 +477,7 @@ class _Running:
         epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets, place)
         limits = EpochLimits(
             spec.parallelism,
-            spec.max_epoch_rows,
+            spec.settings.max_epoch_rows,
             self.prepared.paths.logs / _PULSES,
             self.pacing.linger,
             self.prepared.histories,
@@ -526,7 +526,7 @@ class _Running:
             read=read,
             late=late,
         )
-        self.pacing.rest(goes_on=leaves_work(ends, fresh_ends, read, self.prepared.spec.max_epoch_rows))
+        self.pacing.rest(goes_on=leaves_work(ends, fresh_ends, read, self.prepared.spec.settings.max_epoch_rows))
         self.control.wake()
         reach(Point.AFTER_SINKS, number)
 

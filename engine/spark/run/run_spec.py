@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.udf.declared import UdfFile
 from engine.values.cluster import ClusterSettings, has_other_disks, is_one_jvm
-from engine.values.start_positions import Backfill, StartPosition
+from engine.values.run_settings import RunSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,14 @@ class StateUpgrade:
     of_history: str | None = None
 
 
+PLAIN_SETTINGS = RunSettings(linger=timedelta(0), fuse=False, by_pane=False)
+"""Settings of a run without pauses and optimizations, for warm-ups, rehearsals and tests."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """Specification of a run. `max_epoch_rows` limits the rows of an epoch per source table. `epoch_interval` is the
-    shortest time from the start of one epoch to the start of the next; without it, `linger` is the time from end to
-    start."""
+    """Specification of a run. `epoch_interval` is the shortest time from the start of one epoch to the start of the
+    next; without it, the setting `linger` is the time from end to start."""
 
     name: str
     sql: str
@@ -45,23 +48,8 @@ class RunSpec:
     force: bool = False
     upgrade: StateUpgrade | None = None
     """How to take over the state of another query; without it, such a state is refused."""
-    max_epoch_rows: int | None = None
     epoch_interval: timedelta = timedelta(0)
-    linger: timedelta = timedelta(0)
-    master: str | None = None
-    shared_disk: bool = False
-    """Whether the user has declared that all executors see `state_dir`."""
-    cluster: ClusterSettings = field(default_factory=ClusterSettings)
-    """What it asks of a cluster, if `master` is one."""
-    quick: bool = False
-    fuse: bool = False
-    """Whether source tasks execute as much of the plan as they can. The state is the same either way."""
-    count_state: bool = False
-    """Whether rows in window state are counted exactly, at the cost of a look-up before each write."""
-    by_pane: bool | None = False
-    """Whether new windows store their state by pane if possible; None leaves it to `pane_choice`. Existing windows keep
-    their form."""
-    memory: str = "2g"
+    settings: RunSettings = PLAIN_SETTINGS
     default_sink: str = "stdout"
     conf: Mapping[str, str] = field(default_factory=dict)
     udfs: tuple[UdfFile, ...] = ()
@@ -70,16 +58,27 @@ class RunSpec:
     """Name of the pipeline as the owner of targets; without one, its state directory gets a name."""
     predecessors: tuple[str, ...] = ()
     """Owners that have handed over their targets to it."""
-    start_from: Mapping[str, StartPosition] = field(default_factory=dict)
-    """Start positions of tables that the state has not read yet. They override the tables' options."""
-    backfill: Backfill | None = None
-    """Range of history to read."""
     is_rehearsal: bool = False
     """Whether sinks only store their rows for a comparison, and no read positions are committed to sources."""
     stand_ins: Path | None = None
     """Folder with files of rows that replace the tables, in a test."""
     keeps_state: bool = True
     """Whether the state directory outlives the run."""
+
+    @property
+    def master(self) -> str | None:
+        """Where Spark runs, if not in this process."""
+        return self.settings.master
+
+    @property
+    def shared_disk(self) -> bool:
+        """Whether the user has declared that all executors see `state_dir`."""
+        return self.settings.shared_disk
+
+    @property
+    def cluster(self) -> ClusterSettings:
+        """What is asked of a cluster, and where the state is."""
+        return self.settings.cluster
 
     @property
     def is_on_cluster(self) -> bool:

@@ -21,7 +21,7 @@ from engine.errors import EngineError
 from engine.spark.jvm.session import gateway_of_session, open_session, set_gateway_of_session
 from engine.spark.jvm.start import JvmLog, noise_of
 from engine.spark.run.lifecycle import run_in
-from engine.spark.run.run_spec import RunSpec
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec
 from engine.spark.run.stop_control import Control
 
 LOG = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class WarmSession:
             "warm-up",
             _WARM_UP.format(folder=folder),
             folder / "state",
-            max_epoch_rows=_EPOCH_ROWS,
+            settings=replace(PLAIN_SETTINGS, max_epoch_rows=_EPOCH_ROWS),
             owner="warm-up",
             keeps_state=False,
         )

@@ -19,12 +19,13 @@ _LARGE = 20_000
 
 def begins_by_pane(spec: RunSpec, program: Program) -> bool:
     """Whether the run keeps windows that begin with nothing by pane."""
-    if spec.by_pane is not None:
-        return spec.by_pane
-    if spec.max_epoch_rows is not None and spec.max_epoch_rows < _LARGE:
+    settings = spec.settings
+    if settings.by_pane is not None:
+        return settings.by_pane
+    if settings.max_epoch_rows is not None and settings.max_epoch_rows < _LARGE:
         return False
-    if spec.backfill is not None:
-        return not spec.backfill.goes_on
+    if settings.backfill is not None:
+        return not settings.backfill.goes_on
     return is_all_there(program)
 
 

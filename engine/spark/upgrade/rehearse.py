@@ -33,7 +33,7 @@ from engine.errors import EngineError, RehearsalError, RehearsalFailedError, mes
 from engine.spark.jvm.session import close_session, open_session
 from engine.spark.read.fixed_ends import FixedEnd, ends_now, fix_ends
 from engine.spark.run.lifecycle import run_in
-from engine.spark.run.run_spec import RunSpec, StateUpgrade
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
 from engine.spark.run.stop_control import Control
 from engine.spark.upgrade.compare_rows import KeptTable, compare_tables
 from engine.spark.upgrade.rehearsal_plan import PlannedRehearsal
@@ -134,14 +134,14 @@ def _specs(planned: PlannedRehearsal, states: Mapping[str, Path]) -> Mapping[str
         udfs=running.udfs or spec.old_udfs or spec.udfs,
         connections=spec.connections,
         default_sink=spec.default_sink,
-        fuse=spec.fuse,
+        settings=replace(PLAIN_SETTINGS, fuse=spec.fuse),
         is_rehearsal=True,
     )
     wish = StateUpgrade(
         spec.keep_state, spec.reset, accept_loss=planned.plan.id, is_fork=True, hold_back=spec.hold_back
     )
     new = replace(old, sql=spec.sql, state_dir=states["new"], udfs=spec.udfs or running.udfs, upgrade=wish)
-    new = replace(new, start_from=spec.start_from)
+    new = replace(new, settings=replace(new.settings, start_from=spec.start_from))
     return {"old": old, "new": new}
 
 

@@ -465,7 +465,7 @@ export interface Deployment {
   checkpoint_interval_micros?: number | null;
   /** Files of Python functions that the query may use, all of them. */
   udfs?: (string | Udf)[] | null;
-  /** The settings of its runs, all of them: memory, master, shared_disk, quick, linger, max_epoch_rows, fuse, count_state, isolation, by_pane. */
+  /** The settings of its runs, all of them: memory, master, shared_disk, quick, linger, max_epoch_rows, fuse, count_state, isolation, by_pane, start_from, history_from, history_to, history_stop_at, then_continue, partial_windows, state_url, driver_host, driver_bind_address, driver_port, block_manager_port, mailbox_port, executor_memory, executor_cores, max_cores, executor_python, executor_archive, jars; and those of Spark that are allowed, by their own names. */
   settings?: Record<string, string> | null;
   /** The secrets that its script names: kept encrypted, given to its drivers when they start, never shown. Left out, they stay as they are; another value alone restarts nothing. */
   secrets?: Record<string, unknown> | null;
