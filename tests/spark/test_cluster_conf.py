@@ -16,6 +16,7 @@ from engine.spark.jvm.engine_archive import LAUNCHER, engine_archive
 from engine.spark.run.lifecycle import RunSpec, run
 from engine.spark.run.stop_control import Control
 from engine.values.cluster import ClusterSettings
+from engine.values.run_settings import RunSettings
 
 ENGINE = Path("/cache/engine-1.zip")
 
@@ -171,7 +172,7 @@ def test_the_launcher_says_by_its_status_that_there_is_no_python(tmp_path: Path)
 
 def test_a_query_with_state_needs_a_bucket_where_executors_see_another_disk(tmp_path: Path) -> None:
     sql = "CREATE TABLE t WITH (connector = 'impulse', event_rate = 10); SELECT DISTINCT counter FROM t;"
-    spec = RunSpec(name="q", sql=sql, state_dir=tmp_path, master="spark://nowhere:7077")
+    spec = RunSpec(name="q", sql=sql, state_dir=tmp_path, settings=RunSettings(master="spark://nowhere:7077"))
 
     with pytest.raises(
         SettingError, match="the query keeps state, and the executors of spark://nowhere:7077"
