@@ -180,6 +180,10 @@ def test_paths_that_tables_read_are_given(tmp_path: Path) -> None:
     with open_mailbox(tmp_path / "state", "127.0.0.1", "127.0.0.1", 0, tables=tables) as mailbox:
         assert mailbox.inputs.paths == (tmp_path / "a.json", tmp_path / "b", tmp_path / "c")
 
+        # those of the query before, which finishes an epoch
+        mailbox.admit([table("single_file", NUMBERS, path=tmp_path / "d.json", type="source", format="json")])
+        assert mailbox.inputs.paths[-1] == tmp_path / "d.json"
+
 
 def test_descriptors_travel_with_their_options(tmp_path: Path) -> None:
     descriptor_pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -70,7 +70,7 @@ from engine.spark.run.epoch import EpochPart
 from engine.spark.run.executor_probe import probe_executors
 from engine.spark.run.failures import explain_failure
 from engine.spark.run.fresh_progress import read_fresh
-from engine.spark.run.mailbox import open_mailbox
+from engine.spark.run.mailbox import Mailbox, open_mailbox
 from engine.spark.run.one_task_place import OneTaskPlace
 from engine.spark.run.pace import LONGEST_STRETCH
 from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
@@ -130,7 +130,9 @@ def run(
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
         on_sign(StartStep.JAVA)
-        spark = _open(prepared, opened) if warm is None else warm(prepared.paths.logs)
+        if spec.has_other_disks:
+            prepared = replace(prepared, mailbox=opened.enter_context(_mailbox_of(prepared)))
+        spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
         opened.callback(close_session if warm is None else leave_state, spark)
         with death_explained():
             if spec.is_on_cluster:
@@ -154,17 +156,20 @@ def _go_on(control: Control, on_sign: OnSign) -> None:
     on_sign(None)
 
 
-def _open(prepared: _PreparedRun, opened: ExitStack) -> SparkSession:
-    """Open the session of a run, with a mailbox for executors that see another disk."""
+def _mailbox_of(prepared: _PreparedRun) -> AbstractContextManager[Mailbox]:
+    """Open a mailbox for executors that see another disk."""
     spec = prepared.spec
-    launch = ClusterLaunch(spec.cluster) if spec.is_on_cluster else None
-    if spec.master is not None and spec.has_other_disks:
-        host, bind = driver_address(spec.cluster, spec.master)
-        tables = tuple(prepared.program.tables.values())
-        mailbox = opened.enter_context(
-            open_mailbox(prepared.paths.root, bind, host, spec.cluster.mailbox_port, tables=tables)
-        )
-        launch = ClusterLaunch(spec.cluster, mailbox.environment)
+    assert spec.master is not None
+    host, bind = driver_address(spec.cluster, spec.master)
+    tables = tuple(prepared.program.tables.values())
+    return open_mailbox(prepared.paths.root, bind, host, spec.cluster.mailbox_port, tables=tables)
+
+
+def _open(prepared: _PreparedRun) -> SparkSession:
+    """Open the session of a run."""
+    spec, mailbox = prepared.spec, prepared.mailbox
+    environment = {} if mailbox is None else mailbox.environment
+    launch = ClusterLaunch(spec.cluster, environment) if spec.is_on_cluster else None
     return open_session(
         app_name=spec.name,
         log_dir=prepared.paths.logs,
@@ -215,6 +220,8 @@ class _PreparedRun:
     """Whether the run ends once the epoch that had begun is committed."""
     histories: Mapping[str, History] = field(default_factory=dict)
     """Backfill ranges of tables that were not read yet."""
+    mailbox: Mailbox | None = None
+    """Where executors that see another disk hand in their files."""
 
     @property
     def paths(self) -> StatePaths:
@@ -288,6 +295,8 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
 
     def finish(before: Program) -> None:
         filled = replace(before, tables=_with_secrets(before), is_fused=spec.settings.fuse)
+        if prepared.mailbox is not None:
+            prepared.mailbox.admit(tuple(filled.tables.values()))
         # the lock stays with the run that follows
         rest = replace(prepared, program=filled, claim=replace(held, lock=None), only_finishes=True)
         _run(spark, rest, Control(), _Listeners(listeners.on_epoch, lambda: None, listeners.on_sign))

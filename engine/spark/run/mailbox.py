@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -93,6 +93,13 @@ class Mailbox:
     def environment(self) -> Mapping[str, str]:
         """Return the variables that executors need."""
         return self.address.environment()
+
+    def admit(self, tables: Sequence[Table]) -> None:
+        """Take the dead letters of further tables, and give out the files that they read."""
+        directories = [table.dead_letter_directory for table in tables if table.dead_letter_directory is not None]
+        self.places = {**self.places, **{str(path): Path(os.path.realpath(path)) for path in directories}}
+        paths = (path for table in tables for path in kind_of(table).reads(table.options))
+        self.inputs = replace(self.inputs, paths=(*self.inputs.paths, *paths))
 
     def serve(self, listener: socket.socket, context: ssl.SSLContext) -> None:
         """Accept connections until the listener is shut down."""
@@ -321,7 +328,8 @@ def open_mailbox(
         address = MailboxAddress(host, listener.getsockname()[1], str(root), certificate.fingerprint, token)
         for draft in root.glob("watermarks/*/.*.part"):  # of a driver that was killed
             draft.unlink(missing_ok=True)
-        mailbox = Mailbox(address, _places(root, tables), _inputs(tables), limits or MailboxLimits())
+        mailbox = Mailbox(address, {"": Path(os.path.realpath(root))}, limits=limits or MailboxLimits())
+        mailbox.admit(tables)
         thread = threading.Thread(
             target=mailbox.serve, args=(listener, certificate.context), name="mailbox door", daemon=True
         )
@@ -333,19 +341,6 @@ def open_mailbox(
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
             thread.join(5)
-
-
-def _places(root: Path, tables: Sequence[Table]) -> Mapping[str, Path]:
-    """Return the directories into which tasks write, by the names that they know."""
-    directories = [table.dead_letter_directory for table in tables if table.dead_letter_directory is not None]
-    return {
-        "": Path(os.path.realpath(root)),
-        **{str(directory): Path(os.path.realpath(directory)) for directory in directories},
-    }
-
-
-def _inputs(tables: Sequence[Table]) -> Inputs:
-    return Inputs(tuple(path for table in tables for path in kind_of(table).reads(table.options)))
 
 
 def _listen(bind: str, port: int) -> socket.socket:
