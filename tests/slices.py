@@ -58,6 +58,7 @@ LONG = (
     "checkpoints/test_upgrade_with_spark.py::test_one_that_a_sink_may_have_taken_for_good_is_finished_by_the_old_query",
     "checkpoints/test_upgrade_with_spark.py::test_what_cannot_be_kept_is_refused_and_the_old_query_goes_on",
     "checkpoints/test_upgraded_panes.py",
+    "cluster/test_task_files.py",
     "checkpoints/test_wider_hashes.py",
     "checkpoints/test_wider_panes.py",
     "checkpoints/test_wider_types.py::test_windows_go_on_over_wider_numbers_and_keys",
