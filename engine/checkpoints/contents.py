@@ -57,6 +57,13 @@ def files_of(checkpoint: Path, epoch: int, files: StateFiles | None = None) -> I
         yield from _store_files(checkpoint, files, store, epoch)
 
 
+def size_of(checkpoint: Path, epoch: int) -> int:
+    """Return the size of the files of an epoch. One that vanishes meanwhile raises FileNotFoundError."""
+    files = state_files(checkpoint)
+    sizes, needed = files.sizes(), files_of(checkpoint, epoch, files)
+    return sum(sizes[path] if path in sizes else (checkpoint / path).stat().st_size for path in needed)
+
+
 def plan_of_the_next(checkpoint: Path, epoch: int) -> Path | None:
     """The file in which the next epoch is planned already, relative to the checkpoint. Ask for it last."""
     plan = Path("offsets") / str(epoch + 1)

@@ -128,6 +128,13 @@ def sweep_prefixes(paths: StatePaths) -> int:
     return deleted
 
 
+def delete_prefixes(paths: StatePaths) -> None:
+    """Delete the objects of all prefixes of this state directory, which is about to be deleted."""
+    for url in begun_prefixes(paths):
+        bucket = StateBucket(read_state_url(url))
+        bucket.delete(bucket.sizes())
+
+
 def _checkpoints(paths: StatePaths) -> list[Path]:
     """Return every checkpoint below a state directory, and those that an unfinished swap has beside it."""
     folders = [paths.root, paths.root / "incoming", paths.root / "staging", *asides(paths)]

@@ -17,7 +17,7 @@ from engine.checkpoints.layout import StatePaths, read_json, unreadable, write_j
 from engine.delivery.durable import sync_directory
 
 POINTER = "state_in_bucket.json"
-_PREFIXES = "state_prefixes.json"
+PREFIXES = "state_prefixes.json"
 _FOLDER = "state"
 
 
@@ -58,12 +58,12 @@ def remove_pointer(checkpoint: Path) -> None:
 
 def begun_prefixes(paths: StatePaths) -> tuple[str, ...]:
     """Return the prefixes that this state directory has begun and not yet seen empty; none of another directory."""
-    content = read_json(paths.root / _PREFIXES) or {}
+    content = read_json(paths.root / PREFIXES) or {}
     if content.get("folder") != str(state_folder(paths.checkpoint)):
         return ()
     urls = content.get("urls")
     if not isinstance(urls, list):
-        raise unreadable(paths.root / _PREFIXES)
+        raise unreadable(paths.root / PREFIXES)
     return tuple(map(str, urls))
 
 
@@ -71,5 +71,5 @@ def set_begun_prefixes(paths: StatePaths, urls: tuple[str, ...]) -> None:
     """Record them."""
     if urls != begun_prefixes(paths):
         write_json(
-            paths.root / _PREFIXES, {"folder": str(state_folder(paths.checkpoint)), "urls": list(dict.fromkeys(urls))}
+            paths.root / PREFIXES, {"folder": str(state_folder(paths.checkpoint)), "urls": list(dict.fromkeys(urls))}
         )

@@ -24,11 +24,13 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import SavedFile
 from engine.checkpoints.places import NotAsSavedError, Place
 from engine.checkpoints.spark_log import newest_commit, numbers
+from engine.checkpoints.state_moves import bring_state_home
+from engine.checkpoints.state_pointer import PREFIXES
 from engine.delivery.durable import sync_directory, sync_file
 from engine.errors import DamagedSavepointError, DiskFullError, PlaceError, SavepointNotFoundError, message_of
 
 _VERSION = 1
-_STAYS = frozenset({"savepoints", "logs", "lock"})
+_STAYS = frozenset({"savepoints", "logs", "lock", PREFIXES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ def export_state(state: Path, place: Place, about: Mapping[str, object]) -> int:
     there = check_free(place, str(about["pipeline_id"]))
     if there is not None and there.about == about:
         return len(there.files)
+    bring_state_home(StatePaths(state))
     files = tuple(sorted(_files(state), key=lambda file: file.path))
     try:
         for file in files:

@@ -50,8 +50,7 @@ def check_rehearsal(
             raise NothingToSaveError(
                 "the pipeline has not yet committed an epoch", hint="wait for its first epoch, then try again"
             )
-        files = contents.files_of(paths.checkpoint, epoch)
-        return query_of_state(place), sum((paths.checkpoint / file).stat().st_size for file in files)
+        return query_of_state(place), contents.size_of(paths.checkpoint, epoch)
 
     if (place / NAME).exists():
         running, size = query_of_savepoint(place), sum(file.bytes for file in read_manifest(place).files)

@@ -12,6 +12,7 @@ from typing import Literal
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import NAME, read_manifest
+from engine.checkpoints.state_files import state_files
 from engine.checkpoints.state_partitions import missing_versions
 from engine.errors import EngineError
 from engine.values.instants import to_micros
@@ -105,9 +106,10 @@ def why_not_restorable(checkpoint: Path, epoch: int) -> str | None:
         spark_log.read_planned(checkpoint, epoch)
         for partition, version, _ in missing_versions(checkpoint, epoch):
             return f"{partition.folder} no longer has version {version}"
-        missing = next(
-            (path for path in contents.files_of(checkpoint, epoch) if not (checkpoint / path).exists()), None
-        )
+        files = state_files(checkpoint)
+        sizes = files.sizes()
+        needed = contents.files_of(checkpoint, epoch, files)
+        missing = next((path for path in needed if path not in sizes and not (checkpoint / path).exists()), None)
     except FileNotFoundError as error:
         return f"{Path(str(error.filename)).name} of {Path(str(error.filename)).parent.name} is gone"
     except (EngineError, ValueError, KeyError, IndexError, TypeError, AttributeError, zipfile.BadZipFile):
@@ -117,7 +119,7 @@ def why_not_restorable(checkpoint: Path, epoch: int) -> str | None:
 
 def _size(checkpoint: Path, epoch: int) -> int | None:
     try:
-        return sum((checkpoint / path).stat().st_size for path in contents.files_of(checkpoint, epoch))
+        return contents.size_of(checkpoint, epoch)
     except OSError:
         return None
 

@@ -7,10 +7,12 @@ docs/decisions/damage-is-found-by-comparing.md for what cannot be detected.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.state_mirror import with_local_state
 from engine.checkpoints.swap import is_swapping
 from engine.inspection.damage import Damage, Kind
 from engine.inspection.epochs import is_savepoint
@@ -32,10 +34,19 @@ def find_damage(directory: Path, *, reads_rows: bool = False) -> list[Damage]:
     damages = []
     for _ in range(ATTEMPTS):
         before = _moment(paths)
-        earlier, damages = damages, _look(paths, reads_rows=reads_rows)
+        with with_local_state(directory) as local:
+            found = _look(StatePaths(local), reads_rows=reads_rows)
+        earlier, damages = damages, [_as_of(damage, local, directory) for damage in found]
         if not damages or before == _moment(paths):
             return damages
     return [damage for damage in damages if damage in earlier]
+
+
+def _as_of(damage: Damage, local: Path, directory: Path) -> Damage:
+    """Return damage that was found in a copy as that of the state directory."""
+    if local == directory or not damage.path.is_relative_to(local):
+        return damage
+    return replace(damage, path=directory / damage.path.relative_to(local))
 
 
 def _moment(paths: StatePaths) -> tuple[object, ...]:

@@ -6,6 +6,8 @@ Nothing is written, locked or repaired, and a run may be active.
 
 from __future__ import annotations
 
+import errno
+import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +21,9 @@ from engine.checkpoints.manifest import read_manifest
 from engine.checkpoints.running_query import RunningQuery, compile_running, query_of_savepoint, query_of_state
 from engine.checkpoints.savepoints import committed_watermark
 from engine.checkpoints.spark_log import PlannedEpoch
+from engine.checkpoints.state_files import state_files
 from engine.checkpoints.state_partitions import files_of_partitions
+from engine.checkpoints.state_pointer import read_pointer
 from engine.compile import Program
 from engine.delivery.file_ledger import newest_ledger, read_ledger
 from engine.errors import EngineError, NoStateError, UnreadableStateError, message_of
@@ -32,6 +36,8 @@ from engine.plan.state.operators import Operator
 from engine.udf.declared import UdfFile
 
 COUNTED_BYTES = 8 << 20
+_TOO_MUCH = "there is more state than is counted unasked"
+_IN_BUCKET = "the state is in a bucket, and is not downloaded for this: see `arroyo state rows`"
 """Size of a state up to which its rows are counted by default: about a second of work, also for requests for a plan."""
 
 Unknown = Mapping[str, str]
@@ -247,17 +253,28 @@ def _operators(checkpoint: Path, epoch: int, program: Program | str, *, counts_a
     files: dict[int, dict[int, list[Path]]] = {}
     for partition, paths in files_of_partitions(checkpoint, epoch).items():
         files.setdefault(partition.operator, {})[partition.number] = [checkpoint / path for path in paths]
-    sizes = {path: path.stat().st_size for parts in files.values() for paths in parts.values() for path in paths}
-    may_count = counts_all or sum(sizes.values()) <= COUNTED_BYTES
+    listed = state_files(checkpoint).sizes()
+    needed = {path for parts in files.values() for some in parts.values() for path in some}
+    sizes = {path: _size_of(checkpoint, path, listed) for path in needed}
+    is_local = read_pointer(checkpoint) is None
+    may_count = is_local and (counts_all or sum(sizes.values()) <= COUNTED_BYTES)
+    not_counted = _TOO_MUCH if is_local else _IN_BUCKET
     names = spark_names(checkpoint)
     known = {operator.number: operator for operator in program.operators} if isinstance(program, Program) else {}
     for number, parts in sorted(files.items()):
         partitions, why = [], ""
         for part, paths in sorted(parts.items()):
-            rows, fault = _count(paths) if may_count else (None, "there is more state than is counted unasked")
+            rows, fault = _count(paths) if may_count else (None, not_counted)
             why = why or fault
             partitions.append(PartitionFigures(part, sum(map(sizes.__getitem__, paths)), rows))
         yield _operator(number, known.get(number), program, names.get(number), partitions, why)
+
+
+def _size_of(checkpoint: Path, path: Path, listed: Mapping[Path, int]) -> int:
+    try:
+        return listed[path.relative_to(checkpoint)]
+    except KeyError:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
 
 
 def _operator(

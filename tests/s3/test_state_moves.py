@@ -16,14 +16,25 @@ from engine.checkpoints import contents
 from engine.checkpoints.doctor import examine
 from engine.checkpoints.fault_points import StateMovePoint
 from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.places import Directory
 from engine.checkpoints.savepoints import take, verify
 from engine.checkpoints.state_bucket import StateBucket, read_state_url
 from engine.checkpoints.state_files import state_files
-from engine.checkpoints.state_moves import bring_state_home, probe_bucket, state_prefix, sweep_prefixes
+from engine.checkpoints.state_mirror import with_local_state
+from engine.checkpoints.state_moves import (
+    bring_state_home,
+    delete_prefixes,
+    probe_bucket,
+    state_prefix,
+    sweep_prefixes,
+)
 from engine.checkpoints.state_pointer import begun_prefixes, read_pointer
 from engine.checkpoints.swap import begin_swap, commit_swap
+from engine.checkpoints.whole_state import export_state, import_state, read_state
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import SettingError, StateBucketError, StateBucketUnavailableError
+from engine.inspection.epochs import list_state
+from engine.inspection.find import find_damage
 from tests.checkpoints.conftest import clock, paths
 from tests.s3.store import Store
 
@@ -174,6 +185,69 @@ def test_a_state_that_lacks_an_object_does_not_come_home(paths: StatePaths, buck
 
     assert read_pointer(paths.checkpoint) is not None
     assert [finding.fault for finding in examine(paths)] == ["is missing"]
+
+
+def test_a_tool_gets_a_copy_with_a_local_state(paths: StatePaths, bucket: Store) -> None:
+    before = needed(paths)
+    with with_local_state(paths.root) as same:
+        assert same == paths.root
+    url = state_prefix(paths, url_of(bucket))
+
+    with with_local_state(paths.root) as local:
+        copy = StatePaths(local)
+        assert read_pointer(copy.checkpoint) is None
+        assert needed(copy) == before
+        assert examine(copy) == []
+    assert not local.exists()
+
+    StateBucket(read_state_url(url)).delete(["0/0/10_0000000a-0000.changelog"])
+    with with_local_state(paths.root) as local:
+        assert len(needed(StatePaths(local))) == len(before) - 1
+    assert [path.name for path in paths.root.iterdir() if path.name.startswith("arroyo-state")] == []
+
+
+def test_epochs_are_listed_with_their_sizes(paths: StatePaths, bucket: Store) -> None:
+    local = list_state(paths.root)
+    assert any(epoch.bytes for epoch in local.epochs)
+    state_prefix(paths, url_of(bucket))
+
+    newest = list_state(paths.root).epochs[-1]
+
+    assert (newest.number, newest.bytes) == (local.epochs[-1].number, local.epochs[-1].bytes)
+
+
+def test_damage_is_named_by_the_path_in_the_state_directory(paths: StatePaths, bucket: Store) -> None:
+    known = {str(damage) for damage in find_damage(paths.root)}
+    url = state_prefix(paths, url_of(bucket))
+    assert {str(damage) for damage in find_damage(paths.root)} <= known
+
+    StateBucket(read_state_url(url)).delete(["0/0/SSTs/000008.sst"])
+
+    found = {str(damage.path) for damage in find_damage(paths.root)}
+    assert str(paths.checkpoint / "state" / "0" / "0" / "SSTs" / "000008.sst") in found
+
+
+def test_a_move_to_another_control_plane_takes_the_state_along(
+    paths: StatePaths, bucket: Store, tmp_path: Path
+) -> None:
+    before = needed(paths)
+    state_prefix(paths, url_of(bucket))
+    place = Directory(tmp_path / "place")
+
+    export_state(paths.root, place, {"pipeline_id": "pl_1"})
+    import_state(read_state(place), place, tmp_path / "there")
+
+    arrived = StatePaths(tmp_path / "there")
+    assert needed(arrived) == before
+    assert begun_prefixes(arrived) == ()
+
+
+def test_what_a_deleted_state_has_in_a_bucket_is_deleted(paths: StatePaths, bucket: Store) -> None:
+    state_prefix(paths, url_of(bucket))
+
+    delete_prefixes(paths)
+
+    assert StateBucket(read_state_url(url_of(bucket))).sizes() == {}
 
 
 @pytest.mark.parametrize("text", ["s3://bucket", "/disk", "file:///disk", "gs://bucket/jobs", "s3://"])

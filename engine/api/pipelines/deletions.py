@@ -23,9 +23,12 @@ from engine.api.http.change_request import ChangeRequestDep, again, earlier_answ
 from engine.api.http.depends import ContextDep
 from engine.api.http.dry_run import DryRun, answer_with, facts_of
 from engine.api.http.problems import refusals
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.state_moves import delete_prefixes
+from engine.checkpoints.state_pointer import begun_prefixes
 from engine.control.context import Context
 from engine.delivery.faults import reach
-from engine.errors import PipelineBusyError, SavepointsKeptError
+from engine.errors import EngineError, PipelineBusyError, SavepointsKeptError
 from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.effects import effects_of_delete
 from engine.jobs.fault_points import ControlPoint
@@ -104,6 +107,7 @@ def finish(context: Context, pipeline_id: str) -> None:
         later.daemon = True
         later.start()
         return
+    _delete_objects(StatePaths(context.directory.state(pipeline_id)))
     try:
         for directory in (context.directory.state(pipeline_id), context.directory.runs(pipeline_id)):
             if directory.exists():
@@ -119,6 +123,14 @@ def finish(context: Context, pipeline_id: str) -> None:
     except OperationalError as error:
         # nobody sees it any more; the next start finds nothing to remove
         LOG.error("pipeline %s is deleted, which cannot be written down: %s", pipeline_id, error.orig)
+
+
+def _delete_objects(paths: StatePaths) -> None:
+    """Delete what a state has in a bucket. What cannot be deleted is named in the log, and keeps no pipeline."""
+    try:
+        delete_prefixes(paths)
+    except EngineError as error:
+        LOG.error("the state in %s is not deleted: %s", ", ".join(begun_prefixes(paths)), error)
 
 
 def resume(context: Context) -> None:

@@ -37,6 +37,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.panes import is_begun, read_panes, write_panes
 from engine.checkpoints.state_moves import (
     bring_state_home,
+    delete_prefixes,
     is_elsewhere,
     probe_bucket,
     state_prefix,
@@ -364,6 +365,8 @@ def _run(
         with state_in_bucket(spark, checkpoint, url):
             return _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing).until_end(spark)
     finally:
+        if not prepared.spec.keeps_state and not prepared.only_finishes:
+            delete_prefixes(prepared.paths)
         prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.running_query import compile_running
+from engine.checkpoints.state_mirror import with_local_state
 from engine.inspection.rows import is_kept_by_spark, operator_named, rows_of_buckets, shown_rows
 from engine.inspection.summary import query_in
 from engine.udf.declared import UdfFile
@@ -24,9 +25,11 @@ def kept_rows(
     """The first rows of the operator of that id in a state or a savepoint that meet these conditions, in plain values.
     Nothing is written there; Spark is started where only it can read them."""
     program = compile_running(query_in(directory), udfs=udfs, connections=connections)
-    operator, paths = operator_named(program, name), StatePaths(directory)
-    if not is_kept_by_spark(operator):
-        return shown_rows(rows_of_buckets(paths, operator), conditions, limit)
-    from engine.spark.state.state_rows import rows_of_window_by_itself  # noqa: PLC0415 - only this needs Spark
+    operator = operator_named(program, name)
+    with with_local_state(directory) as local:
+        paths = StatePaths(local)
+        if not is_kept_by_spark(operator):
+            return shown_rows(rows_of_buckets(paths, operator), conditions, limit)
+        from engine.spark.state.state_rows import rows_of_window_by_itself  # noqa: PLC0415 - only this needs Spark
 
-    return shown_rows(rows_of_window_by_itself(paths, operator), conditions, limit)
+        return shown_rows(rows_of_window_by_itself(paths, operator), conditions, limit)
