@@ -1,1 +1,1 @@
-"""The control plane's HTTP face, one resource a module."""
+"""HTTP interface of the control plane, one resource per module."""

@@ -1,4 +1,4 @@
-"""What the API answers: one model for each kind of thing, and how it is made from the records."""
+"""Response models of the API, and their construction from records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Page(BaseModel, Generic[T]):
-    """Some of a list, and whether there is more."""
+    """A page of a list, and whether there is more."""
 
     data: list[T]
     has_more: bool = Field(default=False, description="Whether the list goes on.")
@@ -47,7 +47,7 @@ class Page(BaseModel, Generic[T]):
 
 
 class Log(Page[str]):
-    """Lines that drivers have printed."""
+    """Output lines of drivers."""
 
     cursor: str = Field(description="Where these lines end; sent as `after`, it asks for the lines that follow.")
     over: bool = Field(description="Whether no more will come: all was read, and the job rests.")
@@ -62,7 +62,7 @@ class Output(Page[dict[str, Any]]):
 
 
 class Certificate(BaseModel):
-    """What a DAG run relies on that has passed a gate: kept, and named by what voids it."""
+    """An epoch that a DAG run relies on, after it has passed a gate. It is stored, and named by events that void it."""
 
     id: str
     pipeline_id: str = Field(description="The pipeline whose output it is about.")
@@ -101,7 +101,7 @@ class TableUse(BaseModel):
 
 
 class PipelineFacts(BaseModel):
-    """What is short of a pipeline, and where its job stands."""
+    """Short facts of a pipeline, and the state of its job."""
 
     id: str = Field(description="What names the pipeline for good.")
     name: str = Field(description="What its owner calls it.")
@@ -147,7 +147,7 @@ class PipelineFacts(BaseModel):
 
 
 class Pipeline(PipelineFacts):
-    """A pipeline, and where its job stands."""
+    """A pipeline, and the state of its job."""
 
     query: str = Field(description="The SQL text of the newest version.")
 
@@ -165,7 +165,7 @@ ErrorDomain = Literal["user", "external", "internal"]
 
 
 class FailureReason(BaseModel):
-    """Why a job has failed."""
+    """Reason of a job's failure."""
 
     error: str = Field(description="What is wrong.")
     domain: ErrorDomain = Field(
@@ -175,7 +175,7 @@ class FailureReason(BaseModel):
 
 
 class Job(BaseModel):
-    """One life of a pipeline on the control plane."""
+    """Job of a pipeline on the control plane."""
 
     id: str
     pipeline_id: str = Field(description="Its pipeline.")
@@ -221,7 +221,7 @@ class Job(BaseModel):
 
 
 class CommittedEpoch(BaseModel):
-    """What an answer says of a committed epoch beside its figures."""
+    """Fields of a committed epoch besides its figures."""
 
     epoch: int = Field(description="Its number.")
     backend: str = "spark"
@@ -247,7 +247,7 @@ Checkpoint = create_model("Checkpoint", __base__=CommittedEpoch, __doc__="A comm
 
 
 class SavepointTask(BaseModel):
-    """What was to be done with a savepoint."""
+    """Operation on a savepoint."""
 
     kind: TaskKind = Field(description="What.")
     at: int = Field(description="When it was asked for.")
@@ -256,7 +256,7 @@ class SavepointTask(BaseModel):
 
 
 class Savepoint(BaseModel):
-    """A kept copy of a checkpoint."""
+    """A stored copy of a checkpoint."""
 
     id: str
     pipeline_id: str = Field(description="Its pipeline.")
@@ -282,7 +282,7 @@ class Savepoint(BaseModel):
 
 
 class Effects(BaseModel):
-    """What a request would do, as its `dry_run` says it; nothing was done."""
+    """Effects of a request, from its `dry_run`; nothing was done."""
 
     stops: bool = Field(description="Whether the job that is up ends.")
     starts: bool = Field(description="Whether a run starts.")
@@ -301,7 +301,8 @@ class Effects(BaseModel):
 
 
 class SinkAhead(BaseModel):
-    """A sink that keeps what it was given after the state that a pipeline goes back to; it is given that again."""
+    """An append-only sink that keeps output after the state that a pipeline is rolled back to, and gets that output
+    again."""
 
     table: str = Field(description="The sink.")
     connector: str = Field(description="What it writes with.")
@@ -310,7 +311,7 @@ class SinkAhead(BaseModel):
 
 
 class Rollback(BaseModel):
-    """What a rollback goes back to."""
+    """Target of a rollback."""
 
     version: int = Field(description="The earlier version that comes back.")
     savepoint_id: str | None = Field(
@@ -327,13 +328,13 @@ class Rollback(BaseModel):
 
 
 class RolledBackPipeline(Pipeline):
-    """A pipeline after a rollback was asked for."""
+    """A pipeline after a rollback was requested."""
 
     rollback: Rollback = Field(description="What it goes back to.")
 
 
 class ForkOrigin(BaseModel):
-    """Where the state of a fork comes from."""
+    """Origin of a fork's state."""
 
     pipeline_id: str = Field(description="The original.")
     pipeline: str = Field(description="Its name.")
@@ -371,7 +372,7 @@ class StateSource(BaseModel):
 
 
 class StatePartition(BaseModel):
-    """A part of an operator's state, which one task looks after."""
+    """A partition of an operator's state, which one task processes."""
 
     number: int = Field(description="Its number.")
     bytes: int = Field(description="The length of the files that the newest committed epoch needs of it.")
@@ -379,7 +380,7 @@ class StatePartition(BaseModel):
 
 
 class StateOperator(BaseModel):
-    """An operator that keeps state."""
+    """A stateful operator."""
 
     number: int = Field(description="Spark's number of it.")
     id: str | None = Field(description="Its id, by which `reset` and `keep_state` name it.")
@@ -405,7 +406,7 @@ class StateSink(BaseModel):
 
 
 class StateSummary(BaseModel):
-    """What the newest committed epoch of a state holds, as its files say it."""
+    """Summary of a state at its newest committed epoch, from its files."""
 
     directory: str = Field(description="Where it lies on the control plane's machine.")
     name: str | None = Field(description="The pipeline.")
@@ -427,7 +428,7 @@ class StateSummary(BaseModel):
 
 
 class StateRow(BaseModel):
-    """A row that an operator keeps."""
+    """A row of an operator's state."""
 
     partition: int = Field(description="The part of the state that it is in.")
     table: str = Field(description="Which of the operator's tables it is of.")
@@ -457,7 +458,7 @@ class Watermark(BaseModel):
 
 
 class LogMessage(BaseModel):
-    """Something that happened to a job."""
+    """An event of a job."""
 
     id: int
     created_at: int = Field(description="When it happened.")
@@ -476,7 +477,7 @@ class LogMessage(BaseModel):
 
 
 class JobLogMessage(BaseModel):
-    """What went wrong with a job."""
+    """An error of a job."""
 
     id: str
     created_at: int = Field(description="When it happened.")
@@ -493,14 +494,14 @@ class JobLogMessage(BaseModel):
 
 
 class PipelineEvent(LogMessage):
-    """Something that happened to a pipeline. Its `id` is a cursor: one that came later has a larger one."""
+    """An event of a pipeline. Its `id` is a cursor: later events have larger ones."""
 
     pipeline_id: str = Field(description="The pipeline.")
     pipeline: str = Field(description="Its name.")
 
 
 class Ping(BaseModel):
-    """Who answers at this address."""
+    """Identity of the server."""
 
     pong: bool = True
     version: str = Field(description="The version of the engine.")
@@ -617,7 +618,7 @@ def failure_reason(failure: Failure) -> FailureReason:
 
 
 DOMAINS: Mapping[Cause, ErrorDomain] = {Cause.MISTAKE: "user", Cause.OUTAGE: "external", Cause.UNKNOWN: "internal"}
-"""Where Arroyo says that a failure comes from."""
+"""Arroyo's error domain of a failure."""
 
 
 def graph(text: str, parallelism: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The application: every resource, behind authentication."""
+"""The ASGI application: every resource, behind authentication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the control plane keeps everything, how much room there is, and what takes it."""
+"""Disk usage of the control plane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUTER = APIRouter(prefix="/storage", tags=["storage"])
 
 
 class PipelineStorage(BaseModel):
-    """What one pipeline takes on the disk. A file that several names stand for counts once."""
+    """Disk usage of one pipeline. A file with several hard links counts once."""
 
     pipeline_id: str = Field(description="The pipeline.")
     pipeline: str = Field(description="What it is called.")
@@ -28,7 +28,7 @@ class PipelineStorage(BaseModel):
 
 
 class OtherStorage(BaseModel):
-    """What is there beside the pipelines."""
+    """Disk usage besides the pipelines."""
 
     kind: str = Field(description="What it is.")
     bytes: int = Field(description="The size of its files.")

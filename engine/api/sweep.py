@@ -1,4 +1,4 @@
-"""The sweep: what is left behind and needed by nobody is named, and goes. States and savepoints are never touched."""
+"""Sweep: list and remove leftovers. States and savepoints are never touched."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUTER = APIRouter(prefix="/sweep", tags=["sweep"])
 
 
 class Leak(BaseModel):
-    """Something that is left behind: a file, a directory, or rows of one kind."""
+    """A leftover: a file, a directory, or rows of one kind."""
 
     kind: str = Field(description="What it is.")
     path: str | None = Field(description="Where it is; null for rows of the database.")
@@ -37,7 +37,7 @@ class Leak(BaseModel):
 
 
 class SweepAnswer(BaseModel):
-    """What may go, or has gone."""
+    """Leftovers that can be, or were, removed."""
 
     dry_run: bool = Field(description="Whether nothing was deleted.")
     leaks: list[Leak] = Field(description="What is left behind.")

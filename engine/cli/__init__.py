@@ -1,1 +1,1 @@
-"""The command line: one module a verb, in folders by subject."""
+"""The command line: one module per verb, in folders by subject."""

@@ -1,4 +1,4 @@
-"""What a verb of the command line is."""
+"""Declaration of a command line verb."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a verb does: the arguments it takes, and its work; `run` gives the exit code."""
+    """A verb: its arguments, and its function; `run` returns the exit code."""
 
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
@@ -42,13 +42,13 @@ def path(text: str) -> Path:
 
 _NO_CONTENT = 204
 _SHOWN = 40
-"""So much of what is no name is shown."""
+"""Number of characters of an invalid name to show."""
 Query: TypeAlias = "Mapping[str, str | int | float | Sequence[str]]"
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 
 
 class RefusedError(EngineError):
-    """The control plane refused a request; `problem_code` says why, `status` is HTTP's."""
+    """The control plane refused a request; `problem_code` is the reason, `status` is HTTP's."""
 
     code = "server.refused"
 
@@ -71,7 +71,7 @@ def is_away(error: EngineError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Sends requests to one control plane. Each is a connection of its own, so there is nothing to close."""
+    """Sends requests to one control plane. Each uses a connection of its own, so there is nothing to close."""
 
     url: str
     token: str

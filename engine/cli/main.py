@@ -1,4 +1,4 @@
-"""The `arroyo` command. Exit codes: 0 done, 2 refused, 3 failed while running, 130 interrupted."""
+"""The `arroyo` command. Exit codes: 0 success, 2 refused, 3 failed while running, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _UNKNOWN_VERB = re.compile(r"argument COMMAND: invalid choice: '([^']*)'")
 
 
 class _Overview(ArgumentParser):
-    """A parser whose help shows the verbs in groups."""
+    """Parser whose help shows the verbs in groups."""
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2. For an unknown verb, propose the nearest one."""

@@ -1,4 +1,4 @@
-"""What the verbs that speak to a control plane share: finding it, and showing what it says."""
+"""Common code of verbs that use a control plane: find it, and show its responses."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ HELD_REASONS: Mapping[str, str] = {
     "no_epoch": "no epoch is committed yet",
     "not_running": "the pipeline does not run",
 }
-"""Why output is held, in words."""
+"""Descriptions of the reasons for incomplete output."""
 
 
 def _with_complaints(refused: RefusedError) -> str:

@@ -1,8 +1,8 @@
-"""`arroyo state`: look into a state or a savepoint.
+"""`arroyo state`: inspect a state or a savepoint.
 
-`arroyo state`: what is in a state or a savepoint. Nothing is written, and a run may be at work.
+`arroyo state`: inspect a state or a savepoint. Writes nothing, and a run may be active.
 
-What is in a state, as text for people. What is not known says so, and why.
+Text output of `arroyo state`. Unknown figures are marked, with the reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What people see on their terminal: colours only there, progress on standard error, rows alone on standard output."""
+"""Terminal output: colours only on a terminal, progress on standard error, only rows on standard output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.errors import EngineError, RunError, ScriptRefused, message_of
 _RED, _DIM, _BOLD, _OFF = "\033[31m", "\033[2m", "\033[1m", "\033[0m"
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 _TURNS = {code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))}
-"""What turns round the text that stands behind it, or ends a line."""
+"""Characters that change the direction of the following text, or end a line."""
 
 
 def plain(text: str) -> str:
@@ -81,25 +81,25 @@ def why_unreadable(error: OSError | ValueError) -> str:
 
 
 class UnusableFileError(EngineError):
-    """A file or directory of this machine cannot be used as the command has to."""
+    """The command cannot use a file or directory of this machine."""
 
     code = "cli.unusable_file"
 
 
 class EmptyArgumentError(EngineError):
-    """An argument of the command line is empty, which is most often a variable of the shell that is not set."""
+    """An argument is empty, usually because a shell variable is not set."""
 
     code = "cli.empty_argument"
 
 
 class UnreadableArgumentError(EngineError):
-    """An argument of the command line is not the text that it has to be."""
+    """An argument is not valid text."""
 
     code = "cli.unreadable_argument"
 
 
 class UnreadableScriptError(EngineError):
-    """The file named on the command line cannot be read."""
+    """The script file cannot be read."""
 
     code = "cli.unreadable_script"
 

@@ -1,5 +1,5 @@
-"""The verbs of the command line, in the groups of its help. A verb's module is imported when the verb is used: the help
-of all of them needs none."""
+"""Verbs of the command line, in the groups of its help. A verb's module is imported when the verb is used; the overview
+needs none."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from engine.cli.base import Command
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb: its name, its help, and where below `engine.cli` its command is. Every help begins with a capital verb
-    in the imperative and ends without a full stop, as that of every argument does."""
+    """A verb: its name, its help, and its module below `engine.cli`. Every help text, also of arguments, begins with a
+    capital verb in the imperative and has no full stop at the end."""
 
     name: str
     help: str
@@ -89,12 +89,12 @@ GROUPS = (
     ("savepoints and versions", STATES),
     ("the control plane", CONTROL_PLANE),
 )
-"""The groups of the help, in its order."""
+"""Groups of the help, in order."""
 REMOTE = tuple(
     verb
     for verb in (*PIPELINES, *STATES, *CONTROL_PLANE)
     if verb.name not in ("backup", "restore-backup", "completion")
 )
-"""Those that speak to a control plane, and the one that is it."""
+"""Verbs that use a control plane, and `serve`."""
 COMMANDS: tuple[Verb, ...] = tuple(verb for _, verbs in GROUPS for verb in verbs)
 """Every verb."""

@@ -1,4 +1,4 @@
-"""`--wait` of the verbs that take time: look at the job until it is what was asked for.
+"""`--wait` of verbs that take time: poll the job until it has the desired state.
 
     arroyo deploy orders.sql --wait
 
@@ -7,19 +7,19 @@
     orders: Scheduling, first epoch
     orders: Running
 
-On a terminal these are one line that is written anew. The job goes on, however the wait ends.
+On a terminal this is one line that is rewritten. The job continues, however the wait ends.
 
-Questions that the control plane may hold until there is something to say, asked again until the wait is over.
+Long polling: send a request that the control plane may hold, again and again until a deadline.
 
-A control plane that goes away meanwhile is asked again when it is back: one that restarts is no reason to give up a
-wait of hours. One that never answered is a wrong address, and said at once.
+A restart of the control plane does not end a wait of hours. But if it has never responded, the address is wrong, and
+that is reported at once.
 
-Asking again and again for what comes: a control plane that restarts meanwhile is waited for.
+Poll for new items, and wait while the control plane restarts.
 
-after 5                  6 and 7, and there is more
-at once, after 7         8
-a second later, after 8  nobody answers
-a second later, after 8  9
+    after 5                       6 and 7, and there is more
+    at once, after 7              8
+    a second later, after 8       no response
+    a second later, after 8       9
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def progress_of(job: Mapping[str, Json]) -> str:
 
 @dataclass(slots=True)
 class ProgressLine:
-    """A line that is written anew on a terminal; elsewhere each that differs is a line."""
+    """A line that is rewritten on a terminal; elsewhere each new text is a line."""
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     _shown: str = ""
@@ -141,11 +141,11 @@ class ProgressLine:
 
 @dataclass(slots=True)
 class JobWatch:
-    """Looks at a job, until it is where it is to be."""
+    """Polls a job until it has the desired state."""
 
     goal: Goal
     look: Callable[[], Json]
-    """The answer with the jobs of the pipeline."""
+    """Requests the jobs of the pipeline."""
     tasks: int | None = None
     timeout: float | None = None
     line: ProgressLine = field(default_factory=ProgressLine)
@@ -243,17 +243,17 @@ def _listed(entries: Json) -> str | None:
 
 
 HOLD = 25.0
-"""Seconds one request is held; proxies tend to cut what is silent for longer than thirty."""
+"""Seconds for which one request is held; proxies often cut connections that are silent for longer than thirty."""
 PATIENCE = 30.0
-"""Seconds that the control plane may be away while somebody waits: one that restarts is back within that time."""
+"""Seconds that the control plane may be unreachable: a restart takes less."""
 
 
 @dataclass(slots=True)
 class LongPoll:
-    """Asks until an answer is the last one, or the time is over; the last answer is given then, whatever it says."""
+    """Sends requests until a response is final, or the deadline has passed; returns the last response."""
 
     ask: Callable[[float], Json]
-    """Asks once; the server may hold the question so many seconds."""
+    """Sends one request; the server may hold it for the given number of seconds."""
     timeout: float
     clock: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
@@ -277,16 +277,16 @@ class LongPoll:
 
 _PAUSE_FOLLOWING = 1.0
 _PATIENCE = 30.0
-"""Seconds that the control plane may be away while somebody follows."""
+"""Seconds that the control plane may be unreachable."""
 MOST = 1000
-"""As much is asked for at once."""
+"""Largest page."""
 
 CursorT = TypeVar("CursorT", int, str)
 
 
 @dataclass(frozen=True, slots=True)
 class Follower(Generic[CursorT]):
-    """Asks for what comes after a cursor, as long as there is one."""
+    """Polls for items after a cursor, as long as there is one."""
 
     look: Callable[[CursorT], Json]
     clock: Callable[[], float] = time.monotonic

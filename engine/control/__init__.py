@@ -1,1 +1,1 @@
-"""What the control plane does with pipelines, without HTTP: plans, holds, sessions, changes."""
+"""The control plane without HTTP: plans, savepoints, sessions, change feed."""

@@ -1,12 +1,12 @@
-"""Who is let in: named tokens, and sessions of browsers.
+"""Access: named tokens, and browser sessions.
 
-Which tokens are let in, and whose they are. Kept in memory: every request asks.
+Valid tokens and their names, in memory, because every request needs them.
 
-Who is let in by a browser: a cookie stands for a token, and a one-time link for the cookie.
+Browser sessions: a cookie stands for a token, and a one-time link for the cookie.
 
-Nothing of a session is stored: its cookie carries the hash of the token and its end, sealed with a key of this control
-plane, so that it outlives a restart and ends with its token. Of one that was ended before its time the hash of the seal
-is remembered, and whoever ends it stores that (`engine/store/access/left_sessions.py`).
+A session is not stored: its cookie contains the hash of the token and the expiry, sealed with a key of this control
+plane, so that it survives a restart and ends with its token. After a logout the hash of the seal is remembered, and
+stored by the caller (`engine/store/access/left_sessions.py`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from engine.store.access.tokens import NamedToken
 from engine.values.instants import Clock, from_micros, to_micros
 
 ADMIN = "admin"
-"""Who asks with the control plane's first token."""
+"""Name of the control plane's first token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who was let in, and by which token."""
+    """Name and token of an authenticated client."""
 
     name: str
     token_hash: str = field(repr=False)
@@ -37,7 +37,7 @@ class Caller:
 
 @dataclass(slots=True)
 class Admission:
-    """The named tokens of this control plane; the only writer of them is in this process."""
+    """Named tokens of this control plane. Only this process changes them."""
 
     _named: Mapping[str, NamedToken] = field(default_factory=dict, repr=False)
 
@@ -58,20 +58,20 @@ class Admission:
 
 
 LENGTH = timedelta(hours=12)
-"""How long a session lasts."""
+"""Lifetime of a session."""
 LINK_LENGTH = timedelta(minutes=2)
-"""How long a one-time link can be used."""
+"""Lifetime of a one-time link."""
 
 
 @dataclass(slots=True)
 class Sessions:
-    """The sessions of one control plane."""
+    """Sessions of one control plane."""
 
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _links: dict[str, tuple[str, datetime]] = field(default_factory=dict, repr=False)
     _ended: dict[str, datetime] = field(default_factory=dict, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    """Requests come at once, and whoever throws out what is too old must not bring back what another has used up."""
+    """Lock: removing expired entries must not restore a link that another request has used up."""
 
     def begin(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
         """A cookie that stands for a token, and when it ends."""

@@ -1,22 +1,22 @@
-"""Tell those who wait that a pipeline has changed.
+"""Notify waiting requests of changes of pipelines.
 
-Brings the changes of all pipelines to those who read them, however many they are and however slowly they read.
+Feed of the changes of all pipelines, for any number of readers at any speed.
 
-    kept      orders 7    clicks 8    visits 9          the newest change of each pipeline, by number
+    stored    orders 7    clicks 8    visits 9          the newest change of each pipeline, by number
     clicks reports an epoch: the store is read once, from 10 on
-    kept      orders 7    visits 9    clicks 10
-    a reader that has 8 takes 9 and 10; one that has slept since 2 takes 7, 9, 10 and is as far
+    stored    orders 7    visits 9    clicks 10
+    a reader at 8 gets 9 and 10; a reader at 2 gets 7, 9, 10, and both are up to date
 
-A reader is a number. Nothing is queued for it, so one that is slow or gone costs nothing.
+A reader is a number. Nothing is queued for it, so a slow or disconnected reader costs nothing.
 
-Tells requests that wait for a pipeline when it has come as far as they wait for.
+Wake held requests when their pipeline satisfies their condition.
 
-25 requests wait for orders, 25 for clicks; clicks reports an epoch
-read       clicks, once for all of them; nobody looks at orders
-compare    what was read with what each of the 25 waits for
-wake       the three whose gates it passes; the others are not touched
+    25 requests wait for orders, 25 for clicks; clicks reports an epoch
+    read clicks once, for all of them; orders is not read
+    compare the result with the condition of each of the 25
+    wake the three whose gates it passes; the others are not touched
 
-300 requests wait for 300 pipelines, which all report an epoch: they are read together, in one or two reads.
+300 requests for 300 pipelines that all report an epoch are served by one or two reads.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from engine.jobs.authors import JobRecord
 
 LOG = logging.getLogger(__name__)
 _REST_SECONDS = 0.1
-"""How long nobody looks after a look: what changes meanwhile is read together, and what changes later at once."""
+"""Pause after a read: changes in it are read together, and later ones at once."""
 _LOOK_SECONDS = 2.0
-"""How long a change that nobody has rung for is not seen at most."""
+"""Longest delay of a change without a notification."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """The newest change of one pipeline, as it is sent."""
+    """Newest change of one pipeline, as it is sent."""
 
     number: int
     pipeline_id: str
@@ -51,7 +51,7 @@ class FeedItem:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What has changed since a number, which log that is, and up to where deletions in it are forgotten."""
+    """Changes since a number, the identity of the log, and the number up to which deletions are forgotten."""
 
     log: str
     forgotten: int
@@ -60,7 +60,7 @@ class News:
 
 @dataclass(slots=True)
 class ChangeFeed:
-    """Used on the event loop only. While nobody reads, nothing is kept and nothing is looked at."""
+    """Used on the event loop only. Without readers, nothing is stored or read."""
 
     _read: Callable[[int], News] | None = None
     _items: dict[str, FeedItem] = field(default_factory=dict)
@@ -173,7 +173,7 @@ class ChangeFeed:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A pipeline as it was read, and whether the state that it has is to be given up."""
+    """A pipeline as it was read, and whether its state will be discarded."""
 
     record: JobRecord
     is_state_given_up: bool
@@ -181,7 +181,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldRequest:
-    """A request that is held. `answer` is there once `is_over`, or an error that says why it never will be."""
+    """A held request. `answer` is set once it `is_over`, or an error if it can never be satisfied."""
 
     is_over: Callable[[Reading], bool]
     answer: asyncio.Future[Reading]
@@ -201,16 +201,16 @@ class HeldRequest:
 
 
 ReadAll = Callable[[Sequence[str]], Mapping[str, Reading | Exception]]
-"""Reads pipelines by id or by name; gives for each what was read, or why it could not be."""
+"""Reads pipelines by id or by name; returns for each the result or the error."""
 
 
 @dataclass(slots=True)
 class SharedReads:
-    """Reads of pipelines that requests share: 300 that begin or end at once cost a read or two, and not 300, also where
-    each is for another pipeline. A request is given what was read after it had asked, never before."""
+    """Reads of pipelines that requests share: 300 concurrent requests cost one or two reads, also for different
+    pipelines. A request gets the result of a read that began after the request."""
 
     _next: dict[str, asyncio.Future[Reading]] = field(default_factory=dict)
-    """The requests that the next read answers, by pipeline; later requests join it."""
+    """Requests of the next read, by pipeline; later requests join it."""
     _task: asyncio.Task[None] | None = None
 
     async def read(self, pipeline: str, read_all: ReadAll) -> Reading:
@@ -246,10 +246,10 @@ def _settle(answer: asyncio.Future[Reading], found: Reading | Exception) -> None
 
 @dataclass(slots=True)
 class Changes:
-    """Rung from any thread, waited for on the event loop; a waiting request holds no thread."""
+    """Notified from any thread, waited for on the event loop; a waiting request uses no thread."""
 
     feed: ChangeFeed = field(default_factory=ChangeFeed)
-    """For those who read the changes of all pipelines."""
+    """For readers of the changes of all pipelines."""
     reads: SharedReads = field(default_factory=SharedReads)
     """For requests that wait for one pipeline."""
     _loop: asyncio.AbstractEventLoop | None = None
@@ -257,7 +257,7 @@ class Changes:
     _waiting: dict[str, set[HeldRequest]] = field(default_factory=dict)
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _rung: set[str] = field(default_factory=set)
-    """Pipelines that have changed since the look that is under way has begun."""
+    """Pipelines that have changed since the current read began."""
     is_closed: bool = False
 
     def attach(self, loop: asyncio.AbstractEventLoop, read: ReadAll) -> None:

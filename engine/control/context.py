@@ -1,4 +1,4 @@
-"""What the handlers work with, made once when the control plane starts."""
+"""Services of the handlers, created when the control plane starts."""
 
 from __future__ import annotations
 
@@ -91,33 +91,33 @@ def _targets_of(context: Context, pipeline_id: str, number: int) -> tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class SavepointContent:
-    """What a savepoint holds, once it is complete."""
+    """Content of a complete savepoint."""
 
     epoch: int
     watermark: datetime | None
     parallelism: int
     bytes: int
     version: int | None = None
-    """The pipeline's version that the state belongs to."""
+    """Version of the pipeline that the state belongs to."""
 
 
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
-"""Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
+"""Takes a savepoint of a state directory, with the pipeline's versions by fingerprint. Raises EngineError."""
 
 PlayDrill = Callable[[Path], str]
-"""Restores a savepoint into a scratch directory and reads all its state; says what was read. Raises EngineError."""
+"""Runs a restore test of a savepoint, and returns its result. Raises EngineError."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredUsage:
-    """What a run uses of the machine. `cores` is the CPU time of all its processes for each second since the look
-    before, and None after the first look."""
+    """Resource usage of a run. `cores` is the CPU time of all its processes per second since the previous measurement,
+    None after the first."""
 
     usage: RunUsage
     at: datetime
     cores: float | None = None
     shared_java: SharedWith | None = None
-    """The Java that it shares, where it has none of its own."""
+    """The shared JVM, if it has none of its own."""
 
     @property
     def cpu_seconds(self) -> float:
@@ -132,7 +132,7 @@ class MeasuredUsage:
 
 @dataclass(slots=True)
 class LastCalls:
-    """When each run last called home. Kept in memory: after a restart every run gets its full time again."""
+    """Time of each run's last report. In memory: after a restart every run gets its full timeout again."""
 
     _at: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     _signs: dict[str, tuple[int, int | None, datetime]] = field(default_factory=dict)
@@ -205,13 +205,13 @@ class LastCalls:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The parts of a control plane that requests are answered with."""
+    """Services of a control plane for its request handlers."""
 
     database: Database
     directory: DataDirectory
     clock: Clock
     wake: Callable[[], None]
-    """Makes the controller look again now."""
+    """Makes the controller run its next round now."""
     changes: Changes
     last_calls: LastCalls
     planner: Planner
@@ -220,48 +220,48 @@ class Context:
     instance: str
     rehearsals: RehearsalLimits = field(default_factory=RehearsalLimits)
     rehearsals_changed: threading.Event = field(default_factory=threading.Event)
-    """Set when one was asked for or called off: has them looked at now."""
+    """Set when a rehearsal was requested or cancelled."""
     previews_at_once: int = 4
-    """How many previews may run at the same time."""
+    """Largest number of concurrent previews."""
     pushes_changed: threading.Event = field(default_factory=threading.Event)
-    """Set when deliveries are to be pushed that were not, or elsewhere."""
+    """Set when a push was added or changed."""
     free_bytes: Callable[[], int] = lambda: 2**60
-    """The room on the disk of the data directory."""
+    """Free bytes on the disk of the data directory."""
     free_memory: Callable[[], int | None] = lambda: 2**60
-    """The memory that is free on this machine; None where that is not known."""
+    """Free memory of this machine; None if unknown."""
     meetings: Meetings = field(default_factory=StateMeetings)
     connections: str = field(default="", repr=False)
     """The administrator's CREATE CONNECTION statements."""
     max_query_bytes: int = 1024 * 1024
     long_poll_max: timedelta = timedelta(seconds=55)
     stream_max: timedelta = timedelta(minutes=10)
-    """The longest time that a stream of changes goes on before its reader has to come back."""
+    """Longest duration of an event stream before its reader has to reconnect."""
     settle_wait: timedelta = timedelta(seconds=5)
-    """How long a request for a savepoint is held in the hope that it completes."""
+    """How long a request for a savepoint is held until it completes."""
     in_hand: dict[str, Savepoint] = field(default_factory=dict)
-    """The savepoints that are being taken, by their ids."""
+    """Savepoints that are being taken, by id."""
     holds: Holds = field(default_factory=Holds)
-    """Who reads which savepoint in this process."""
+    """Readers of savepoints in this process."""
     limits: Limits = field(default_factory=Limits)
-    """What of the past is kept."""
+    """Retention limits."""
     admission: Admission = field(default_factory=Admission)
-    """The named tokens that are let in."""
+    """Valid named tokens."""
     sessions: Sessions = field(default_factory=Sessions)
     lineage_namespace: str = JOB_NAMESPACE
-    """The namespace of pipelines in OpenLineage."""
+    """OpenLineage namespace of pipelines."""
     """The browsers that are let in."""
     tell_span: TellSpan | None = None
-    """Takes spans, where traces are wanted."""
+    """Receives spans, if tracing is on."""
     asked_starts: AskedStarts = field(default_factory=AskedStarts)
-    """The deployments whose runs are not up yet, where traces are wanted."""
+    """Deployments whose runs have not started yet, if tracing is on."""
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
     readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "savepoint-reader"))
-    """Reads savepoints, one at a time: that may take minutes, and those that are to be taken do not wait for it."""
+    """Reads savepoints one at a time: that may take minutes, and must not delay savepoints that are to be taken."""
     probe: Probe = lambda order, secrets: ProbeResult("the other system was not contacted")
-    """Tries connections and tables."""
+    """Tests connections and tables."""
     read_state_rows: ReadRows = lambda order: []
     drill: PlayDrill | None = None
-    """Where there is Spark."""
+    """Runs restore tests, if Spark is installed."""
 
     def changed(self, pipeline_id: str) -> None:
         """Something else is desired: wake the controller, and the requests that wait for the pipeline."""

@@ -1,5 +1,5 @@
-"""Requests that take so long at most, however slowly an answer comes: the timeouts of a client are about each byte, and
-who sends one every second keeps it for ever."""
+"""HTTP requests with a total deadline. The timeouts of a client apply to each read, so a server that sends a byte per
+second could hold a connection forever."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Seconds = Callable[[], float]
 
 @dataclass(slots=True)
 class TimeLeft:
-    """How long the request under way may take yet."""
+    """Remaining time of the current request."""
 
     limit: float
     clock: Seconds = time.monotonic
@@ -36,7 +36,7 @@ class TimeLeft:
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection that is not waited for longer than there is time."""
+    """A connection whose operations respect the remaining time."""
 
     def __init__(self, inner: httpcore.NetworkStream, left: TimeLeft) -> None:
         self._inner = inner
@@ -61,7 +61,7 @@ class _Stream(httpcore.NetworkStream):
 
 
 class _Backend(httpcore.SyncBackend):
-    """Makes such connections."""
+    """Creates such connections."""
 
     def __init__(self, left: TimeLeft) -> None:
         self._left = left
@@ -79,8 +79,8 @@ class _Backend(httpcore.SyncBackend):
 
 
 class LimitedTransport(httpx.HTTPTransport):
-    """Sends requests one after the other, each of which may take `limit` seconds in all: to connect, to send it, and
-    until the last byte of its answer."""
+    """Sends requests one after the other, each with a deadline of `limit` seconds for connecting, sending and reading
+    the whole response."""
 
     def __init__(self, url: str, limit: float, clock: Seconds = time.monotonic) -> None:
         context = ssl.create_default_context() if url.startswith("https:") else None

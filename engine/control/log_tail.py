@@ -1,9 +1,9 @@
-"""What drivers have printed: the last lines, and those that follow.
+"""Output of drivers: the last lines, and new lines.
 
-000003.log    a b c            the last lines: a b c d, cursor 4-2
+000003.log    a b c          the last lines: a b c d, cursor 4-2
 000004.log    d
-000004.log    d e              after 4-2: e, cursor 4-4
-000005.log    f                after 4-4: f, cursor 5-2
+000004.log    d e            after 4-2: e, cursor 4-4
+000005.log    f              after 4-4: f, cursor 5-2
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 from engine.errors import RequestError
 
 _BLOCK = 1024 * 1024
-"""As much of one log as is read at once: several thousand lines."""
+"""Bytes of a log to read at once: several thousand lines."""
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _CURSOR = re.compile(r"([0-9]{1,9})-([0-9]{1,15})")
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A place in the logs of a pipeline: how much of which run's was read."""
+    """Position in the logs of a pipeline: a run, and a position in its log."""
 
     generation: int = 0
     offset: int = 0
@@ -42,7 +42,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Lines that follow a cursor, and the cursor that follows them."""
+    """Lines after a cursor, and the next cursor."""
 
     lines: list[str]
     cursor: Cursor

@@ -1,8 +1,8 @@
-"""How many previews may run at once: each has a driver of its own until it is at rest, and pipelines need the machine.
+"""Limit concurrent previews. Each preview has its own driver, and production pipelines take precedence.
 
-made                      counted until its job is at rest
-at rest                   not counted; it can be read for a while
-at rest, asked to run     counted from then on, and refused when there is no room
+new                          counted until its job has stopped
+stopped                      not counted; its rows can be read for a while
+stopped, started again       counted from then on, and refused if the limit is reached
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a query can be rehearsed, and whether there is room for it."""
+"""Decide whether a query can be rehearsed, and whether resources suffice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.values.start_positions import StartPosition
 
 @dataclass(frozen=True, slots=True)
 class RehearsalCheck:
-    """What is known of a rehearsal beforehand: the plan by which the state is carried over, and how large that is."""
+    """Facts about a rehearsal before it runs: the upgrade plan, and the size of the state."""
 
     plan_id: str
     state_bytes: int
@@ -72,7 +72,7 @@ def check_rehearsal(
 
 
 _COPIES = 3
-"""Of the state: the savepoint, and one for each of the two queries."""
+"""Copies of the state: the savepoint, and one per query."""
 
 
 def free_bytes(folder: Path) -> int:

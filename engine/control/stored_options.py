@@ -1,8 +1,8 @@
-"""The options of connections and tables that are kept: secrets are taken out of them, and shown to nobody.
+"""Options of stored connections and tables: secrets are separated from them, and never shown.
 
-{"auth": {"password": "hunter2"}}           as it is sent
-auth.password = {{ secret:cp_..._auth_password }}     as it is kept; the secret itself is sealed
-{"auth": {"password": "**********"}}        as it is shown
+{"auth": {"password": "hunter2"}}                    as sent
+auth.password = {{ secret:cp_..._auth_password }}    as stored; the secret itself is encrypted
+{"auth": {"password": "**********"}}                 as shown
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Values: TypeAlias = "dict[str, str | bool | int | float | list[str]]"
 
 @dataclass(frozen=True, slots=True)
 class SplitSecrets:
-    """Options with references in the place of secrets, and the secrets by the names that the references have."""
+    """Options with references instead of secrets, and the secrets by reference name."""
 
     options: Values
     secrets: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The reference pages, written from the declarations: one module a page."""
+"""Generate the reference pages from declarations, one module per page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 
 WEB_TYPES = Path("engine") / "web" / "src" / "api" / "types.ts"
-"""What the page knows of the API."""
+"""API types of the web UI."""
 
 
 def stale_pages(root: Path) -> list[str]:

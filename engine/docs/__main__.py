@@ -1,4 +1,4 @@
-"""`python -m engine.docs`: write docs/reference below the current directory."""
+"""`python -m engine.docs`: generate docs/reference below the current directory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What authors of DAGs use, a page each: from the docstring, with an example. The provider's files are read, and not
-imported: neither knows the other, and Airflow need not be there."""
+"""Reference of the Airflow provider, a page per class: from the docstring, with an example. The provider's files are
+parsed, and not imported, since Airflow need not be installed."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "StreamBackfillOperator",
     ),
 }
-"""The operators and sensors of each section of the index, in the order in which they are listed."""
+"""Operators and sensors of each section of the index, in order."""
 KINDS: Mapping[str, Sequence[str]] = {
     "Operators": ("operators",),
     "Sensors": ("sensors",),
     "Triggers": ("triggers",),
     "Other helpers": ("decorators", "notifications", "temporary_pipeline", "streaming_dag", "retries"),
 }
-"""Where what belongs together is: packages, and modules."""
+"""Packages and modules of each kind."""
 _PARAMETER = re.compile(r"^:param (\w+): (.*?)(?=^:param |\Z)", re.DOTALL | re.MULTILINE)
 _INDENT = "    "
 Definition = ast.ClassDef | ast.FunctionDef
@@ -64,7 +64,7 @@ Definition = ast.ClassDef | ast.FunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An argument by name, as it is declared."""
+    """A keyword parameter, as declared."""
 
     name: str
     type: str
@@ -74,18 +74,18 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Documented:
-    """A class, or a function, with what its file says of it."""
+    """A class or a function, with its documentation."""
 
     node: Definition
     module: str
     drawing: str
-    """What stands in the module's docstring behind its first paragraph."""
+    """Module docstring after its first paragraph."""
     own: Sequence[Parameter] = ()
-    """The parameters of its own signature."""
+    """Parameters of its own signature."""
     templated: Sequence[str] | None = None
-    """The names that it adds to those of its bases; None where it says nothing of them."""
+    """Template fields in addition to those of its bases; None if it declares none."""
     settled: frozenset[str] = frozenset()
-    """The parameters of its bases that it gives a value itself."""
+    """Parameters of its bases that it sets itself."""
     bases: Sequence[str] = field(default=())
 
     @property

@@ -1,4 +1,4 @@
-"""The XComs of each operator and sensor of the provider: the keys of its result, and what it pushes beside it."""
+"""XComs of each operator and sensor of the provider: the keys of its result, and other keys."""
 
 from __future__ import annotations
 
@@ -126,10 +126,10 @@ RESULTS: Mapping[str, Sequence[Key]] = {
     "LagSensor": _SENSOR,
     "StreamingJobSensor": _SENSOR,
 }
-"""The keys of `return_value`. A key that depends on a parameter says so."""
+"""Keys of `return_value`. A key that depends on a parameter says so."""
 
 PUSHED: Mapping[str, Sequence[Key]] = {
     "SavepointOperator": (_SAVEPOINT, Key("savepoint_path", "str", "The location of the savepoint.")),
     "RehearseOperator": (Key("rehearsal", "dict", "The result, also if the task fails."),),
 }
-"""What is pushed under a key of its own. Every operator pushes `pipeline_id` before it waits."""
+"""XComs under other keys. Every operator pushes `pipeline_id` before it waits."""

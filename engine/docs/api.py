@@ -1,4 +1,4 @@
-"""The REST API: an index of its resources, and a page for each, from the control plane's own OpenAPI description."""
+"""Reference of the REST API: an index of its resources, and a page for each, from the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RESOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "Server": ("ping", "tokens", "session", "storage", "sweep"),
 }
-"""Resources and the segments of a path that belong to them. The last segment that is named here decides."""
+"""Resources and the path segments that belong to them. The last listed segment decides."""
 _SEGMENTS = {segment: resource for resource, segments in _RESOURCES.items() for segment in segments}
 _SEGMENTS["savepoint-schedules"] = "Savepoints"
 _COMMON = "Common objects"
@@ -48,7 +48,7 @@ _COMMON = "Common objects"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A path with a verb."""
+    """A path with a method."""
 
     verb: str
     path: str

@@ -1,4 +1,4 @@
-"""`python -m engine.docs.changelog VERSION DATE`: make a release of CHANGELOG.md out of the files in changes/.
+"""`python -m engine.docs.changelog VERSION DATE`: move the files in changes/ into a release of CHANGELOG.md.
 
 changes/delta.added.md     A connector `delta` ...       ## 0.1.0 (2026-11-23)
 changes/delta.fixed.md     A table that was ...          ### Added

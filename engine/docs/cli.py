@@ -1,4 +1,4 @@
-"""The command line: an index of all verbs, and a page for each group of them."""
+"""Reference of the command line: an index of all verbs, and a page for each group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAGES = {
     "savepoints and versions": ("cli/savepoints", "Commands for savepoints and versions"),
     "the control plane": ("cli/control-plane", "Commands for the control plane"),
 }
-"""The page of each group of the help, and its title."""
+"""Page of each group of the help, and its title."""
 
 
 def cli_page() -> str:

@@ -1,4 +1,4 @@
-"""Connectors and their options."""
+"""Reference of connectors and their options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ No sink can promise:
   run of the same epoch."""
 
 VISIBLE = tuple(connector for connector in CONNECTORS if not connector.hidden)
-"""The connectors that users are told of."""
+"""Documented connectors."""
 
 
 def connectors_page() -> str:

@@ -1,4 +1,4 @@
-"""Every error a user can meet, by code."""
+"""Reference of errors, by code."""
 
 from __future__ import annotations
 

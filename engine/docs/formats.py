@@ -1,4 +1,4 @@
-"""Formats and their options."""
+"""Reference of formats and their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions that scripts may call."""
+"""Reference of SQL functions."""
 
 from __future__ import annotations
 

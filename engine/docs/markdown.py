@@ -1,4 +1,4 @@
-"""The little Markdown that the pages are made of."""
+"""Markdown helpers for the pages."""
 
 from __future__ import annotations
 

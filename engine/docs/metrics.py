@@ -1,4 +1,4 @@
-"""The metrics that the control plane serves."""
+"""Reference of metrics."""
 
 from __future__ import annotations
 

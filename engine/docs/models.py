@@ -1,4 +1,4 @@
-"""Options and settings as rows of a table: name, what may be written, default, description."""
+"""Options and settings as rows of a table: name, value, default, description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The remedy of each error code, for the reference. Errors carry a more specific hint where they know more."""
+"""Remedy of each error code, for the reference. Errors have a more specific hint if they know more."""
 
 from __future__ import annotations
 

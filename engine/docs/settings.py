@@ -1,4 +1,4 @@
-"""The settings of the control plane, and the environment variables."""
+"""Reference of the control plane's settings, and of environment variables."""
 
 from __future__ import annotations
 

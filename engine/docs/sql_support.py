@@ -1,4 +1,4 @@
-"""What of Arroyo's SQL is accepted, found out by compiling a sample of each feature."""
+"""Table of supported SQL, computed by compiling a sample of each feature."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SAMPLES = Path(__file__).with_name("features.sql")
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something a script may want to say, and the shortest script that says it."""
+    """A feature, and the shortest script that uses it."""
 
     group: str
     name: str
     sample: str
     accepted_by: Literal["both", "we", "Arroyo"]
-    """Who accepts it, as far as it is known of Arroyo; `both` may refuse it, too."""
+    """Which system accepts it, as far as known for Arroyo; `both` may refuse it, too."""
 
 
 def sql_support_page() -> str:

@@ -1,4 +1,4 @@
-"""The states of a job."""
+"""Reference of job states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects of the REST API as types of TypeScript, for the page of the control plane."""
+"""Generate the TypeScript types of the REST API for the web UI."""
 
 from __future__ import annotations
 

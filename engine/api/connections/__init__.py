@@ -1,1 +1,1 @@
-"""Endpoints of what is kept for all pipelines: connections, tables, functions."""
+"""Endpoints of stored connections, tables and functions."""

@@ -1,4 +1,4 @@
-"""Connections that are there for all pipelines: those of the administrator's file, and those that are made here."""
+"""Stored connections: those of the administrator's file, and those created over the API."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ConnectionProfile(BaseModel):
 
 
 class TestMessage(BaseModel):
-    """What a test says."""
+    """Result of a connection test."""
 
     error: bool = Field(description="Whether something is wrong.")
     done: bool = Field(description="Whether this is the last message.")

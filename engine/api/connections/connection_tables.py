@@ -1,4 +1,4 @@
-"""Tables that are there for all pipelines: a script names one without a CREATE TABLE."""
+"""Stored tables, which scripts can use without a CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_schema(body: TableSchema) -> None:
 
 
 class InferredSchema(BaseModel):
-    """The columns that a table is best given, as far as what it is to read says."""
+    """Suggested columns of a table, inferred from its input."""
 
     fields: list[dict[str, Any]] = Field(description="The columns.")
     columns: str = Field(description="The columns as CREATE TABLE lists them.")

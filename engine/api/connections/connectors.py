@@ -1,4 +1,4 @@
-"""The connectors that there are, with the options that a form asks for."""
+"""Connectors, with the options for a form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUTER = APIRouter(tags=["connectors"])
 
 
 class Connector(BaseModel):
-    """What rows come from or go to. Options with a dot in their name are in an object of the word before it."""
+    """A connector. Options with a dot in their name are in an object named by the part before it."""
 
     id: str
     name: str = Field(description="The same: what `connector = '...'` says.")

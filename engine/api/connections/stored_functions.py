@@ -1,4 +1,4 @@
-"""Functions of users: checked without running them, and kept for all pipelines."""
+"""Stored user-defined functions. They are validated without running them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StoredUdf(BaseModel):
 
 
 class UdfVerdict(BaseModel):
-    """The function, or everything that is wrong with it."""
+    """The function, or all errors in it."""
 
     udf_name: str | None = Field(description="The first function of the file; null when something is wrong.")
     udf_names: list[str] = Field(description="All functions of the file.")

@@ -1,4 +1,4 @@
-"""What holds for all that is kept for all pipelines."""
+"""Common rules of stored objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def _who(request: Request) -> str:
 
 
 WhoDep = Annotated[str, Depends(_who)]
-"""Who asks."""
+"""The requester."""
 
 
 def administrators(context: Context) -> Connections:

@@ -1,15 +1,15 @@
-"""What a query uses of what is kept for all pipelines, put in front of it when it is planned.
+"""Prepend the stored objects that a query uses when it is planned.
 
-    SELECT plus(n) FROM orders                   as it is sent
+    SELECT plus(n) FROM orders                   as sent
 
     -- stored connection cp_... as it was at deployment
     CREATE CONNECTION "shop" WITH (...);
     -- stored table ct_... as it was at deployment
     CREATE TABLE "orders" (...) WITH ('connection_profile' = 'shop', ...);
-    SELECT plus(n) FROM orders                   as it is run, and shown
+    SELECT plus(n) FROM orders                   as run and shown
 
-A pipeline keeps this text: what becomes of the table later changes nothing of it, until it is deployed again. Names
-that the query declares itself are its own. Places in errors are those of the text that was sent.
+A pipeline stores this text: later changes of the table do not affect it until the next deployment. Names that the query
+declares itself take precedence. Positions in errors refer to the text that was sent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from engine.values.secret_references import secrets_named
 
 @dataclass(frozen=True, slots=True)
 class WholeSpec:
-    """A spec with all that it uses; `lines` stand in front of what was sent, and `used` are the ids of what it uses."""
+    """A spec with everything that it uses; `lines` is the number of prepended lines, and `used` the ids of stored
+    objects."""
 
     spec: Spec
     lines: int = 0
@@ -131,7 +132,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What goes in front, by name."""
+    """Prepended texts by name."""
 
     connections: dict[str, StoredConnection] = field(default_factory=dict)
     tables: dict[str, StoredTable] = field(default_factory=dict)

@@ -1,10 +1,7 @@
-"""The schema of a table as clients of Arroyo's API say it, and as CREATE TABLE does.
+"""Schema of a table, in the form of Arroyo's API and of CREATE TABLE.
 
 {"format": {"json": {"unstructured": false}}, "bad_data": {"drop": {}},
  "fields": [{"name": "id", "type": "int64", "required": true}], "primary_keys": ["id"]}
-
-"id" BIGINT NOT NULL PRIMARY KEY               columns
-format = 'json', bad_data = 'drop'             options
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ _DEEPEST = 16
 
 
 class SourceField(Body):
-    """A column. `sql_name` is its type as SQL has it; without it, `type` says it as Arroyo does."""
+    """A column. `sql_name` is its SQL type; without it, `type` is Arroyo's."""
 
     name: str = Field(min_length=1, max_length=256, description="What it is called.")
     type: str | None = Field(default=None, max_length=64, description="int64, string, struct, list and so on.")
@@ -66,7 +63,7 @@ class SourceField(Body):
 
 
 class TableSchema(Body):
-    """What the records of a table look like."""
+    """Schema of a table's records."""
 
     format: str | dict[str, Any] | None = Field(
         default=None, description='The format of the records, as its name or as `{"json": {...}}` with its options.'
@@ -119,7 +116,7 @@ class TableSchema(Body):
 
 
 class ShownSchema(BaseModel):
-    """What the records of a table look like."""
+    """Schema of a table's records."""
 
     format: dict[str, Any] | None = Field(description="The format of the records, with its options.")
     bad_data: dict[str, Any] | None = Field(description="What happens to a record that cannot be decoded.")

@@ -1,1 +1,1 @@
-"""What every endpoint stands on: authentication, bodies, query parameters, problems."""
+"""Common parts of all endpoints: authentication, bodies, query parameters, problems."""

@@ -1,5 +1,5 @@
-"""The run that a change is a step of, as OpenLineage names it: headers, so that a request is the same for every try of
-a task, and control planes of earlier versions take it."""
+"""Parent run of a change in OpenLineage, from headers, so that the body is the same for every try of a task, and
+earlier control planes accept it."""
 
 from __future__ import annotations
 
@@ -62,4 +62,4 @@ async def _asking_run(
 
 
 AskingRunDep = Annotated[AskingRun | None, Depends(_asking_run)]
-"""What requests for changes take."""
+"""Dependency of endpoints that make changes."""

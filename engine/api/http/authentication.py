@@ -1,4 +1,5 @@
-"""Who is let in: the right host name, an admitted token, a body of bearable size. Checked before anything is read."""
+"""Authenticate requests: an allowed host name, a valid token, and a limited body size. Checked before the body is
+read."""
 
 from __future__ import annotations
 
@@ -25,27 +26,28 @@ from engine.jobs.address import API_PREFIX
 from engine.values.instants import Clock
 
 OPEN = (f"{API_PREFIX}/ping", f"{API_PREFIX}/api-docs/")
-"""Paths below the API that anybody may ask."""
+"""Public paths of the API."""
 SESSION = f"{API_PREFIX}/session"
-"""Anybody may ask there whether he is let in, and post what should let him in, which the handler checks."""
+"""Public path: everybody may ask for their session, and post credentials, which the handler checks."""
 PAGE_HEADER = "X-Arroyo-Page"
-"""What the page sends with whatever changes something. A page from elsewhere would have to ask first, and nobody says
-yes."""
+"""Header that the web UI sends with every change. A page of another origin would need a CORS preflight, which is never
+answered."""
 _CALLER = "caller"
 _STILL = "still"
 OWN_KEY = f"{API_PREFIX}/runs/"
-"""Paths that drivers ask with the secret of their run, which the handlers check."""
+"""Paths that drivers request with the secret of their run, which the handlers check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a request must have. Without `hosts`, any host name will do. The hashes are those of the admin's tokens."""
+    """Requirements of a request. Without `hosts`, any host name is accepted. The hashes are those of the admin's
+    tokens."""
 
     token_hashes: frozenset[str]
     hosts: frozenset[str] | None
     max_body_bytes: int
     open_metrics: bool = False
-    """Whether the metrics are shown to those without a token, too."""
+    """Whether the metrics are public."""
 
 
 @dataclass(frozen=True, slots=True)

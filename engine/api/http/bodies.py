@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON can say what neither a database nor an answer can hold, and that is refused here for all."""
+"""Base models of request bodies. They refuse JSON values that neither the database nor a response can contain."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 _LARGEST = 2**63 - 1
 PLAN_ID = "^[0-9a-f]+$"
-"""The form of a plan's id."""
+"""Pattern of a plan's id."""
 
 
 class Body(BaseModel):
-    """What a client sends: text is Unicode, and numbers fit 64 bits. Unknown keys are refused."""
+    """Base class of request bodies: text is Unicode, and numbers fit 64 bits. Unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -43,7 +43,7 @@ Tags = Annotated[dict[TagKey, TagValue], Field(max_length=32)]
 
 
 PlanId = Annotated[str, Field(max_length=64, pattern=PLAN_ID)]
-"""The id of a plan of an upgrade, as it was shown."""
+"""Id of an upgrade plan, as it was shown."""
 
 
 class Udf(Body):

@@ -1,4 +1,4 @@
-"""Which fields a body may have at a place, for hints about one that is misspelt."""
+"""List the fields of a body at a place, for hints about misspelt ones."""
 
 from __future__ import annotations
 

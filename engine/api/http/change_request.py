@@ -1,12 +1,12 @@
-"""A request for a change: done once for its idempotency key, and only to what its sender has seen.
+"""A request for a change: executed once per idempotency key, and only for the revision that the client has seen.
 
-    PUT orders, key a            done; its answer is kept under the key
-    PUT orders, key b            done
-    PUT orders, key a, late      given the first answer again; nothing is done
+    PUT orders, key a            executed; the response is recorded under the key
+    PUT orders, key b            executed
+    PUT orders, key a, late      gets the recorded response; nothing is executed
     PUT clicks, key a            refused: the key belongs to another request
     PATCH, If-Match of before b  refused: the pipeline has changed since
 
-Only what was done is kept: a request that was refused may be sent again with its key.
+Only successful requests are recorded: a refused one may be sent again with its key.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from engine.store.jobs import events
 from engine.store.openlineage import asking_runs
 
 _MOST_OF_AGENT = 120
-"""Characters that are kept of what a client calls itself."""
+"""Largest number of stored characters of a client's User-Agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """What a request for a change says beside what is to change. `digest` is the same for the same request."""
+    """Metadata of a request for a change. `digest` is the same for equal requests."""
 
     digest: str
     key: str | None = None
     if_match: str | None = None
     caller: str = "the API caller"
-    """Who sends it, in words."""
+    """Description of the client."""
     who: str | None = None
-    """The name of the token that it was sent with."""
+    """Name of its token."""
     asking_run: AskingRun | None = None
-    """The run of OpenLineage that it is a step of."""
+    """Parent run in OpenLineage."""
     requested_by: str | None = None
-    """On whose behalf it is sent, as it says itself."""
+    """On whose behalf it is sent, according to the client."""
 
     def check(self, pipeline: Pipeline | None) -> None:
         """Refuse a change of something else than its sender has seen."""
@@ -171,4 +171,4 @@ def _read_body(body: bytes) -> Any:
 
 
 ChangeRequestDep = Annotated[ChangeRequest, Depends(_change_request)]
-"""What handlers of changes take."""
+"""Dependency of endpoints that make changes."""

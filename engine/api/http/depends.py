@@ -1,4 +1,4 @@
-"""The context of the control plane, as handlers take it."""
+"""FastAPI dependency for the context of the control plane."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ async def _context(request: Request) -> Context:
 
 
 ContextDep = Annotated[Context, Depends(_context)]
-"""The context, as handlers take it."""
+"""The context, for handlers."""

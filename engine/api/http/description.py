@@ -1,4 +1,4 @@
-"""What the API says of itself, as OpenAPI and as a page to try it with; neither needs anything from elsewhere."""
+"""OpenAPI description, and a page to try the API; neither loads anything from other servers."""
 
 from __future__ import annotations
 

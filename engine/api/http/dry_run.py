@@ -1,4 +1,4 @@
-"""A change that is checked and said, and not made: it is made in a transaction that is undone."""
+"""Dry run: make a change in a transaction that is rolled back, and describe its effects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from engine.store.pipelines.lineages import voided_by_request
 
 DryRun = Annotated[bool, Query(description="Whether only to say what the request would do, after all its checks.")]
 STARTS = 5
-"""So many of the last starts say how long the next one takes."""
+"""Number of recent starts from which the duration of the next one is estimated."""
 
 
 def rehearse(

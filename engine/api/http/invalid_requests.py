@@ -1,4 +1,4 @@
-"""What is wrong with a request that its model refuses, in the words of those who sent it."""
+"""Explain why a request does not fit its model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from engine.api.http.bodies import PLAN_ID
 from engine.jobs.address import NAME
 
 _SHORT = 40
-"""How long a value may be to be shown."""
+"""Largest length of a value that is shown."""
 _SECRET = ("secret", "token", "password", "key", "lock", "settings", "code")
-"""What is in the names of fields whose values are never shown."""
+"""Parts of field names whose values are never shown."""
 _EXPECTED = {
     "int_parsing": "a whole number",
     "int_type": "a whole number",

@@ -1,4 +1,4 @@
-"""Errors as HTTP answers: `application/problem+json` with the engine's codes."""
+"""Errors as HTTP responses: `application/problem+json` with the engine's codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from engine.jobs.decisions.spec import ShownUpgrade
 LOG = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-"""How a description says what a problem looks like."""
+"""OpenAPI description of a problem response."""
 
 _BY_CODE = {
     "auth.denied": HTTPStatus.UNAUTHORIZED,
@@ -78,21 +78,21 @@ _MEANINGS = {
 
 
 class Position(BaseModel):
-    """A place in a script; both numbers count from one."""
+    """A position in a script; both numbers count from one."""
 
     line: int
     column: int
 
 
 class Span(BaseModel):
-    """Where in a script something stands."""
+    """A range in a script."""
 
     start: Position
     end: Position = Field(description="The same place: how far it goes is not known.")
 
 
 class Complaint(BaseModel):
-    """One thing that is wrong."""
+    """One error."""
 
     code: str = Field(description="The code of the error.")
     message: str = Field(description="What is wrong.")
@@ -101,7 +101,7 @@ class Complaint(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why a request was refused, or what went wrong with it."""
+    """Reason why a request was refused, or failed."""
 
     model_config = ConfigDict(json_schema_extra={"description": "RFC 9457, with the engine's error code."})
 
@@ -122,7 +122,7 @@ class Problem(BaseModel):
 
 
 class RefusedPlanError(PipelineIncompatibleError):
-    """The plan of a change cannot be done, or loses what nobody has accepted; its problem shows the plan."""
+    """An upgrade plan is refused, or has losses that are not accepted; the problem includes the plan."""
 
     def __init__(self, refused: RefusedChange, plan: ShownUpgrade) -> None:
         super().__init__(refused.message, hint=refused.hint)

@@ -1,4 +1,4 @@
-"""Instants in the query of a request."""
+"""Instants in query parameters."""
 
 from __future__ import annotations
 

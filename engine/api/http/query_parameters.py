@@ -1,8 +1,8 @@
-"""Refuse query parameters that a route does not have, as unknown fields of a body are refused.
+"""Refuse unknown query parameters, like unknown fields of a body.
 
     GET /pipelines/orders/watermark?past=...&timeout_second=50     refused: did you mean timeout_seconds?
 
-Drivers are let alone: those of a later version may send more than this control plane knows.
+Drivers are exempt: a newer driver may send more than this control plane knows.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Who asks for a change on whose behalf a token is used, such as an Airflow task: a header, so that the request is the
-same for every try, and control planes of earlier versions take it."""
+"""On whose behalf a token requests a change, such as an Airflow task; from a header, so that the body is the same for
+every try, and earlier control planes accept it."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ async def _requested_by(
 
 
 RequestedByDep = Annotated[str | None, Depends(_requested_by)]
-"""What requests for changes take."""
+"""Dependency of endpoints that make changes."""

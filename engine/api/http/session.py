@@ -1,4 +1,4 @@
-"""A session of a browser: begun with a token or a one-time link, and ended. Its cookie is out of reach of scripts."""
+"""Browser sessions: log in with a token or a one-time link, and log out. Scripts cannot read the cookie."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ROUTER = APIRouter(prefix="/session", tags=["session"])
 
 
 class SessionRequest(Body):
-    """What lets a browser in: one of both."""
+    """Credentials: a token or a one-time link."""
 
     token: str | None = Field(default=None, max_length=512, description="A token of this control plane.")
     code: str | None = Field(default=None, max_length=512, description="The code of a one-time link.")
 
 
 class Session(BaseModel):
-    """Who is let in."""
+    """The logged-in user."""
 
     who: str = Field(description="The name of the token; `admin` for the first one.")
     version: str = Field(description="The version of the control plane.")
@@ -43,7 +43,7 @@ class Visitor(BaseModel):
 
 
 class Link(BaseModel):
-    """A way into the page without typing a token."""
+    """One-time login link."""
 
     path: str = Field(description="What to open at this control plane; it works once.")
     expires_at: int = Field(description="When it works no more.")

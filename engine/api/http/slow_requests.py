@@ -1,10 +1,11 @@
-"""Close connections on which a request is not complete in time. Who sends a byte now and then would keep one for ever.
+"""Close connections on which a request is not complete in time; otherwise a client could hold one forever by sending
+single bytes.
 
     at 0 s    GET /pipelines HTT          the time begins
-    at 29 s   P/1.1                       and goes on: it is for the whole request, with its body
-    at 30 s                               answered with 408 and closed
+    at 29 s   P/1.1                       and continues: it applies to the whole request, with its body
+    at 30 s                               408, closed
 
-A request that is complete may be held as long as its handler likes.
+A complete request may be held as long as its handler likes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ else:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol as Base
 
 LIMIT = timedelta(seconds=30)
-"""How long a request may take to arrive, its body included; also how long a fresh connection may say nothing."""
+"""Longest time for a request to arrive, including its body; also the idle timeout of a new connection."""
 _PROBLEM = {
     "type": "urn:arroyo:request.too_slow",
     "title": "Request Timeout",
@@ -87,7 +88,7 @@ def limited(base: Any) -> Any:
 
 
 LIMITED_PROTOCOL: Any = limited(Base)
-"""The protocol of the control plane, with the parser that is installed."""
+"""HTTP protocol class of the control plane, with the installed parser."""
 
 
 def _answer() -> bytes:

@@ -1,4 +1,4 @@
-"""Named tokens: give somebody one, see who has one, take it back. Only the admin may."""
+"""Named tokens: create, list, revoke. Admin only."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Token(BaseModel):
 
 
 class FreshToken(Token):
-    """A token that was just made."""
+    """A new token."""
 
     token: str = Field(description="Its value, which is shown this once.")
 

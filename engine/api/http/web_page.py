@@ -1,4 +1,4 @@
-"""The page of the control plane: the files that were built of `engine/web`, for a browser without a token."""
+"""Serve the web UI, the files built from `engine/web`, without a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of all pipelines: as a stream of server-sent events, or page by page in requests that are held."""
+"""Changes of all pipelines: as server-sent events, or page by page in held requests."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ ROUTER = APIRouter(prefix="/changes", tags=["changes"], responses=refusals(400))
 _CURSOR = re.compile(r"([0-9a-f]{16})-([0-9]{1,18})")
 _HEARTBEAT_SECONDS = 15.0
 _SEND_SECONDS = 30.0
-"""How long a reader may take no byte before it is given up."""
+"""Timeout of a reader that takes no byte."""
 
 
 class Change(BaseModel):
-    """A pipeline that has changed, as it is now: changes in between are left out."""
+    """Current state of a pipeline that has changed; intermediate changes are skipped."""
 
     pipeline_id: str = Field(description="The pipeline that has changed.")
     pipeline: str = Field(description="Its name.")
@@ -45,7 +45,7 @@ class Change(BaseModel):
 
 
 class ChangesPage(BaseModel):
-    """What has changed after a cursor."""
+    """Changes after a cursor."""
 
     data: list[Change]
     cursor: str = Field(description="How far this goes; sent as `after`, it asks for what follows.")
@@ -57,7 +57,7 @@ class ChangesPage(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a reader has come in a log; what is read from no cursor begins with everything."""
+    """Position of a reader in a log; without a cursor, reading begins with the state of all pipelines."""
 
     log: str
     number: int
@@ -99,7 +99,7 @@ async def list_changes(
 
 
 class EventStream(Response):
-    """Server-sent events. A reader that takes nothing for a while is let go: it comes back with its cursor."""
+    """Server-sent events. A reader that takes nothing for a while is disconnected, and reconnects with its cursor."""
 
     media_type = "text/event-stream"
 

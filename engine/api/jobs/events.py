@@ -1,4 +1,4 @@
-"""Events: what has happened to one pipeline, or to all."""
+"""Events of one pipeline, or of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of preview sinks as they come: a stream of server-sent events, as Arroyo's console reads it."""
+"""New rows of preview sinks as server-sent events, in the format of Arroyo's console."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from engine.values.instants import to_micros
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/jobs/{job}", tags=["jobs"], responses=refusals(400, 404))
 
 _MOST = 1000
-"""Rows in one event."""
+"""Largest number of rows in one event."""
 _HEARTBEAT_SECONDS = 15.0
 
 
@@ -41,7 +41,7 @@ class OutputData(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The rows that have come after some positions, as they are sent, and how far that is in each table."""
+    """Rows after some positions, as they are sent, and the new positions per table."""
 
     events: str
     positions: Mapping[str, int]

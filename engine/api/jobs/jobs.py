@@ -1,4 +1,4 @@
-"""Jobs: where they stand, what they have committed, what has happened to them."""
+"""Jobs: state, checkpoints, events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of single operators: rows a second of tables, and the state of a committed epoch."""
+"""Figures of single operators: rows per second of tables, and the state size at a committed epoch."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MetricGroup(BaseModel):
 
 
 class OperatorMetricGroup(BaseModel):
-    """What is known of an operator."""
+    """Rates of an operator."""
 
     node_id: int = Field(description="Its number in the graph.")
     metric_groups: list[MetricGroup] = Field(description="Its rates; none where they are not known.")

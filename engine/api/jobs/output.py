@@ -1,4 +1,4 @@
-"""The newest rows of preview sinks, which their drivers keep in the state directory."""
+"""Newest rows of preview sinks, from the state directory."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def read_output(
 
 @dataclass(frozen=True, slots=True)
 class ShownRows:
-    """Rows of a preview table as JSON, oldest first. `cursor` is where they end, `later` how many follow, and `missed`
-    how many were let go before they were asked for."""
+    """Rows of a preview table as JSON, oldest first. `cursor` is their end, `later` the number of rows after them, and
+    `missed` the number of rows that were dropped before they were read."""
 
     rows: tuple[bytes, ...]
     cursor: str

@@ -1,4 +1,4 @@
-"""Where drivers call home: hello, heartbeats with what they have committed, goodbye. They leave with their orders."""
+"""Endpoints for drivers: hello, heartbeats with committed epochs, goodbye. Responses contain commands."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ Generation = Annotated[int, Path(ge=0, le=2**31)]
 
 
 class Message(Body):
-    """Something a driver says. Unknown keys are let pass: a driver may be newer than its control plane."""
+    """A message of a driver. Unknown keys are ignored: a driver may be newer than its control plane."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class Hello(Message):
-    """The first word."""
+    """First message."""
 
     nonce: str = Field(repr=False)
     pid: int
@@ -54,7 +54,7 @@ class Hello(Message):
 
 
 class Late(Message):
-    """What came late in an epoch."""
+    """Late rows of an epoch."""
 
     lineage: str
     epoch: int
@@ -64,7 +64,7 @@ class Late(Message):
 
 
 class Heartbeat(Message):
-    """Still here; these epochs were committed since the last answer."""
+    """Periodic message with the epochs that were committed since the last response."""
 
     state: Literal["starting", "running", "stopping"]
     reports: tuple[EpochReport, ...] = ()
@@ -81,7 +81,7 @@ class Heartbeat(Message):
 
 
 class Fault(Message):
-    """Why a driver failed."""
+    """Reason of a driver's failure."""
 
     code: str
     message: str
@@ -94,7 +94,7 @@ class Fault(Message):
 
 
 class Farewell(Message):
-    """The last word."""
+    """Last message."""
 
     outcome: Literal["finished", "stopped", "failed"]
     error: Fault | None = None
@@ -103,7 +103,7 @@ class Farewell(Message):
 
 
 class Answer(BaseModel):
-    """What a driver is to do. A superseded one ends at once."""
+    """Command to a driver. A superseded one ends at once."""
 
     orders: list[dict[str, str]] = []
     superseded: bool = False

@@ -1,4 +1,4 @@
-"""What is in the state of a pipeline: read where it lies, without Spark, while its job runs."""
+"""Inspect the state of a pipeline on disk, without Spark, while its job runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far committed output is complete, at once or as soon as it is up to an instant."""
+"""Completeness of committed output, at once or as soon as it is complete up to an instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sinks of a pipeline have written, as it lies there: the newest rows, dead letters, late rows."""
+"""Output of a pipeline's sinks: the newest rows, dead letters, late rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WrittenTable(BaseModel):
 
 
 class WrittenRows(Page[dict[str, Any]]):
-    """The newest rows that a sink has written, the newest last."""
+    """Newest rows of a sink, newest last."""
 
     role: Role = Field(description="What they are.")
     left_out: str | None = Field(

@@ -1,1 +1,1 @@
-"""The runs of pipelines as events of OpenLineage: what is to be told, and where it is sent."""
+"""OpenLineage events of pipelines' runs: what to emit, and where to send it."""

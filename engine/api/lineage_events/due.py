@@ -1,12 +1,12 @@
-"""What is to be told of a run next, from what was told and what is stored of it.
+"""Choose the next OpenLineage event of a run, from what was emitted and what is stored.
 
-    told nothing                  START     at its launch
-    told its launch, it works     RUNNING
-    told that it works            RUNNING   with each new certificate, and with its epoch every few minutes
+    nothing emitted               START     at its launch
+    launch emitted, it runs       RUNNING
+    running emitted               RUNNING   with each new certificate, and with its epoch every few minutes
     it has ended                  COMPLETE, ABORT or FAIL
-    a later run is there          START     of that one
+    there is a later run          START     of that one
 
-Nothing is queued: who is away for an hour is told what is stored when it is back.
+Nothing is queued: after an outage, a receiver gets the events that follow from what is stored.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _DIED = Failure("run.died", "the driver has ended without a word")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is stored: the run that is told of, the one after it, and certificates that were not told, each with its
-    number and that of the run that has made its epoch. Of a pipeline that is deleted there is nothing."""
+    """Stored facts: the current run, the next one, and certificates that were not emitted, each with its number and its
+    run. Empty for a deleted pipeline."""
 
     run: Run | None = None
     next_run: Run | None = None
@@ -39,13 +39,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """An event, and what was told once it is."""
+    """An event, and the record of what has been emitted after it."""
 
     kind: EventType
     at: datetime
     generation: int
     after: ToldRun | None
-    """None when nothing more will be told of the job."""
+    """None if nothing more will be emitted for the job."""
     progress: Progress | None = None
     certificates: Sequence[Certificate] = ()
     failure: Failure | None = None

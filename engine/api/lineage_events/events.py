@@ -1,4 +1,4 @@
-"""Events of OpenLineage, made of what is to be told and of what the plan of the version says."""
+"""Build OpenLineage events from stored facts and the plan of the version."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LOG = logging.getLogger(__name__)
 _NOTHING = Datasets(inputs=[], outputs=[])
 _WITH_DATASETS = frozenset({"START", "COMPLETE", "ABORT", "FAIL"})
 _KEPT = 500
-"""Of so many versions the datasets are kept in memory."""
+"""Number of versions whose datasets are cached."""
 
 
 @dataclass(slots=True)
 class EventMaker:
-    """Makes the events of one control plane."""
+    """Builds the events of one control plane."""
 
     context: Context
     _datasets: dict[tuple[str, int], Datasets] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Where events go: an API of OpenLineage, or a file with an event a line."""
+"""Receivers of events: an OpenLineage API, or a file with an event per line."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.settings import OpenLineageSettings
 
 _TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 _LIMIT = 20.0
-"""Seconds that one event may take in all, however slowly an answer comes."""
+"""Deadline of one event in seconds."""
 _LATER = frozenset({401, 403, 404, 408, 429})
-"""What somebody can mend, or passes: the event is sent again then."""
+"""HTTP statuses after which the event is sent again, because the cause may be temporary or be fixed."""
 
 
 class Sender(Protocol):
-    """Takes events, each as the text of its JSON."""
+    """Sends events, each as JSON text."""
 
     def send(self, event: str) -> None:
         """Send an event. Raises LineageUnreachableError when it is to be sent again, and LineageEventRefusedError when
@@ -71,7 +71,7 @@ class HttpSender:
 
 
 class FileSender:
-    """Adds events to a file."""
+    """Appends events to a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.expanduser()

@@ -1,7 +1,7 @@
-"""Tells OpenLineage of the runs of all pipelines, on a thread of its own: jobs wait for nothing of it.
+"""Emit OpenLineage events about the runs of all pipelines, on a thread of its own, so that jobs never wait for it.
 
-What is to be told is worked out from what is stored, one event at a time, and written down once it was taken. So an
-endpoint that is away, or a control plane that is killed, loses no event and fills nothing.
+Events are derived from the store one at a time, and recorded once they are accepted. So an unreachable receiver, or a
+killed control plane, loses no event and fills no queue.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from engine.store.pipelines import previews
 
 LOG = logging.getLogger(__name__)
 _REST = timedelta(minutes=1)
-"""So long a pipeline is left alone with which something went wrong."""
+"""Pause after a failure with a pipeline."""
 _AT_ONCE = 100
-"""So many certificates one event has at most."""
+"""Largest number of certificates in one event."""
 
 
 @dataclass(slots=True)
 class LineageWatch:
-    """Looks after what is told of all pipelines."""
+    """Emits the events of all pipelines."""
 
     context: Context
     sender: Sender
@@ -46,14 +46,14 @@ class LineageWatch:
     look_every: timedelta = timedelta(seconds=1)
     chance: Chance = random.random
     _due: dict[str, datetime | None] = field(default_factory=dict)
-    """Of which pipelines something may be told, and when; None for at once."""
+    """Pipelines that may have an event, and when; None means now."""
     _stages: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """The state of each job, and the number of its run, at its newest change."""
+    """State of each job, and the number of its run, at its newest change."""
     _read_until: int = -1
     _certificates_until: int = -1
     _failures: int = 0
     _again: datetime | None = None
-    """When it is tried again after a failure."""
+    """Time of the next attempt after a failure."""
     _is_over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: what is declared, how it is collected, and where it is served."""
+"""Prometheus metrics: declarations, collectors, and the endpoint."""
 
 METRICS_PATH = "/metrics"
-"""Where Prometheus asks; programs have it there, beside their API."""
+"""Path of the endpoint; by convention it is not below the API."""

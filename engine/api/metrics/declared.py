@@ -1,4 +1,4 @@
-"""Every metric that the control plane serves, declared once; the reference page and the collectors read it."""
+"""Declarations of all metrics; the reference page and the collectors use them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MetricKind = Literal["counter", "gauge", "histogram"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure with a name. A series without one of the `labels` is of no single table, say."""
+    """A metric. A series without one of the `labels` belongs, for example, to no single table."""
 
     name: str
     kind: MetricKind
@@ -166,7 +166,7 @@ OF_JOBS: tuple[Metric, ...] = (
     PUSH_WAITING,
     PUSH_FAILURES,
 )
-"""What is said of pipelines and their jobs."""
+"""Metrics of pipelines and their jobs."""
 OF_CONTROL_PLANE: tuple[Metric, ...] = (
     DRIVERS,
     DATABASE_BYTES,
@@ -177,7 +177,7 @@ OF_CONTROL_PLANE: tuple[Metric, ...] = (
     REQUESTS,
     REQUEST_SECONDS,
 )
-"""What the control plane says of itself."""
+"""Metrics of the control plane."""
 OF_PROCESS: tuple[Metric, ...] = (
     _counter("process_cpu_seconds_total", "CPU time of the control plane's own process."),
     _gauge("process_resident_memory_bytes", "Its resident memory."),
@@ -186,6 +186,6 @@ OF_PROCESS: tuple[Metric, ...] = (
     _gauge("process_open_fds", "Its open files."),
     _gauge("process_max_fds", "How many files it may open."),
 )
-"""What the client library says of the control plane's process, under the names that all programs use."""
+"""Metrics of the control plane's process from the client library, with their usual names."""
 METRICS = (*OF_JOBS, *OF_CONTROL_PLANE, *OF_PROCESS)
-"""All of them."""
+"""All metrics."""

@@ -1,4 +1,4 @@
-"""The figures of all jobs, read from the store when they are asked for. What is not known is left out."""
+"""Collect the metrics of all jobs from the store at each scrape. Unknown values are omitted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from engine.values.instants import FAR_FUTURE
 
 @dataclass(slots=True)
 class Families:
-    """Families of series that are being filled. Those of declared metrics only, with the labels declared."""
+    """Metric families that are being filled: only declared metrics, with their declared labels."""
 
     _families: dict[str, Family] = field(default_factory=dict)
 
@@ -48,7 +48,7 @@ class Families:
 
 @dataclass(frozen=True, eq=False)
 class JobMetrics(Collector):
-    """Collects what is said of jobs and of what the control plane keeps."""
+    """Collects metrics of jobs and of stored data."""
 
     context: Context
 

@@ -1,4 +1,4 @@
-"""What the control plane says of itself: its requests, its database, its disk."""
+"""Metrics of the control plane: requests, database, disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.api.metrics.job_metrics import Families
 from engine.control.context import Context
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Seconds; held requests take up to 55."""
+"""Histogram buckets in seconds; held requests take up to 55."""
 _OTHER = "other"
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -25,7 +25,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 @dataclass(frozen=True, eq=False)
 class OwnMetrics(Collector):
-    """Looks at files and the disk when it is asked."""
+    """Reads files and the disk at each scrape."""
 
     context: Context
 
@@ -46,7 +46,7 @@ class OwnMetrics(Collector):
 
 
 class RequestCounts:
-    """Counts requests by route, of which there are as many as endpoints."""
+    """Counts requests by route, of which there is a fixed number."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         requests, seconds = declared.REQUESTS, declared.REQUEST_SECONDS

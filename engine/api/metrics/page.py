@@ -1,4 +1,4 @@
-"""Where Prometheus asks."""
+"""The endpoint for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""A pipeline comes from another control plane: with its name, its id, its version and its whole state.
+"""Import a pipeline from another control plane: with its name, its id, its version and its whole state.
 
-    POST   /arrivals/check          would it be let in? Nothing is done
-    POST   /arrivals                its state is fetched from the place; the pipeline is here, and may not run
-    POST   /arrivals/ID/start       it may run, and does if it did where it was: that has released it before
-    DELETE /arrivals/ID             it is not here any more, as long as no epoch was planned here
+    POST   /arrivals/check          check whether it would be accepted; changes nothing
+    POST   /arrivals                copy its state from the location; the pipeline is here, and may not run
+    POST   /arrivals/ID/start       start it, if it was running at the source, which has released it
+    DELETE /arrivals/ID             remove it, as long as no epoch was planned here
 
-Each may be sent again: what is done is done. What is sent to the control plane that it leaves is in
-`engine/api/moves/departures.py`, the order of all of it in `engine/store/pipelines/moves.py`.
+Each request is idempotent. The requests to the source are in `engine/api/moves/departures.py`, the order of all of them
+in `engine/store/pipelines/moves.py`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ROUTER = APIRouter(prefix="/arrivals", tags=["moves"])
 
 
 class ArrivalRequest(Body):
-    """Who comes, by which way, and the secrets of its script, which are not at the place."""
+    """The pipeline to import, its location, and the secrets of its script, which are not at the location."""
 
     passport: Passport = Field(description="What the control plane says of it that it leaves.")
     place: str = Field(min_length=1, max_length=2048, description="Where its state lies.")
@@ -117,7 +117,7 @@ def get(pipeline: str, context: ContextDep) -> Response:
 
 
 class StartRequest(Body):
-    """That the control plane which the pipeline leaves has released it."""
+    """Confirmation that the source has released the pipeline."""
 
     key: str = Field(max_length=64, description="What that control plane tells from then on.")
 

@@ -1,15 +1,16 @@
-"""A pipeline leaves for another control plane: it stops, its whole state goes to a place, and it runs here no more.
+"""Export a pipeline to another control plane: it stops, its whole state is copied to a location, and it no longer runs
+here.
 
-    POST   .../departure            it is to stop; from now on nobody can start it here
-    POST   .../departure/export     its state is copied to the place, once it has stopped
-    POST   .../departure/release    it never runs here again: it may be started there
-    POST   .../departure/over       it runs there
-    DELETE .../departure            it stays, and runs again if it did; not once it was released, unless nothing of it
-                                    is there any more
+    POST   .../departure            stop it; from now on it cannot be started here
+    POST   .../departure/export     copy its state to the location, once it has stopped
+    POST   .../departure/release    it never runs here again: it may be started at the target
+    POST   .../departure/over       it runs at the target
+    DELETE .../departure            cancel, and restart it if it was running; after the release only if the target has
+                                    removed it
 
-Each may be sent again: what is done is done. `arroyo move` sends them, and to the other control plane those of
-`engine/api/moves/arrivals.py`; what both write down is in `engine/store/pipelines/moves.py`. From its release on this
-control plane tells the key without which nobody can start the pipeline there.
+Each request is idempotent. `arroyo move` sends them, and those of `engine/api/moves/arrivals.py` to the target;
+`engine/store/pipelines/moves.py` has the records of both. From the release on, the response contains the key without
+which the target cannot start the pipeline.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}/departure", tags=["moves"], res
 
 
 class DepartureRequest(Body):
-    """Where a pipeline is to go, and by which way."""
+    """Target of the move, and the location for the state."""
 
     to: str = Field(min_length=1, max_length=2048, description="The other control plane, as people know it: its URL.")
     place: str = Field(

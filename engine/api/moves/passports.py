@@ -1,4 +1,4 @@
-"""What a control plane has to know of a pipeline that comes from another one; its state goes by way of a place."""
+"""Description of a moving pipeline for its target; its state is copied through a location."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lock_of(key: str) -> str:
 
 
 class Passport(Body):
-    """A pipeline as it leaves. Its secrets are not in it."""
+    """A pipeline at its export, without its secrets."""
 
     move: str = Field(min_length=1, max_length=64, description="The id of the move.")
     pipeline_id: str = Field(description="Its id, which it keeps: by that its targets know their owner.")

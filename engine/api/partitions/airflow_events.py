@@ -1,7 +1,7 @@
-"""The events of an asset of an Airflow, over its REST API: which is the newest, which are of a delivery, and a new one.
+"""Events of an Airflow asset, over its REST API: the newest one, those of a delivery, and creating one.
 
-Requests go to the address that was checked, follow no redirect, and take neither proxies nor credentials from the
-environment. A token that Airflow does not take any more is asked for anew, once for each request.
+Requests go to the checked address, follow no redirect, and take neither proxies nor credentials from the environment.
+An expired token is renewed once per request.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from engine.jobs.processes.probes import HIDDEN
 
 _TIMEOUT = httpx.Timeout(15.0, connect=5.0)
 _LIMIT = 30.0
-"""Seconds that one request may take in all, however slowly its answer comes."""
+"""Deadline of one request in seconds."""
 _LONGEST_ANSWER = 8 * 1024 * 1024
 _PAGE = 100
 _PAGES = 50
-"""Of the events that came after another one, so many pages are looked at."""
+"""Largest number of pages of later events to read."""
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _UNAUTHORIZED = 401
 _SKEW = timedelta(hours=1)
-"""The clock of Airflow may be so far behind."""
+"""Largest delay of Airflow's clock."""
 Environ = Callable[[], Mapping[str, str]]
-"""What references to secrets stand for, as it is now."""
+"""Current values for references to secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssetPlace:
-    """An asset as Airflow knows it, and its newest event; 0 without any."""
+    """An asset in Airflow, and its newest event; 0 without any."""
 
     id: int
     newest: int
@@ -48,21 +48,21 @@ class AssetPlace:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event of an asset that Airflow has stored, and what it tells."""
+    """An asset event in Airflow, and its delivery."""
 
     id: int
     extra: Mapping[str, object]
 
 
 class _Login(BaseModel):
-    """The credentials of a push."""
+    """Credentials of a push."""
 
     password: SecretStr | None = None
     token: SecretStr | None = None
 
 
 class AirflowEvents:
-    """The events of one asset."""
+    """Events of one asset."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is answered of consumers of partitions, and of what they are told."""
+"""Responses about consumers of time buckets, and their deliveries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class PartitionPush(BaseModel):
-    """Where the deliveries of a consumer are pushed to, and how it goes."""
+    """Push target of a consumer, and its progress."""
 
     url: str = Field(description="The API server of the Airflow.")
     asset: str = Field(description="The asset that gets an event for each delivery, by URI or name.")

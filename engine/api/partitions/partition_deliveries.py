@@ -1,4 +1,4 @@
-"""What a consumer of partitions is told now: worked out when it is asked for, and written down before it is given."""
+"""Next deliveries of a consumer of time buckets: computed on request, and stored before they are returned."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _COUNTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is for a consumer, and when its next bucket ends."""
+    """Deliveries of a consumer, and when its next bucket ends."""
 
     deliveries: Deliveries
     next_end: datetime
@@ -54,7 +54,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A consumer, its pipeline, and what it is to be told now."""
+    """A consumer, its pipeline, and its new deliveries."""
 
     consumer: Consumer
     record: JobRecord

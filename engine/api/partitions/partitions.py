@@ -1,4 +1,4 @@
-"""Consumers of partitions: told of each bucket of event time of a pipeline once it is complete, in order."""
+"""Consumers of time buckets: they get a delivery for each complete bucket of a pipeline, in order."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ConsumerRequest(Body):
 
 
 class Acknowledgement(Body):
-    """Up to which delivery a consumer is done with all."""
+    """Number of the last processed delivery."""
 
     up_to: int = Field(ge=0, description="The number of that delivery.")
     id: str | None = Field(default=None, description="The id of the consumer: another one of that name is refused.")

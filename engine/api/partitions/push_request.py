@@ -1,4 +1,4 @@
-"""Where deliveries are to be pushed, as a request says it."""
+"""Push settings in requests."""
 
 from __future__ import annotations
 

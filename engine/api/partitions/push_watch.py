@@ -1,5 +1,5 @@
-"""Has the deliveries of all consumers pushed whose deliveries are: each consumer's one after the other, and those of
-several beside one another, so that an Airflow that is away holds up nobody else."""
+"""Run all pushes: one after the other per consumer, and concurrently for several, so that an unreachable Airflow delays
+no other."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ from engine.store.partitions import pushes
 LOG = logging.getLogger(__name__)
 _AT_ONCE = 8
 _STEPS = 100
-"""After so many deliveries of one consumer another one's turn has come."""
+"""Number of deliveries of one consumer before the next consumer's turn."""
 
 
 @dataclass(slots=True)
 class _Followed:
-    """A consumer that is looked after: at which change of its pipeline it was looked at last, and when it is to be
-    looked at again."""
+    """A consumer with a push: the change of its pipeline at the last look, and the time of the next."""
 
     pusher: Pusher
     change: int = -1
     again: datetime | None = None
     is_busy: bool = False
     is_outdated: bool = False
-    """Whether what it is looked at for was changed meanwhile."""
+    """Whether its settings have changed meanwhile."""
 
 
 @dataclass(slots=True)
 class PushWatch:
-    """Looks after pushes, on a thread of its own."""
+    """Runs pushes on a thread of its own."""
 
     context: Context
     open_airflow: OpenAirflow = AirflowEvents
     interval: timedelta = timedelta(seconds=1)
     _followed: dict[str, _Followed] = field(default_factory=dict)
     _changed: dict[str, int] = field(default_factory=dict)
-    """The newest change of each pipeline."""
+    """Newest change of each pipeline."""
     _read_until: int = 0
     _workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "push"))
     _is_over: bool = False

@@ -1,5 +1,5 @@
-"""The next delivery of a consumer whose deliveries are pushed: one at a time, in order, acknowledged once Airflow has
-stored its event (`engine/jobs/decisions/partitions.py` has an example)."""
+"""Push the deliveries of a consumer: one at a time, in order, acknowledged once Airflow has stored the event
+(`engine/jobs/decisions/pushes.py` has an example)."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ from engine.values.instants import FAR_FUTURE
 from engine.values.secret_references import SECRET_PREFIX
 
 _TOLD_AFTER = 5
-"""After so many failures in a row, about half a minute, an event of the pipeline tells of them."""
+"""Number of consecutive failures, about half a minute, before an event of the pipeline reports them."""
 OpenAirflow = Callable[[Push, Environ], AirflowEvents]
 
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """What is to be pushed, by whom, and where to."""
+    """Next delivery to push, its consumer, and its target."""
 
     consumer: Consumer
     pushed: Pushed
     delivery: Delivery
     was_void: bool
-    """Whether its bucket was told to be void before."""
+    """Whether its bucket was reported void before."""
     pipeline: str
     run: ParentRun | None
-    """The run that it stands on."""
+    """Run of its certificate."""
 
 
 @dataclass(slots=True)
 class Pusher:
-    """Pushes the deliveries of one consumer. What it remembers may be forgotten."""
+    """Pushes the deliveries of one consumer. Its memory is only a cache."""
 
     context: Context
     name: str
@@ -66,7 +66,7 @@ class Pusher:
     chance: Chance = random.random
     _airflow: AirflowEvents | None = None
     _is_sure: bool = False
-    """Whether it was looked once, since this process began, which events Airflow has: the database may be older."""
+    """Whether Airflow's events were checked since this process began: the database may be a restored backup."""
 
     def step(self) -> datetime | None:
         """Push what is next. None when more may be due at once; else when to look again, unless the pipeline comes

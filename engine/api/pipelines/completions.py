@@ -1,4 +1,4 @@
-"""What a script may say, for whoever offers it while one is typed: functions, and the options of tables."""
+"""Completions for an editor: functions, and the options of tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUTER = APIRouter(tags=["connectors"])
 
 
 class CallableName(BaseModel):
-    """A function or an aggregate, by one of its names."""
+    """Name of a function or an aggregate."""
 
     name: str = Field(description="The name.")
     usage: str = Field(description="How it is called.")
@@ -27,7 +27,7 @@ class CallableName(BaseModel):
 
 
 class OptionName(BaseModel):
-    """What may stand between the brackets of `WITH`."""
+    """Option of a `WITH` clause."""
 
     name: str = Field(description="The name; one with a dot needs quotes.")
     description: str = Field(description="What it is for.")
@@ -35,7 +35,7 @@ class OptionName(BaseModel):
 
 
 class Completions(BaseModel):
-    """What a script may say."""
+    """Completions for a script."""
 
     functions: list[CallableName] = Field(description="Whatever is called with brackets.")
     table_options: list[OptionName] = Field(description="The options that every table has.")

@@ -1,4 +1,4 @@
-"""New pipelines, as clients of Arroyo's API ask for them."""
+"""Create pipelines, in the format of Arroyo's API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.errors import UnsupportedRequestError
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 _INTERVAL = 10_000_000
-"""As long as in Arroyo, whose clients expect a number."""
+"""Arroyo's default, since its clients expect a number."""
 
 
 class PipelinePost(JobSurroundings):

@@ -1,10 +1,11 @@
-"""Deletions: written down before anything is removed, so that a control plane that died half way goes on with it.
+"""Delete pipelines: each deletion is recorded before anything is removed, so that a restarted control plane completes
+it.
 
-    write    the pipeline's records are gone; "pl_1 is to go" is written down, in one transaction
+    record   delete the pipeline's records, and record the pending removal of pl_1, in one transaction
     remove   its directories
-    write    "pl_1 is to go" is taken back
+    record   the removal is complete
 
-A crash after the first step leaves directories that nobody can see any more; the next start removes them.
+A crash after the first step leaves directories that are invisible; the next start removes them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from engine.store.jobs.records import read_record
 from engine.store.pipelines import deletions, moves, pipelines, reprocessings
 
 _PAUSE = 1.0
-"""Seconds until a pipeline is looked at again on whose state somebody works."""
+"""Seconds before the next attempt if a process still uses the pipeline's state."""
 LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 

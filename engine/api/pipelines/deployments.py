@@ -1,4 +1,4 @@
-"""Deployments: a pipeline becomes what a request says, under the name it says."""
+"""Deploy a pipeline: create it, or update the existing one of the name."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ Secrets = Annotated[dict[SecretName, SecretValue], Field(max_length=32)]
 
 
 class Deployment(Body):
-    """What a pipeline is to be. What is left out stays as it is, and is the default for a new pipeline."""
+    """Desired settings of a pipeline. Omitted ones are unchanged, or have their defaults in a new pipeline."""
 
     query: str = Field(min_length=1, description="The SQL text.")
     parallelism: Parallelism | None = Field(
@@ -242,25 +242,25 @@ def _note_accepted_loss(connection: Connection, context: Context, pipeline: Pipe
 
 @dataclass(frozen=True, slots=True)
 class _Deployment:
-    """A deployment with all that was found out about it."""
+    """A deployment with all computed facts."""
 
     body: Deployment
     said: Spec
-    """What the body says."""
+    """The request body."""
     spec: Spec
-    """The same with all that it uses."""
+    """The spec with all stored objects that it uses."""
     planned: PlannedQuery
     request: ChangeRequest
     upgrade: ShownUpgrade | None = None
-    """What becomes of the state that is there; None where there is none, or it is given up."""
+    """Effect on the existing state; None if there is none, or it is discarded."""
     history: str | None = None
-    """The history of the state that was looked at for that."""
+    """Lineage of the state for which that was computed."""
     must_be_new: bool = False
-    """Whether the name must not be taken."""
+    """Whether the name must be free."""
     preview_until: datetime | None = None
-    """Until when it is kept; None of all but previews."""
+    """Expiry of a preview; None otherwise."""
     used: frozenset[str] = frozenset()
-    """The ids of what it uses of what is kept for all pipelines."""
+    """Ids of the stored objects that it uses."""
 
 
 def _refuse_taken(connection: Connection, name: str) -> None:

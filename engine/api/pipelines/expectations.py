@@ -1,4 +1,4 @@
-"""What is to be expected of a planned change, from what the control plane has measured and what DAG runs rely on."""
+"""Expected effects of a planned change, from measurements and certificates."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Forks: a new pipeline, under another name, that goes on from a savepoint of this one.
+"""Fork a pipeline: a new pipeline starts from a savepoint of this one.
 
-savepoint sp_1 of pipeline orders, at epoch 41; fork orders-2 of it
+savepoint sp_1 of pipeline orders, at epoch 41; its fork orders-2
 
-    checked     the savepoint's files; what becomes of its state; that nothing is shared which only one may have
-    written     the pipeline, its version, its targets and what it begins with, in one transaction
-    done        the savepoint is copied to where the state of orders-2 is, and its first run takes it over
+    check       the savepoint's files, the effect on the state, and that targets are not shared
+    record      the pipeline, its version, its targets and its savepoint, in one transaction
+    afterwards  the savepoint is copied to the state of orders-2, and its first run takes it over
 
-Orders is not touched, and runs on. Killed in between, orders-2 is there wholly, or not at all.
+Orders keeps running. After a crash, orders-2 exists completely, or not at all.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _WORDING = Wording("reset", "accept_loss", "fork it with a query that keeps the 
 
 
 class ForkRequest(Body):
-    """The new pipeline. What is left out is as in the original."""
+    """The new pipeline. Omitted settings are those of the original."""
 
     name: Name = Field(description="What the new pipeline is called.")
     query: str = Field(min_length=1, description="The SQL text; what it writes must be elsewhere.")
@@ -77,7 +77,7 @@ class ForkRequest(Body):
 
 @dataclass(frozen=True, slots=True)
 class _Fork:
-    """A fork with all that was found out about it."""
+    """A fork with all computed facts."""
 
     body: ForkRequest
     request: ChangeRequest
@@ -88,7 +88,7 @@ class _Fork:
     planned: PlannedQuery
     plan: ShownUpgrade
     used: frozenset[str]
-    """The ids of what it uses of what is kept for all pipelines."""
+    """Ids of the stored objects that it uses."""
 
     def make(self, connection: Connection, context: Context) -> Pipeline:
         """The pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""

@@ -1,4 +1,4 @@
-"""What a pipeline reads and writes, and which columns come from which: read off the plan of its version."""
+"""Datasets of a pipeline and their column lineage, from the plan of its version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 
 class Lineage(Datasets):
-    """The datasets of a version, as OpenLineage writes them."""
+    """Datasets of a version in OpenLineage's format."""
 
     pipeline_id: str = Field(description="The pipeline.")
     version: int = Field(description="The version whose plan it is: the newest.")

@@ -1,4 +1,4 @@
-"""The list of all pipelines: page by page, with as many statements for a hundred as for one."""
+"""List all pipelines, page by page, with a constant number of SQL statements per page."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from engine.values.instants import FAR_FUTURE, to_micros
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 Long = Literal["query", "graph"]
-"""What is long of a pipeline."""
+"""Long fields of a pipeline."""
 
 
 class ListedPipeline(PipelineFacts):
-    """A pipeline as the list shows it: with figures of its run, and without what is long unless it is asked for."""
+    """A pipeline in the list: with figures of its run, and long fields only on request."""
 
     query: str | None = Field(
         description="The SQL text of the newest version; only `with=query` brings it and the `udfs`, and only "

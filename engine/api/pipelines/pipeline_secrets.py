@@ -1,4 +1,4 @@
-"""Which secrets a pipeline has: their names, and never their values."""
+"""Names of a pipeline's secrets. Values are never shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines: look at, change, start again."""
+"""Show, change and restart pipelines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
 
 
 class JobSurroundings(Body):
-    """What Arroyo lets a job have around it, and there is not here; empty values are taken."""
+    """Arroyo's job settings without an equivalent here; only empty values are accepted."""
 
     env_vars: dict[str, str] | None = Field(default=None, description="Must be empty: a job has no environment.")
     scheduler_config: dict[str, Any] | None = Field(default=None, description="Must be empty: there is no scheduler.")
@@ -66,7 +66,7 @@ class JobSurroundings(Body):
 
 
 class Change(JobSurroundings):
-    """What is to change; what is left out stays as it is."""
+    """Settings to change; omitted ones are unchanged."""
 
     stop: StopMode | None = Field(default=None, description="How to stop, or `none` to run.")
     parallelism: Parallelism | None = Field(default=None, description="How many tasks are to run in parallel.")

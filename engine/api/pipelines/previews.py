@@ -1,8 +1,8 @@
-"""Previews: pipelines that write nowhere, show their rows, and end when nobody looks at them any more.
+"""Previews: pipelines that write nowhere, show their rows, and end without viewers.
 
-made         kept for a minute from when its run is up
-looked at    kept for a minute from then
-not for a minute: it is stopped at once, and then deleted with all that it has left
+created                   runs for a minute after its start
+viewed                    runs for a minute from then on
+no viewer for a minute    stopped immediately, then deleted with all its files
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from engine.values.sink_prefix import only_shown
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 LEASE = timedelta(seconds=60)
-"""How long a preview is kept that nobody looks at."""
+"""Lifetime of a preview without viewers."""
 _INTERVAL = 1_000_000
 _OFTEN_ENOUGH = timedelta(seconds=10)
-"""A look this soon after another one need not be written down."""
+"""A view so soon after another one is not recorded."""
 _LONGEST_START = timedelta(minutes=10)
-"""A run that is not up after so long is none that anybody waits for."""
+"""Longest start of a run before the preview is abandoned."""
 
 
 class PreviewPost(Body):
-    """A query to be looked at."""
+    """A query to preview."""
 
     query: str = Field(min_length=1, description="The SQL text.")
     udfs: tuple[Udf, ...] | None = Field(

@@ -1,4 +1,4 @@
-"""Queries that are not deployed: what is wrong with them, or what their plan looks like."""
+"""Validate a query without deploying it: its errors, or the graph of its plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Question(Body):
 
 
 class Verdict(BaseModel):
-    """The graph of the plan, or everything that is wrong with the query."""
+    """The graph of the plan, or all errors of the query."""
 
     graph: dict[str, Any] | None = Field(
         default=None, description="The plan, as nodes and edges; null when something is wrong."

@@ -1,1 +1,1 @@
-"""Endpoints of savepoints: take, restore, move, schedule, keep."""
+"""Endpoints of savepoints: take, restore, move, schedule, retain."""

@@ -1,4 +1,4 @@
-"""What is done for savepoints and previews without being asked."""
+"""Background work on savepoints and previews."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Caretaker:
-    """Goes on with deletions, ends previews, takes savepoints by schedules and deletes others by policies, on a thread
-    of its own."""
+    """Completes deletions, ends previews, takes scheduled savepoints and applies retention rules, on a thread of its
+    own."""
 
     context: Context
     interval: timedelta = timedelta(seconds=10)

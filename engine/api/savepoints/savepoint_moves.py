@@ -1,7 +1,7 @@
-"""Savepoints go to another place and come from there.
+"""Export and import savepoints.
 
-An import is written down before its first file is fetched, as one that is to be deleted: so it is there for nobody, and
-a control plane that dies meanwhile removes what it has left at its next start. It is there once all is compared.
+An import is recorded before its first file is copied, in the state of deleted savepoints. So it is invisible, and a
+control plane that dies meanwhile removes it at its next start. It becomes visible once all files are verified.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], response
 
 
 class PlaceRequest(Body):
-    """A place outside the control plane."""
+    """A location outside the control plane."""
 
     place: str = Field(
         min_length=1,
@@ -52,7 +52,7 @@ class PlaceRequest(Body):
 
 
 class ExportRequest(PlaceRequest):
-    """Where a savepoint is to be copied to."""
+    """Location to which a savepoint is copied."""
 
     base: str | None = Field(
         default=None,
@@ -64,13 +64,13 @@ class ExportRequest(PlaceRequest):
 
 
 class ImportRequest(PlaceRequest):
-    """Where a savepoint is to be copied from."""
+    """Location from which a savepoint is copied."""
 
     label: str | None = Field(default=None, max_length=256, description="What to call it; by default as it was.")
 
 
 class ImportAnswer(BaseModel):
-    """How far an import has come."""
+    """Progress of an import."""
 
     id: str = Field(description="What the savepoint is called here.")
     task: answers.SavepointTask = Field(description="What has become of the import.")

@@ -1,4 +1,4 @@
-"""What a pipeline's savepoints are kept by: set a policy, see what it makes of them, and apply it."""
+"""Retention rules of a pipeline's savepoints: set them, preview their effect, and apply them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Micros = Annotated[int, Field(ge=1, le=3_155_760_000_000_000)]
 
 
 class RetentionRules(Body):
-    """What of a pipeline's savepoints is kept; the rest goes. Never one that is pinned or in use, nor the newest."""
+    """Retention of a pipeline's savepoints. Pinned savepoints, those in use, and the newest are never deleted."""
 
     keep_last: Count | None = Field(default=None, description="How many of the newest are kept.")
     daily: Count | None = Field(default=None, description="Of how many days, that have one, the last one is kept.")
@@ -67,7 +67,7 @@ class SavepointFate(BaseModel):
 
 
 class PruneAnswer(BaseModel):
-    """What a policy makes, or has made, of the savepoints of a pipeline."""
+    """Result of retention rules for each savepoint of a pipeline."""
 
     dry_run: bool = Field(description="Whether nothing was deleted.")
     fates: list[SavepointFate] = Field(description="Every savepoint, oldest first.")

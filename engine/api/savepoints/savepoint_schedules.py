@@ -1,4 +1,4 @@
-"""When a pipeline's savepoints are taken by themselves: set a schedule, see what came of it, and drop it."""
+"""Schedules of savepoints: set, show and delete them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALL = APIRouter(prefix="/savepoint-schedules", tags=["savepoints"])
 
 
 class ScheduleRules(Body):
-    """When savepoints are taken: at instants, once each, while the pipeline runs."""
+    """Schedule of savepoints: each instant once, while the pipeline runs."""
 
     cron: str = Field(
         max_length=256,
@@ -67,7 +67,7 @@ class ScheduleOutcome(BaseModel):
 
 
 class SavepointSchedule(BaseModel):
-    """When the savepoints of a pipeline are taken by themselves. Without a schedule, all is null."""
+    """Schedule of a pipeline's savepoints. Without a schedule, all fields are null."""
 
     cron: str | None = Field(default=None, description="The cron expression.")
     time_zone: str | None = Field(default=None, description="Whose clocks are meant.")
@@ -80,7 +80,7 @@ class SavepointSchedule(BaseModel):
 
 
 class ListedSchedule(SavepointSchedule):
-    """When the savepoints of one of the pipelines are taken by themselves."""
+    """Schedule of one pipeline's savepoints."""
 
     pipeline_id: str = Field(description="The pipeline.")
     pipeline: str = Field(description="What it is called.")

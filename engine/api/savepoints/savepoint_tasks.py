@@ -1,9 +1,9 @@
-"""Work on a savepoint that may take minutes. It is begun by a request, which is held for a moment.
+"""Long-running tasks on a savepoint. A request starts one, and is held for a moment.
 
-    POST .../verify    a task is noted, held for some seconds, and answered: 200 it is over, 202 it goes on
+    POST .../verify    starts a task, and responds after some seconds: 200 it is done, 202 it continues
     GET                shows the task, until the control plane ends
 
-A task that ends with its control plane has changed nothing, and is asked for again.
+A task that ends with its control plane has changed nothing, and can be requested again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from engine.store.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 Work = Callable[[Savepoint], str]
-"""Does something with a savepoint that stays meanwhile; says what came of it, or raises EngineError."""
+"""Works on a savepoint that must not be deleted meanwhile; returns the result, or raises EngineError."""
 
 
 @ROUTER.post(

@@ -1,4 +1,4 @@
-"""Savepoints: take one while the job runs, look at them, go back to one."""
+"""Savepoints: take one while the job runs, show them, restore one."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
 _PAUSE = 1.0
-"""Seconds until a database that could not be written is tried again."""
+"""Seconds before the next attempt after a failed database write."""
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 
 
 class SavepointRequest(Body):
-    """How to label the savepoint, and whose it is; that is for people, and need not differ."""
+    """Label and owner of the savepoint, for people; they need not be unique."""
 
     label: str | None = Field(default=None, max_length=256, description="What to call it.")
     creator: str | None = Field(default=None, max_length=256, description="Who asks for it.")
@@ -64,8 +64,8 @@ class SavepointRequest(Body):
 
 
 class RestoreRequest(Body):
-    """Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again, and
-    `with_version` brings back the query that the savepoint belongs to."""
+    """Savepoint to restore; `allow_replay` accepts that later output may be written again, and `with_version` also
+    restores the query of the savepoint."""
 
     savepoint_id: str = Field(description="The savepoint.")
     allow_replay: bool = Field(default=False, description="Whether output may be written again.")
@@ -141,7 +141,7 @@ def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint
 
 
 class SavepointChange(Body):
-    """What is to be kept of a savepoint, whatever the policy."""
+    """Pin of a savepoint, which overrides retention rules."""
 
     pinned: bool = Field(description="Whether nothing may delete it, until it is unpinned.")
 

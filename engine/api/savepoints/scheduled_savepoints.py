@@ -1,12 +1,12 @@
-"""Savepoints by schedule: each instant that is due is done once, whenever the control plane dies.
+"""Take scheduled savepoints: each due instant once, even if the control plane dies.
 
-    write    savepoint sp_1 is pending, and 04:00 is due next, in one transaction
-    take     as if somebody had asked for it; a control plane that starts goes on with what is pending
-    write    it is taken; with a drill: it is to be played, which one that starts begins anew
-    write    it is proven
+    record   savepoint sp_1 is pending, and 04:00 is due next, in one transaction
+    take     like a requested one; a restarted control plane continues with pending ones
+    record   it is taken; with a restore test: the test is pending, and a restarted control plane repeats it
+    record   it is proven
 
-One at a time: what is due meanwhile waits, until a later instant is due. Why none was taken is said in the events, once
-for as long as the reason is the same.
+One at a time: an instant that is due meanwhile waits, until a later one is due. An event says why none was taken, once
+per reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.store.jobs.records import read_record
 from engine.store.savepoints import Outcome, Savepoint, StoredSchedule
 
 CREATOR = "schedule"
-"""Who has asked for a savepoint that was taken by itself."""
+"""Creator of scheduled savepoints."""
 
 
 def carry_out(context: Context, pipeline_id: str) -> None:

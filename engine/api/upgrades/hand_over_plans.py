@@ -1,4 +1,4 @@
-"""What a hand-over comes to: everything is checked here, before anything stops."""
+"""Validate a hand-over before anything stops."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.values.run_settings import read_run_settings
 from engine.values.sink_prefix import without_prefix
 
 READS = ("history_from", "history_to", "history_stop_at", "then_continue", "partial_windows", "start_from")
-"""The settings that say where a pipeline begins to read: a state that is handed over has begun, and says so itself."""
+"""Settings of start positions: a state that is handed over has its own positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandOverPlan:
-    """A hand-over that can be done: the version that the original has, what it is to run instead, what becomes of the
-    state of the copy, and what there is to say of rows that change."""
+    """A valid hand-over: the version of the original, its new version, the effect on the copy's state, and remarks
+    about changelog rows."""
 
     current: Version
     spec: Spec

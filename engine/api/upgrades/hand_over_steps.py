@@ -1,18 +1,18 @@
-"""A hand-over comes to its end, step by step: each is one transaction, so whoever is killed goes on from where it was.
+"""Run a hand-over step by step: each step is one transaction, so it continues after a crash.
 
-orders writes the topic counts, orders-again read its input anew under `again` and has caught up
+orders writes the topic counts; orders-again has read the input again under the prefix `again` and has caught up
 
     holding     orders-again stops                                 at clicks 28, watermark 12:04
     passing     orders runs until it has passed that               clicks 30, watermark 12:05
     stopping    orders stops                                       at clicks 30, watermark 12:05
     finishing   only if an epoch up to 31 was planned there: orders runs it, stays there, and stops again
-    meeting     orders-again reads up to there, and no further     again-counts has all that follows from 30 clicks
+    meeting     orders-again reads up to there, and no further     again-counts has all output of 30 clicks
     met         it stops, and its state is saved                   sp_1
-    switching   orders goes on from sp_1 with its query            counts has what follows from click 31 on
+    switching   orders continues from sp_1 with its query          counts has the output from click 31 on
     over        its first epoch is committed
 
-The two never write to the same place. Until `switching` the original has its own state, and goes on from it when
-anything is in the way.
+The two never write to the same target. Until `switching` the original has its own state, and continues from it if there
+is any problem.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 LONGEST_MEETING = timedelta(minutes=15)
-"""So long one of the two may stand still for a hand-over in all; then both go on as they were."""
+"""Longest total time for which one of the two may be stopped; then both continue unchanged."""
 _CLOSE = timedelta(seconds=20)
-"""A copy that is where the original was so long ago has caught up."""
+"""A copy that has reached the original's position of so long ago has caught up."""
 _RUNS = State.RUNNING
 _STOPS_IT = f"{CONTROL_PLANE}, for a hand-over"
 
 
 @dataclass(slots=True)
 class HandOvers:
-    """Has all hand-overs come on. What it remembers may be forgotten: it is looked for anew."""
+    """Advances every pending hand-over. Its memory is only a cache."""
 
     context: Context
     _seen: dict[str, tuple[datetime, Standing]] = field(default_factory=dict)
-    """Where the original of each was, and when."""
+    """Position of each original, and when."""
     _checked: set[str] = field(default_factory=set)
 
     def look(self) -> None:
@@ -429,7 +429,7 @@ class HandOvers:
 
 @dataclass(slots=True)
 class HandOverWatch:
-    """Has hand-overs come on, on a thread of its own."""
+    """Advances hand-overs on a thread of its own."""
 
     context: Context
     interval: timedelta = timedelta(milliseconds=500)
@@ -467,7 +467,7 @@ _EVENTS: dict[HandOverStep, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The two of a hand-over. `spec` is what the copy runs."""
+    """The two pipelines of a hand-over. `spec` is that of the copy."""
 
     row: Reprocessing
     origin: JobRecord

@@ -1,11 +1,11 @@
-"""Handing over: a pipeline that has read the input of another one again takes its place.
+"""Hand over from a pipeline to its reprocessed copy.
 
-    POST   /pipelines/orders-again/hand-over    once it has caught up, orders goes on with its query and its state
-    GET    /pipelines/orders-again/hand-over    how far that has come
-    DELETE /pipelines/orders-again/hand-over    both go on as they were; not once orders has the other state
+    POST   /pipelines/orders-again/hand-over    once it has caught up, orders continues with its query and its state
+    GET    /pipelines/orders-again/hand-over    progress
+    DELETE /pipelines/orders-again/hand-over    cancel; not once orders has the new state
 
-The name, the places that are written, the versions, savepoints and events stay those of orders: nobody who reads from
-it, or waits for it, has to know. How it is done: `engine/api/upgrades/hand_over_steps.py`.
+The name, the targets, the versions, savepoints and events stay those of orders, so its readers need no change. The
+steps are in `engine/api/upgrades/hand_over_steps.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Another query for a pipeline that is there, as those requests say it that change nothing of the pipeline."""
+"""A different query for an existing pipeline, in requests that do not change the pipeline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OtherQuery(Body):
         "of emitted with NULL.",
     )
     settings: dict[str, str] | None = None
-    """Which of them count, each request says."""
+    """Each request defines which of them it uses."""
 
     def to_spec(self, current: Spec) -> Spec:
         """Return the pipeline's version with this query; omitted fields keep their current value."""

@@ -1,4 +1,4 @@
-"""Rehearsals as the API says them."""
+"""Rehearsals in responses."""
 
 from __future__ import annotations
 

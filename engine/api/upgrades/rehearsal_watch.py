@@ -1,13 +1,13 @@
-"""Has rehearsals played, as many at once as may be, and writes down what came of each.
+"""Run rehearsals, up to the limit at once, and record their results.
 
-    waiting     its turn has come, there is room: its process begins
-    running     it has left a result: done or failed
+    waiting     its turn has come, and resources suffice: start its process
+    running     it has written a result: done or failed
                 its process has ended without one: lost
-                its time is over, or the disk is nearly full: its process is ended
-    not open    called off, or its pipeline deleted: its process is ended
+                its timeout has passed, or the disk is nearly full: kill its process
+    not open    cancelled, or its pipeline deleted: kill its process
 
-Whatever a rehearsal has left that is not open goes at the next look: so does what a control plane before this one has
-left. What that had played is played on, and its result is written down here.
+Files of rehearsals that are not open are removed at the next look, also those of an earlier control plane. Rehearsals
+that it has started continue, and are recorded here.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from engine.store.pipelines.rehearsals import Rehearsal
 
 LOG = logging.getLogger(__name__)
 _GRACE = timedelta(minutes=1)
-"""So much later than here its time is over for the process itself, which may be without a control plane."""
+"""Additional timeout of the process itself, which may be without a control plane."""
 
 
 @dataclass(slots=True)
 class RehearsalWatch:
-    """Looks after rehearsals, on a thread of its own."""
+    """Runs rehearsals on a thread of its own."""
 
     context: Context
     rehearsers: Rehearsers

@@ -1,11 +1,10 @@
-"""Rehearsals: what another query would write in the place of the one that runs, found out beside it.
+"""Rehearsals: compare the output of another query with that of the running one.
 
-    POST      checked as far as it can be without running anything, and written down: it waits for its turn
-    GET       waiting, running; done, with the rows that differ, or failed, with the reason
-    DELETE    ended, if it is not over
+    POST      validate it as far as possible without running anything, and queue it
+    GET       waiting, running; done, with the differing rows, or failed, with the reason
+    DELETE    cancel it
 
-`engine/api/upgrades/rehearsal_watch.py` has them played, each by a process of its own. The pipeline itself is only
-read.
+`engine/api/upgrades/rehearsal_watch.py` runs each in a process of its own. The pipeline itself is only read.
 """
 
 from __future__ import annotations

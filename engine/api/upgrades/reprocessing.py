@@ -1,12 +1,12 @@
-"""Reprocessing: a new pipeline beside this one, which reads its input again and writes elsewhere.
+"""Reprocess a pipeline: a second pipeline reads its input again and writes to other targets.
 
 orders writes the topic counts; reprocess it from 1 January into `again`
 
-    orders          runs on, untouched
+    orders          keeps running
     orders-again    the same query with SET sink_prefix = 'again': it writes the topic again-counts; it reads the
-                    history since 1 January, and goes on with what comes behind it, at the very next offset
+                    history since 1 January, and continues with new rows at the very next offset
 
-What a prefix means to each sink: docs/decisions/a-script-writes-elsewhere-under-a-prefix.md.
+The rules of the prefix: docs/decisions/a-script-writes-elsewhere-under-a-prefix.md.
 """
 
 from __future__ import annotations

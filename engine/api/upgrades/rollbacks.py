@@ -1,11 +1,11 @@
-"""Rollback: a pipeline goes back to an earlier version, with the state that this version was left in.
+"""Roll a pipeline back to an earlier version and the last state of that version.
 
-version 2 has taken over the state of version 1, saved as "before version 2"; rolled back, it becomes
+version 2 has taken over the state of version 1, saved as "before version 2"; a rollback makes
 
     version 3    the query of version 1, on the state of "before version 2"
-                 the state of version 2 is saved as "before version 3" first: so a rollback can be rolled back
+                 the state of version 2 is first saved as "before version 3": so a rollback can be rolled back
 
-Everything is checked before anything stops, and the answer says which sinks cannot take back what they have written.
+Everything is checked before anything stops, and the response names the append-only sinks, which keep their output.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses
 
 
 class RollbackRequest(Body):
-    """Which earlier version to go back to."""
+    """Version to roll back to."""
 
     to: int | None = Field(default=None, ge=1, description="The version; the one that ran before by default.")
 
 
 @dataclass(frozen=True, slots=True)
 class _Rollback:
-    """A rollback that can be done. Without a restore the state goes on, since both versions have the same plan."""
+    """A valid rollback. Without a restore the state stays, since both versions have the same plan."""
 
     way: WayBack
     planned: Pipeline

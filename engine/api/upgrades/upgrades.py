@@ -1,4 +1,4 @@
-"""The plan of an upgrade: what becomes of a pipeline's state when another query takes its place. Nothing is touched."""
+"""Upgrade plans: the effect of another query on a pipeline's state. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments that several verbs take."""
+"""Arguments that several verbs share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A change of several pipelines: show them, ask, change some at a time, and report each.
-
-arroyo stop --tag team=sales
+"""Change several pipelines: show them, ask for confirmation, change some at a time, and report each.
 
 Stop 2 of 3 pipelines:
   orders-eu   Running
@@ -37,7 +35,7 @@ Row = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A request that changes one pipeline; `below` is the path behind the pipeline's own."""
+    """A request that changes one pipeline; `below` is the path after the pipeline's own."""
 
     method: str
     below: tuple[str, ...] = ()
@@ -53,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class BulkVerb:
-    """A verb that can change several pipelines: its name, why it leaves one alone, and what it reports of the rest."""
+    """A verb that can change several pipelines: its name, why it skips one, and what it reports about the others."""
 
     name: str
     skips: Callable[[Row], str | None]
@@ -135,7 +133,7 @@ class _Active:
 
 @dataclass(frozen=True, slots=True)
 class BulkRun:
-    """Changes pipelines, some at a time. One that fails does not keep the others from their turn."""
+    """Changes pipelines, some at a time. One failure does not prevent the others."""
 
     client: Client
     verb: BulkVerb

@@ -1,10 +1,10 @@
 """`arroyo list`.
 
-Which pipelines a verb changes: one by its name, or several by a pattern or by tags.
+Pipelines that a verb changes: one by its name, or several by a pattern or by tags.
 
-arroyo stop orders            # one
-arroyo stop 'orders-*'        # those whose name matches
-arroyo stop --tag team=sales  # those with the tag
+    arroyo stop orders                 # one
+    arroyo stop 'orders-*'             # those whose name matches
+    arroyo stop --tag team=sales       # those with the tag
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ _FIELDS = {
     "memory": "memory_bytes",
 }
 ORDERS: tuple[str, ...] = (WORST, "name", "state", *_FIELDS)
-"""What can be sorted by, as `--sort` names it."""
+"""Sort keys, as `--sort` names them."""
 _RANKS = (
     *(State.FAILED, State.RECOVERING, State.RESCALING, State.SCHEDULING, State.STOPPING, State.CHECKPOINT_STOPPING),
     *(State.CREATED, State.RUNNING, State.STOPPED, State.FINISHED),

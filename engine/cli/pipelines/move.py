@@ -1,14 +1,14 @@
-"""`arroyo move`: a pipeline goes to another control plane, step by step; the same command goes on, or takes it back.
+"""`arroyo move`: move a pipeline to another control plane step by step; the same command resumes, or reverts.
 
-    here                there                after a kill behind it
+    source              target               after a crash at this point
     check               check                nothing has happened
-    stop                                     it stands; the same command goes on, --take-back lets it run here
+    stop                                     it is stopped; the same command continues, --take-back restarts it here
     export              import               the same
-    release                                  it runs nowhere, and only there it can: the same command starts it
-                        start                it runs there
-    over                                     all is done
+    release                                  it can only run at the target: the same command starts it
+                        start                it runs at the target
+    over                                     done
 
-What each control plane writes down is in `engine/store/pipelines/moves.py`. The command itself keeps nothing.
+The records of the control planes are in `engine/store/pipelines/moves.py`. The command stores nothing.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A move under way, as the two control planes are asked about it."""
+    """A running move, with the responses of both control planes."""
 
     here: Client
     there: Client
     path: str
-    """That of the pipeline here."""
+    """Path of the pipeline at the source."""
     secrets: Mapping[str, Json]
     timeout: float
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _REFRESH = 2.0
 _PATIENCE = 5.0
-"""Seconds that an answer may take: keys wait as long."""
+"""Response timeout in seconds; key presses wait as long."""
 _EVENTS = 100
 _WIDTH_OF_A_PIPE = 200
 
@@ -82,7 +82,7 @@ def _watch(client: Client, order: str) -> None:
 
 @dataclass(slots=True)
 class Watch:
-    """Looks at a control plane again and again, and keeps what it has said last while it is away."""
+    """Polls a control plane, and keeps its last response while it is unreachable."""
 
     client: Client
     clock: Callable[[], int] = lambda: to_micros(now())

@@ -1,4 +1,4 @@
-"""Keys of the terminal, one by one and unseen, for as long as somebody looks."""
+"""Read single keys from the terminal without echo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `arroyo top` draws: a function of rows, size and clock."""
+"""Render the screen of `arroyo top` from rows, size and clock. Pure."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from engine.cli.remote import instant
 from engine.values.durations import spell_lag
 
 _OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Kinds of characters that move the cursor, turn the direction of text, or are not to be seen."""
+"""Unicode categories of characters that move the cursor, change the text direction, or are invisible."""
 _FAILING = {"Failed", "Recovering", "Scheduling"}
 _STYLES = {"Failed": "red", "Recovering": "yellow"}
 _FRAME = 3
-"""Lines that are no rows: the title, the head and the keys."""
+"""Lines other than rows: the title, the head and the keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is to be seen."""
+    """State of the screen."""
 
     rows: Sequence[Mapping[str, Json]]
     order: str
     is_reversed: bool = False
     chosen: str | None = None
-    """The id of the pipeline that is marked."""
+    """Id of the selected pipeline."""
     away_since: int | None = None
-    """When the control plane has answered last; None while it answers."""
+    """Time of the last response; None while the control plane responds."""
     events: Sequence[Mapping[str, Json]] | None = None
-    """The last events of the chosen pipeline, the newest first; None while they are not asked for."""
+    """Last events of the selected pipeline, newest first; None if they are not shown."""
 
     def in_order(self) -> list[Mapping[str, Json]]:
         """The rows as they are shown."""
@@ -126,9 +126,9 @@ class _Column:
     head: str
     text: Callable[[Mapping[str, Json]], str]
     least_width: int = 0
-    """It is shown on terminals that are as wide as this."""
+    """Smallest terminal width on which it is shown."""
     ratio: int = 0
-    """How much of the room that is left it takes; 0 takes what is in it."""
+    """Share of the remaining width; 0 means the width of its content."""
 
     @property
     def justify(self) -> Literal["left", "right"]:

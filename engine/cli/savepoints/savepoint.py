@@ -37,7 +37,7 @@ from engine.errors import EngineError, RequestError
 
 _PAUSE = 0.5
 _PATIENCE = 30.0
-"""Seconds that the control plane may be away meanwhile: one that restarts goes on with the savepoint."""
+"""Seconds that the control plane may be unreachable: after a restart it continues with the savepoint."""
 _MOST = 1000
 
 

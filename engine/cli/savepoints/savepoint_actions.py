@@ -1,4 +1,4 @@
-"""`arroyo savepoint ACTION PIPELINE ...`: what can be done with savepoints beside taking one."""
+"""`arroyo savepoint ACTION PIPELINE ...`: operations on savepoints other than taking one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RULES = ("keep_last", "daily", "weekly", "max_age", "upgrades_for", "time_zone"
 
 @dataclass(frozen=True, slots=True)
 class SavepointAction:
-    """Something to do: the words that it needs behind its name, the options that it knows, and what it does."""
+    """An operation: its arguments, its options, and its function."""
 
     words: tuple[str, ...]
     options: tuple[str, ...]
@@ -306,4 +306,4 @@ ACTIONS: Mapping[str, SavepointAction] = {
         ("PIPELINE",), (*_RULES, "cron", "blackout", "drill", "pause", "resume", "never"), _schedule
     ),
 }
-"""Beside `take`, in the order in which the help names them."""
+"""Operations besides `take`, in the order of the help."""

@@ -1,4 +1,4 @@
-"""`arroyo completion`: the shell's share of the work.
+"""`arroyo completion`: generate a shell completion script.
 
 Decision: docs/decisions/shell-completion-is-written-by-shtab.md.
 """

@@ -1,4 +1,4 @@
-"""`arroyo explain`: what would be done?"""
+"""`arroyo explain`: show the plan of a script."""
 
 from __future__ import annotations
 

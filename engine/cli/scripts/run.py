@@ -1,4 +1,4 @@
-"""`arroyo run`: a script as one job in this process."""
+"""`arroyo run`: run a script as one job in this process."""
 
 from __future__ import annotations
 

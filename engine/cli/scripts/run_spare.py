@@ -1,7 +1,7 @@
-"""`python -m engine.cli.scripts.run_spare DIRECTORY`: the spare that one `arroyo run` leaves for the next.
+"""Spare process of `arroyo run --warm`: `python -m engine.cli.scripts.run_spare DIRECTORY`.
 
-It has Java and Spark up and warm, and waits ten minutes for a run from the same surroundings. That run's work is then
-done here, its output going where the run's would go, and this process ends with it.
+It has Java and Spark running and warm, and waits ten minutes for a run in the same environment. It does the work of
+that run, with the run's output, and then ends.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from engine.spark.run.warm_session import WarmSession
 LIFETIME = 600.0
 """Seconds that a spare waits."""
 LEAST_MEMORY = 2**29
-"""When less is free, the spare goes before anybody is ended for memory."""
+"""Available memory below which the spare ends, before the kernel kills a process."""
 _LOOK = 1.0
 _TakenOrder: TypeAlias = tuple[Line, str, list[int]]
-"""A line, the order that came over it, and where its output goes."""
+"""A connection, the request that arrived over it, and its output."""
 _OUTPUTS = (1, 2)
 """Standard output and standard error."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarmProcess:
-    """What a spare does; the seam where tests put a fake."""
+    """Work of a spare; tests replace it by a fake."""
 
     warm_up: Callable[[Path], None]
     hurry: Callable[[], None]
     is_warm: Callable[[], bool]
     run: Callable[[str], int]
-    """Does the work of an order; the exit code."""
+    """Runs a request and returns the exit code."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """`arroyo run --warm` and `arroyo warm`: the process that is kept for the next run.
 
-`arroyo run --warm`: the work goes to the spare that the run before has left, and another is left for the next.
+`arroyo run --warm`: pass the work to the spare of the previous run, and leave another spare.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _MEMORY = 3 * 2**30
 """A spare needs about one GiB; this much memory must be available."""
 _INTERRUPTED = 130
 _ATTEMPTS = 2
-"""After so many interrupts without an end the next one leaves."""
+"""Number of interrupts after which the run exits without waiting."""
 
 
 class ColdRun(Protocol):
@@ -110,7 +110,7 @@ def hand_over(line: Line, order: str) -> int:
 
 @dataclass(slots=True)
 class _Signals:
-    """The signals of this process, which are for the other end of a line once its order is there whole."""
+    """Signals of this process, which are forwarded to the spare once it has the request."""
 
     line: Line
     count: int = 0

@@ -1,4 +1,4 @@
-"""`arroyo connections` and `arroyo tables`: what a control plane keeps for all pipelines."""
+"""`arroyo connections` and `arroyo tables`: stored connections and tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.errors import RequestError
 
 _PROFILES, _TABLES = "/connection_profiles", "/connection_tables"
 _LONGEST_TEST = 60.0
-"""Seconds; the control plane ends a test sooner."""
+"""Timeout of a test in seconds; that of the control plane is shorter."""
 
 
 def add_arguments(parser: ArgumentParser, *, is_table: bool) -> None:

@@ -1,1 +1,1 @@
-"""Verbs that plan, rehearse and show upgrades."""
+"""Verbs of upgrades: plan and rehearse."""

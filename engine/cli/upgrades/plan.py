@@ -1,4 +1,4 @@
-"""`arroyo plan`: what becomes of the state if this script takes the place of the one that runs?"""
+"""`arroyo plan`: preview the effect of a new script on the state."""
 
 from __future__ import annotations
 

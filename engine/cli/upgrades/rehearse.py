@@ -1,4 +1,4 @@
-"""`arroyo rehearse`: what would this script write in the place of the one that runs?"""
+"""`arroyo rehearse`: compare the output of a new script with the running one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OPEN = ("waiting", "running")
 _PAUSE = 0.5
 _MOST = 1000
 _ELSEWHERE = ("scratch", "parallelism", "connections", "old_udf")
-"""What only a rehearsal on this machine is told; a control plane knows it of the pipeline."""
+"""Options only for rehearsals on this machine; a control plane takes them from the pipeline."""
 
 
 @errors_shown
@@ -208,7 +208,7 @@ REHEARSALS = Command(add_arguments, run)
 _EXAMPLES = 10
 _MEMORY = "2g"
 _THERE = ("from_savepoint", "limit", "no_wait")
-"""What only a control plane is told."""
+"""Options only for rehearsals on a control plane."""
 
 
 def _arguments(parser: ArgumentParser) -> None:

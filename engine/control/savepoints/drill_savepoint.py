@@ -1,4 +1,4 @@
-"""Playing a drill as the control plane does it: in a process of its own, which has Spark."""
+"""Run a restore test in a process of its own, which has Spark."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from engine.values.instants import from_micros, now
 
 @dataclass(frozen=True, slots=True)
 class Drills:
-    """Plays drills of savepoints below a data directory, where only one control plane works."""
+    """Runs restore tests of savepoints below a data directory, which only one control plane uses."""
 
     directory: DataDirectory
     inherited: tuple[str, ...] = ()
-    """Further variables that the process inherits."""
+    """Additional inherited variables of the process."""
     limit: timedelta = timedelta(hours=1)
-    """A drill that takes longer hangs."""
+    """Timeout of a restore test."""
     _mark: str = field(default_factory=lambda: f"drill/{uuid.uuid4().hex}")
 
     def play(self, savepoint: Path) -> str:

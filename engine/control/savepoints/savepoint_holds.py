@@ -1,4 +1,4 @@
-"""The savepoints that are worked on in this process; `savepoint_use` says when they are held."""
+"""Savepoints that this process is using; see `savepoint_use`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from engine.errors import EngineError
 
 LOG = logging.getLogger(__name__)
 TaskKind = Literal["verify", "drill", "export", "import", "departure", "arrival"]
-"""What a savepoint, or the state of a pipeline that moves, may be asked for that takes some time."""
+"""Kind of a long-running task on a savepoint, or on the state of a moving pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavepointTask:
-    """The newest thing that was to be done with a savepoint or a state, and what came of it, if it was in this
-    process."""
+    """Newest task on a savepoint or a state in this process, and its result."""
 
     kind: TaskKind
     at: datetime
@@ -29,12 +28,12 @@ class SavepointTask:
 
 @dataclass(slots=True)
 class Holds:
-    """The readers of this process, by savepoint."""
+    """Readers in this process, by savepoint."""
 
     removal: Lock = field(default_factory=Lock)
-    """Lets those that remove files in by turns."""
+    """Serialises removals of files."""
     tasks: dict[str, SavepointTask] = field(default_factory=dict)
-    """By savepoint; by pipeline, of one that moves."""
+    """By savepoint, or by pipeline for a moving one."""
     _reasons: dict[str, list[str]] = field(default_factory=dict)
     _turn: Lock = field(default_factory=Lock)
 

@@ -1,12 +1,12 @@
-"""Savepoints go: each is written down as one that goes before anything of it is removed.
+"""Remove savepoints: each removal is recorded before any file is removed.
 
-    write    sp_1 is `deleting`; nobody is shown it, and nobody can go back to it
-    rename   its directory loses its name in one step
+    record   sp_1 is `deleting`; it is not listed and cannot be restored
+    rename   its directory, atomically
     remove   its files
-    write    sp_1 is forgotten
+    record   sp_1 is deleted
 
-A control plane that dies in between goes on at its next start. `engine/jobs/schedules/retention.py` says which go by
-themselves.
+A control plane that dies in between continues at its next start. `engine/jobs/schedules/retention.py` chooses
+savepoints to remove automatically.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Who reads a savepoint, so that it is not deleted meanwhile.
+"""Find the readers of a savepoint, so that it is not deleted meanwhile.
 
-A reader in another process is known by what is desired of its pipeline; one of this process takes a hold. Holds are
-taken in a transaction that writes, as deletions are written down in one: of the two, one comes first, and the other
-learns it. They end with the process, and so do their readers.
+A reader in another process is known from the desired state of its pipeline; one in this process takes a hold. Holds are
+taken in a write transaction, like deletions, so they cannot overlap. Holds end with the process, and so do their
+readers.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Which deployment has asked for the start of a run. Kept in memory, and only until the run is up: a control plane that
-is started anew in between tells of the start by itself.
+"""Deployment that has requested the start of a run, for its trace. In memory, until the run has started: after a
+restart of the control plane the start is a trace of its own.
 
-    05:29:57    a deployment of orders makes version 2, and asks for a start
-    05:29:58    run 3 of orders is launched: it is the one that was asked for
-    05:30:09    its first epoch: its start is told of as part of the deployment
-    05:41:00    run 3 dies, run 4 is launched: nobody has asked for that one
+    05:29:57    a deployment of orders makes version 2, and requests a start
+    05:29:58    run 3 of orders is launched: the requested one
+    05:30:09    its first epoch: its start is part of the deployment's trace
+    05:41:00    run 3 dies, run 4 is launched: not requested
 
-Spans of what the control plane knows to have taken time. They are made when it is over, from figures that are there.
+Spans of operations of the control plane, built afterwards from recorded figures.
 
-epoch 7      05:29:57.5 to 05:30:00      begin and end are the report's
-find       100 ms from 05:29:57.5      phases are laid one after the other, as they are in Spark
-log         20 ms from 05:29:57.6
-...
+    epoch 7     05:29:57.5 to 05:30:00       begin and end are in the report
+      find      100 ms from 05:29:57.5       phases are consecutive, as in Spark
+      log       20 ms from 05:29:57.6
+      ...
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class SpanId:
-    """What a span is known by: its trace, and its own number in it. Neither is zero."""
+    """Trace id and span id. Neither is zero."""
 
     trace: int
     span: int
@@ -41,8 +41,8 @@ class SpanId:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took from `begin` to `end`, and the steps that it was made of. One that another has brought about,
-    its `parent`, is in the trace of that; the others begin one."""
+    """An operation from `begin` to `end`, and its steps. It belongs to the trace of its `parent`, if it has one; others
+    begin a trace."""
 
     name: str
     begin: datetime
@@ -50,19 +50,19 @@ class Span:
     facts: Mapping[str, Value] = field(default_factory=dict)
     steps: tuple[Span, ...] = ()
     failure: str | None = None
-    """The code of the error that it ended with."""
+    """Error code, if it failed."""
     id: SpanId | None = None
-    """What it is known by to those that come of it; None where nothing does."""
+    """Id for child spans; None if it has none."""
     parent: SpanId | None = None
 
 
 TellSpan = Callable[[Span], None]
-"""Takes a span and returns at once, whatever becomes of it."""
+"""Takes a span and returns at once, whatever happens to it."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """Takes the time of something under way."""
+    """Measures the duration of a running operation."""
 
     clock: Clock
     facts: dict[str, Value]
@@ -137,7 +137,7 @@ def _of_run(pipeline: str, run: Run) -> dict[str, Value]:
 
 @dataclass(slots=True)
 class AskedStarts:
-    """The deployments whose runs are not up yet, by job; the newest counts."""
+    """Deployments whose runs have not started yet, by job; the newest counts."""
 
     _asked: dict[str, tuple[datetime, SpanId]] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Spans go to OpenTelemetry, from a thread of its own: a collector that is away costs spans, and nothing else."""
+"""Send spans to OpenTelemetry from a thread of its own. If the collector is down, spans are dropped."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ except ImportError as missing:
 
 _PATH = "/v1/traces"
 _TIMEOUT = 5.0
-"""Seconds that the collector has for an answer; the end of the control plane waits for it."""
+"""Response timeout of the collector in seconds; the shutdown of the control plane waits for it."""
 
 
 class _Ids(IdGenerator):
-    """Gives a span the id that it is known by already, and the others a random one."""
+    """Gives a span its existing id, or a random one."""
 
     def __init__(self) -> None:
         self._random = RandomIdGenerator()

@@ -1,1 +1,1 @@
-"""Plan upgrades, restores, forks and hand-overs, and undo an upgrade that fails."""
+"""Plan upgrades, restores, forks and hand-overs, and roll back failed upgrades."""

@@ -1,21 +1,21 @@
-"""Going back by itself: an upgrade whose query has failed before its first epoch is undone.
+"""Automatic rollback: an upgrade whose query fails before its first epoch is rolled back.
 
-    version 1 runs, version 2 takes over its state and fails at its first epoch, again and again, until it is given up
+    version 1 runs, version 2 takes over its state and fails at its first epoch repeatedly, until restarts are used up
     the savepoint that version 2's driver has taken of the old state is restored, and version 3 is version 1 again
 
 Nothing was committed since that savepoint, so nothing is read or written twice.
 
-How the last step of a hand-over ends when no epoch comes of it; pure.
+Decide the end of a hand-over whose last step makes no epoch. Pure.
 
-orders is to go on with the query and the state of orders-again, and a quarter of an hour later it
+orders should continue with the query and the state of orders-again. A quarter of an hour later it
 
-    is up, and nothing comes to read    over: it runs
-    is still being given the state      waited for, since that has limits of its own
-    was stopped by somebody             waited for
-    starts, and starts again            stopped, so that nothing changes any more, and then it
-        has planned no epoch            goes back to its own query and state
-        has planned one                 goes on and it is over: what its sinks may have of that, nobody takes back
-        has no state of its own saved   goes on and it is over: there is nothing to go back to
+    runs without input                      done
+    is still building the state             wait, since that has limits of its own
+    was stopped by a user                   wait
+    starts repeatedly                       stop it, so that nothing changes, and then, if it
+        has planned no epoch                roll it back to its own query and state
+        has planned one                     continue, done: sinks may have rows of it
+        has no saved state of its own       continue, done: a rollback is impossible
 """
 
 from __future__ import annotations
@@ -171,34 +171,34 @@ def _meaning(event: JobEvent) -> tuple[str | None, int | None, str]:
 
 
 LONGEST_SWITCH = timedelta(minutes=15)
-"""So long an original may take to its first epoch with the state of another one."""
+"""Longest time to the first epoch with the new state."""
 _MINUTES = f"{LONGEST_SWITCH // timedelta(minutes=1)} minutes"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """Nothing is to be done; where something is known, what is waited for."""
+    """Nothing to do; the reason, if known."""
 
     what: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StopIt:
-    """The original is to stop, and the next look decides."""
+    """Stop the original, and decide at the next look."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class EndIt:
-    """The original runs with the other state, or goes on trying to."""
+    """End the hand-over: the original runs with the new state, or keeps trying to."""
 
     told: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GoBack:
-    """The original goes back to what was saved of its own."""
+    """Restore the original's own saved state."""
 
     saved: Savepoint
     why: str

@@ -1,4 +1,4 @@
-"""Where two pipelines stand that read the same input, and bringing one to where the other one is."""
+"""Compare the positions of two pipelines with the same input, and bring one to the position of the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Meetings(Protocol):
-    """Looks at states, and compares places in tables."""
+    """Reads states, and compares positions in tables."""
 
     def standing(self, state: Path) -> Standing | None:
         """Return how far the pipeline of a state has read; None before its first epoch."""
@@ -50,7 +50,8 @@ class Meetings(Protocol):
 
 
 class StateMeetings:
-    """Looks at states on the disk of this machine. What compares places is loaded late: the server is there sooner."""
+    """Reads states on the disk of this machine. The code that compares positions is imported late, for a fast start of
+    the server."""
 
     def __init__(self, connections: str = "") -> None:
         self._connections = connections
@@ -119,39 +120,37 @@ class StateMeetings:
 
 
 PlanQuery = Callable[[str, Sequence[str]], PlannedQuery]
-"""Plans a query with its UDFs; raises ScriptRefused."""
+"""Plans a query with its UDFs. Raises ScriptRefused."""
 Starts = Mapping[str, StartPosition]
 PlanUpgrade = Callable[[Path, str, Sequence[str], Upgrade, Starts], ShownUpgrade | None]
-"""Says what it comes to when a query with its UDFs takes over the state in a directory; None when there is none. Raises
-EngineError when nobody can say."""
+"""Plans an upgrade of the state in a directory to a query with its UDFs; None if there is no state. Raises EngineError
+if planning is impossible."""
 PlanFork = Callable[[Path, str, Sequence[str], Upgrade, Starts], PlannedFork]
-"""Says what it comes to when a query with its UDFs goes on from the savepoint in a directory. Raises EngineError when
-nobody can say."""
+"""Plans a fork of a query with its UDFs from the savepoint in a directory. Raises EngineError if planning is
+impossible."""
 PlanReprocess = Callable[[str, Sequence[str], Mapping[str, str]], Sequence[str]]
-"""Says where the sinks of a query write that reads its input again, given its UDFs and its settings. Raises EngineError
-where that cannot be."""
+"""Computes the targets of a reprocessing query, from its UDFs and settings. Raises EngineError if it is impossible."""
 CheckRedone = Callable[[Path, str, Sequence[str], Starts, Upgrade], None]
-"""Refuses a query with its UDFs that takes over a savepoint once more and would begin a table at another place than it
-did. Raises EngineError."""
+"""Refuses a query that takes over a savepoint again and would start a table at another position than before. Raises
+EngineError."""
 CheckSinks = Callable[[Path, str, Sequence[str], tuple[Lineage, int]], None]
-"""Refuses a query with its UDFs that cannot go on with its sinks of the state in a directory, from an epoch of a
-history. Raises EngineError."""
+"""Refuses a query that cannot continue with the sinks of the state in a directory, from an epoch of a lineage. Raises
+EngineError."""
 CheckStarts = Callable[[Path | None, str, Sequence[str], Starts, Upgrade], None]
-"""Refuses start positions that a run of a query with its UDFs would refuse which goes on from the state or savepoint in
-a directory, or begins with nothing. Raises EngineError."""
+"""Refuses start positions that a run would refuse, given the state or savepoint in a directory, if any. Raises
+EngineError."""
 CheckRehearsal = Callable[[Path, RehearsedChange, Starts], RehearsalCheck]
-"""Says whether a change can be rehearsed from the state or savepoint in a directory. Raises EngineError when it cannot
-be."""
+"""Checks whether a change can be rehearsed from the state or savepoint in a directory. Raises EngineError if not."""
 PlanHandOver = Callable[[Path, Path, str, Sequence[str]], tuple[ShownUpgrade, Sequence[str]]]
-"""Says what it comes to when a query with its UDFs goes on with the state in the second directory and the sinks of that
-in the first, and what there is to say of rows that change. Raises EngineError when it cannot be."""
+"""Plans a hand-over: a query with the state in the second directory and the sinks of the first; includes remarks about
+changelog rows. Raises EngineError if it is impossible."""
 ChangingSinks = Callable[[str, Sequence[str]], Sequence[str]]
-"""Names the tables whose rows a query with its UDFs takes back and gives anew."""
+"""Names the tables to which a query writes changelog rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans queries and changes of queries. Without the compiler behind it, nothing is checked."""
+    """Plans queries and changes of queries. Without the compiler, nothing is checked."""
 
     plan: PlanQuery
     upgrade: PlanUpgrade = lambda *_: None

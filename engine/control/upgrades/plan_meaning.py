@@ -1,10 +1,10 @@
-"""One short text for everything that a run does, so that a comment or a line break in a script restarts nothing.
+"""Canonical form of everything that a run does, so that a comment or a line break in a script causes no restart.
 
     -- the clicks of today                 SELECT user, count(*)
     SELECT user, count(*) FROM clicks        FROM clicks
 
-have one meaning, and so have two headers of a file of functions that ask for the same packages. A plan's fingerprint
-says less: an option that may change under a state is not in it, nor is a lookup table, a password, or such a header.
+have the same form, and so have two files of functions with equivalent requirements. A plan's fingerprint covers less:
+not the options that may change while a state is kept, lookup tables, passwords, or requirements.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Planning as the API does it: two texts to compare, a picture to show, and where it writes."""
+"""Plan a query for the API: two texts to compare, a graph, and its targets."""
 
 from __future__ import annotations
 

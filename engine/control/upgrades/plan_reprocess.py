@@ -1,4 +1,4 @@
-"""What it comes to when a query reads its input again and writes elsewhere, as the API says it. Nothing is touched."""
+"""Plan a reprocessing for the API: a query that reads its input again and writes to other targets. Changes nothing."""
 
 from __future__ import annotations
 

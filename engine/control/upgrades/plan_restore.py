@@ -1,8 +1,9 @@
-"""What going back to a savepoint comes to: everything is checked here, before anything stops.
+"""Validate a restore before anything stops, and describe its effects.
 
-pipeline at version 2, savepoint of version 1, same plan       goes back; version 2 goes on from there
-another plan, or objects that other packages read              refused, naming version 1
-another plan, with_version                                     goes back, as version 3 with the query of version 1
+pipeline at version 2, savepoint of version 1
+same plan                                               restored; version 2 continues from it
+another plan, or objects that other packages read       refused, naming version 1
+another plan, with_version                              restored, as version 3 with the query of version 1
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from engine.store.savepoints import Savepoint
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """A restore that can be done. `version` is what the pipeline becomes with it, if it is another than it has."""
+    """A valid restore. `version` is the resulting version, if it is another one."""
 
     record: JobRecord
     stored: Savepoint
@@ -36,7 +37,7 @@ class RestorePlan:
     version: Version | None = None
     targets: tuple[str, ...] = ()
     before: Savepoint | None = None
-    """The savepoint that is taken of the state as it is before."""
+    """Savepoint that is taken of the current state before that."""
 
     def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
         """The pipeline of which this is desired; refused when it was changed since this was planned."""

@@ -1,4 +1,4 @@
-"""Whether a run would refuse the start positions that it is given, found out before anything stops."""
+"""Check before anything stops whether a run would refuse its start positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it comes to when a query takes over the state of a pipeline, as the API says it. Nothing is touched."""
+"""Plan an upgrade for the API. Changes nothing."""
 
 from __future__ import annotations
 
