@@ -1,5 +1,5 @@
 """Push the deliveries of a consumer: one at a time, in order, acknowledged once Airflow has stored the event
-(`engine/jobs/decisions/pushes.py` has an example)."""
+(`engine/jobs/decisions/partitions.py` has an example)."""
 
 from __future__ import annotations
 
