@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.delivery.durable import sync_file
-from engine.delivery.mailbox_protocol import ADDRESS
+from engine.delivery.mailbox_protocol import ADDRESS, TOKEN
 
 if TYPE_CHECKING:
     from engine.delivery.mailbox_client import MailboxClient
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 def is_remote() -> bool:
     """Whether this process sees another disk than the driver."""
     return ADDRESS in os.environ
+
+
+def stay_on_driver() -> None:
+    """Have this process, which plans on the machine of the driver, use its disk. Spark gives planners the environment
+    of executors."""
+    for name in (ADDRESS, TOKEN):
+        os.environ.pop(name, None)
 
 
 def task_path(path: Path) -> Path:

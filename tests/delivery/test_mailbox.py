@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.compile import compile_script
 from engine.connectors.base import DeadLetter, Table
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.delivery import outbox
@@ -26,6 +27,9 @@ from engine.errors import (
     UnwritableTargetError,
 )
 from engine.spark.read import notes
+from engine.spark.read.planner import PlanSpec
+from engine.spark.read.scan_spec import BARE, ScanSpec
+from engine.spark.read.source import Reader
 from engine.spark.run.mailbox import Mailbox, open_mailbox
 from engine.spark.write.dead_letters import DeadLetterNotes, noted_dead_letters
 from tests.connectors.tables import NUMBERS, table
@@ -79,6 +83,20 @@ def test_mark_of_planner_is_written_to_its_own_disk(mailbox: Mailbox, root: Path
 
     assert mailbox.counts.files == 0
     assert notes.read_mark(root / "watermarks/arroyo_clicks") == notes.SourceMark(5, idle=False, ended=True)
+
+
+def test_planner_of_a_table_reads_the_disk_of_the_driver(mailbox: Mailbox, root: Path, tmp_path: Path) -> None:
+    of = clicks(tmp_path)
+    scan = compile_script(
+        "CREATE TABLE t (n BIGINT NOT NULL, name TEXT) WITH (connector = 'single_file', type = 'source', path = '/in', "
+        "format = 'json'); SELECT n, name FROM t;"
+    ).scans["t"]
+    (tmp_path / "in.json").write_text('{"n": 1}\n')
+    with remote_worker(mailbox, tmp_path / "worker"):
+        planner = Reader(ScanSpec(of, scan, PlanSpec("t", root / "watermarks/arroyo_t"), BARE)).planner
+        assert planner.next(planner.first()).positions == {"0": {"byte": 9, "end": True}}
+
+        assert not outbox.is_remote()
 
 
 def test_dead_letters_for_a_table_reach_the_driver(mailbox: Mailbox, root: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from engine.connectors.base import CommitListener, HasClock, HasPatience, Json, Position, Source
+from engine.delivery.outbox import stay_on_driver
 from engine.plan.times import fixed_delay
 from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.read.planner import Offset, Planner
@@ -57,6 +58,7 @@ class Reader(DataSourceStreamReader):
     def planner(self) -> Planner:
         """Made where it is first needed: a reader that only reads has none."""
         if self._planner is None:
+            stay_on_driver()
             source = self.spec.open()
             clock = source.now if isinstance(source, HasClock) else _now
             activity = Activity(self.spec.table.idle_time, {})
