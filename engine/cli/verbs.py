@@ -38,6 +38,7 @@ LOCAL = (
     Verb("run", "Run a script until its input ends or Ctrl-C stops it", "scripts.run", "RUN"),
     Verb("warm", "Show or end the processes kept by `arroyo run --warm`", "scripts.warm", "WARM"),
     Verb("jars", "Fetch the Java archives for state in a bucket", "scripts.jars", "JARS"),
+    Verb("package", "Make an archive of this Python for the executors of a cluster", "scripts.package", "PACKAGE"),
     Verb("check", "Report every problem in a script, without running it", "scripts.explain", "CHECK"),
     Verb("explain", "Show the plan of a script", "scripts.explain", "EXPLAIN"),
     Verb("lineage", "Show where each column that a script writes comes from", "scripts.explain", "LINEAGE"),

@@ -22,10 +22,18 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine.errors import DriverCrashedError, EngineError, EpochFailedError, JavaStartError, WorkerDiedError, message_of
+from engine.errors import (
+    DriverCrashedError,
+    EngineError,
+    EpochFailedError,
+    JavaStartError,
+    NoExecutorsError,
+    WorkerDiedError,
+    message_of,
+)
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.class_archive import cache_dir, find_archive
-from engine.spark.jvm.cluster_conf import PYTHON, ClusterLaunch, cluster_conf
+from engine.spark.jvm.cluster_conf import PYTHON, SECRET, ClusterLaunch, cluster_conf
 from engine.spark.jvm.conf import driver_conf
 from engine.spark.jvm.engine_archive import engine_archive
 from engine.spark.jvm.java import find_java
@@ -117,6 +125,12 @@ def open_session(
         _stop(forks)
         if death is not None:
             raise death from error
+        if reason is not None and cluster is not None and "stopped SparkContext" in reason:
+            raise NoExecutorsError(
+                f"the master {master} does not answer, or has removed the application",
+                hint="check its address, that it reaches this machine, and that it has the secret in "
+                f"{SECRET}, or none if that is not set; the whole log is in {log_dir / 'spark.log'}",
+            ) from error
         if reason is not None:
             hint = f"the whole log is in {log_dir / 'spark.log'}"
             raise JavaStartError(f"Spark does not start: {reason}", hint=hint) from error
