@@ -88,6 +88,7 @@ LONG = (
     "provider/test_testing.py::test_the_example_of_a_script_holds",
     "s3/test_golden_in_a_bucket.py::test_all_of_them_straight_through",
     "s3/test_golden_in_a_bucket.py::test_the_others_stopped_and_restored",
+    "s3/test_requests_of_state.py",
     "s3/test_state_in_a_bucket.py",
     "spark/test_operator_numbers.py::test_spark_numbers_them_from_the_top_down_branch_by_branch",
     "spark/test_rehearsal.py::test_a_new_column_and_a_new_sink_make_no_difference_and_are_named",

@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.checkpoints import contents
+from engine.checkpoints.claim import StatefulQuery, claim
 from engine.checkpoints.doctor import examine
 from engine.checkpoints.fault_points import StateMovePoint
 from engine.checkpoints.layout import StatePaths
@@ -31,10 +34,21 @@ from engine.checkpoints.state_moves import (
 from engine.checkpoints.state_pointer import begun_prefixes, read_pointer
 from engine.checkpoints.swap import begin_swap, commit_swap
 from engine.checkpoints.whole_state import export_state, import_state, read_state
+from engine.compile import compile_script
 from engine.delivery.faults import ALLOWED, ARMED
-from engine.errors import SettingError, StateBucketError, StateBucketUnavailableError
+from engine.errors import (
+    SettingError,
+    StateBucketError,
+    StateBucketUnavailableError,
+    StateBusyError,
+    UpgradeRefusedError,
+)
 from engine.inspection.epochs import list_state
 from engine.inspection.find import find_damage
+from engine.spark.run.lifecycle import run
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
+from engine.spark.run.stop_control import Control
+from engine.values.cluster import ClusterSettings
 from tests.checkpoints.conftest import clock, paths
 from tests.s3.store import Store
 
@@ -59,6 +73,11 @@ else:
     bring_state_home(paths)
 """
 EPOCH = 9
+SQL = """
+CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '10', message_count = '10');
+CREATE TABLE out WITH (connector = 'stdout', type = 'sink', format = 'json');
+INSERT INTO out SELECT tumble(INTERVAL '10 seconds') AS w, count(*) AS ticks FROM ticks GROUP BY w;
+"""
 
 
 def url_of(bucket: Store) -> str:
@@ -247,6 +266,33 @@ def test_what_a_deleted_state_has_in_a_bucket_is_deleted(paths: StatePaths, buck
     delete_prefixes(paths)
 
     assert StateBucket(read_state_url(url_of(bucket))).sizes() == {}
+
+
+def test_a_state_is_not_taken_over_where_executors_see_another_disk(paths: StatePaths) -> None:
+    spec = spec_of(paths, master="spark://127.0.0.1:1", upgrade=StateUpgrade())
+
+    with pytest.raises(UpgradeRefusedError, match="executors that see another disk") as refused:
+        run(spec, Control(), lambda _: None)
+
+    assert "without master" in (refused.value.hint or "")
+    assert local_files(paths) != []
+
+
+def test_a_state_that_another_run_has_is_not_moved(tmp_path: Path) -> None:
+    new = StatePaths(tmp_path / "new")
+    spec = spec_of(new, generation=7)
+    other = claim(new, StatefulQuery(spec.name, spec.sql, compile_script(spec.sql).fingerprint, 2))
+
+    with pytest.raises(StateBusyError, match="cannot be moved while another run has it"):
+        run(spec, Control(), lambda _: None)
+
+    other.release()
+    assert read_pointer(new.checkpoint) is None
+
+
+def spec_of(paths: StatePaths, master: str | None = None, **others: Any) -> RunSpec:
+    settings = replace(PLAIN_SETTINGS, master=master, cluster=ClusterSettings(state_url="s3://bucket/jobs"))
+    return RunSpec("clicks", SQL, paths.root, parallelism=2, settings=settings, **others)
 
 
 @pytest.mark.parametrize("text", ["s3://bucket", "/disk", "file:///disk", "gs://bucket/jobs", "s3://"])

@@ -43,13 +43,14 @@ from engine.checkpoints.state_moves import (
     state_prefix,
     sweep_prefixes,
 )
+from engine.checkpoints.state_pointer import read_pointer
 from engine.checkpoints.withheld import read_withheld
 from engine.compile import Program, compile_script
 from engine.connectors.base import SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
-from engine.errors import SettingError, StateInUseError, message_of
+from engine.errors import SettingError, StateBusyError, UpgradeRefusedError, message_of
 from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
@@ -373,18 +374,30 @@ def _run(
 def _settle_state(prepared: _PreparedRun) -> None:
     """Have the state on this disk if it is to be changed, or kept elsewhere from now on."""
     spec, paths, held = prepared.spec, prepared.paths, prepared.claim
-    state_url = spec.cluster.state_url
+    state_url, pointer = spec.cluster.state_url, read_pointer(paths.checkpoint)
+    if held.is_foreign and spec.has_other_disks and (prepared.program.operators or pointer is not None):
+        raise UpgradeRefusedError(
+            "a state is not taken over on executors that see another disk than the driver",
+            hint="run the upgrade once without master, on the machine of the driver: it downloads the state, and the "
+            "next start on the cluster uploads the result",
+        )
     if state_url is not None and prepared.program.operators:
+        if pointer is None and held.lock is None:
+            raise _in_use(paths)
         s3_jars(os.environ)
         probe_bucket(state_url)
-    if not held.is_foreign and not is_elsewhere(paths, state_url):
+    if pointer is None or not (held.is_foreign or is_elsewhere(paths, state_url)):
         return
     if held.lock is None:
-        raise StateInUseError(
-            f"the state in {paths.root} cannot be moved while another run has it",
-            hint="nothing is lost: try again when that run has ended",
-        )
+        raise _in_use(paths)
     bring_state_home(paths)
+
+
+def _in_use(paths: StatePaths) -> StateBusyError:
+    return StateBusyError(
+        f"the state in {paths.root} cannot be moved while another run has it",
+        hint="nothing is lost: try again when that run has ended",
+    )
 
 
 def _begin_state(prepared: _PreparedRun) -> str | None:
