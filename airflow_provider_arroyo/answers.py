@@ -8,12 +8,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from airflow_provider_arroyo.errors import BadAnswerError
-from airflow_provider_arroyo.states import JobState
+
+
+class JobState(StrEnum):
+    """State of a job."""
+
+    CREATED = "Created"
+    SCHEDULING = "Scheduling"
+    RUNNING = "Running"
+    CHECKPOINT_STOPPING = "CheckpointStopping"
+    STOPPING = "Stopping"
+    STOPPED = "Stopped"
+    RESCALING = "Rescaling"
+    RECOVERING = "Recovering"
+    FINISHED = "Finished"
+    FAILED = "Failed"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the job stays here until somebody asks for something."""
+        return self in {JobState.STOPPED, JobState.FINISHED, JobState.FAILED}
+
+    @property
+    def is_successful(self) -> bool:
+        """Whether the job came to the end of its input."""
+        return self is JobState.FINISHED
+
 
 T = TypeVar("T")
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}

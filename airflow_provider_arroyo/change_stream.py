@@ -5,6 +5,8 @@ an event of clicks                     wakes those of its 25 waiting tasks to wh
 the stream breaks                      all tasks poll at their usual interval until it is connected again
 it reconnects at its last cursor       wakes the tasks whose pipelines have changed meanwhile
 404 from an earlier control plane      each task sends held requests, as without streams
+
+Decide whether an event may be relevant to a waiting task. If unsure, it is.
 """
 
 from __future__ import annotations
@@ -12,22 +14,22 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import httpx
 
+from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.connection_mistakes import unanswered
 from airflow_provider_arroyo.control_plane import answer, request
-from airflow_provider_arroyo.conversations import Backoff, utc_now
+from airflow_provider_arroyo.conversations import Backoff, Clock, utc_now
 from airflow_provider_arroyo.endpoint import Endpoint
-from airflow_provider_arroyo.relevance import concerns, may_end
-from airflow_provider_arroyo.waits import Wait
+from airflow_provider_arroyo.waits import UntilFresh, UntilWatermark, UntilWatermarks, Wait
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -226,3 +228,31 @@ class SharedConnection:
             streams: dict[Any, ChangeStream] = _STREAMS.get(asyncio.get_running_loop(), {})
             streams.pop(self._endpoint, None)
             await asyncio.shield(stream.close())  # who waits may be ended a second time meanwhile
+
+
+def concerns(wait: Wait, change: Mapping[str, Any]) -> bool:
+    """Whether the pipeline that has changed is one that is waited for."""
+    waited_for = {gate.pipeline for gate in wait.gates} if isinstance(wait, UntilWatermarks) else {wait.pipeline}
+    return not waited_for.isdisjoint((change["pipeline"], change["pipeline_id"]))
+
+
+def may_end(wait: Wait, change: Mapping[str, Any], now: Clock = lambda: datetime.now(UTC)) -> bool:
+    """False only for a job that runs on and whose output is known not to have come as far as a gate."""
+    job = change.get("job")
+    match wait:
+        case UntilWatermarks(gates):
+            return any(may_end(gate, change, now) for gate in gates if concerns(gate, change))
+        case UntilWatermark(past=past):
+            pass
+        case UntilFresh(at_most=at_most):
+            past = now() - at_most
+        case _:
+            return True
+    if job is None or job["state"] != "Running" or not job["settled"]:
+        return True
+    sinks = [sink for name, sink in job["sinks"].items() if wait.table in (None, name)]
+    name = "complete_until" if wait.by == "input" else "output_until"
+    reached = [sink[name] for sink in sinks if sink["unknown"] is None or wait.by == "output"]
+    if not sinks or len(reached) < len(sinks):
+        return True
+    return all(until is not None and until >= to_micros(past) for until in reached)

@@ -91,13 +91,13 @@ def _all_pipelines(hook: ArroyoHook) -> Iterator[Pipeline]:
 
 def plan(arguments: Namespace) -> None:
     """The plan of an upgrade, as the control plane makes it."""
-    from airflow_provider_arroyo import upgrades  # noqa: PLC0415
     from airflow_provider_arroyo.airflow_versions import AirflowException  # noqa: PLC0415 - see above
+    from airflow_provider_arroyo.approval import plan_upgrade  # noqa: PLC0415
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook  # noqa: PLC0415
 
     try:
         script = arguments.script.read_text()
-        answer = ArroyoHook(arguments.conn_id).send(upgrades.plan_upgrade(arguments.pipeline, script))
+        answer = ArroyoHook(arguments.conn_id).send(plan_upgrade(arguments.pipeline, script))
     except (AirflowException, OSError, UnicodeDecodeError) as error:
         _refuse(str(error))
     losses = {"refused": answer.is_refused, "loses_nothing": answer.loses_nothing}
@@ -109,7 +109,7 @@ def plan(arguments: Namespace) -> None:
 def doctor(arguments: Namespace) -> None:
     """Print the findings in DAG files."""
     from airflow_provider_arroyo.doctor.examine import examine  # noqa: PLC0415 - see above
-    from airflow_provider_arroyo.doctor.findings import as_json, as_text  # noqa: PLC0415
+    from airflow_provider_arroyo.doctor.run_rules import as_json, as_text  # noqa: PLC0415
 
     paths = arguments.paths or [_dags_folder()]
     if missing := [str(path) for path in paths if not path.exists()]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import string
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from http import HTTPStatus
@@ -12,7 +13,6 @@ from urllib.parse import quote
 import httpx
 
 from airflow_provider_arroyo import connection_mistakes
-from airflow_provider_arroyo.asking_task import HEADER
 from airflow_provider_arroyo.calls import ApiCall, AskingRun, refusal
 from airflow_provider_arroyo.connection_mistakes import unanswered
 from airflow_provider_arroyo.endpoint import Endpoint
@@ -132,3 +132,25 @@ class AsyncControlPlaneConnection:
         if self._opened is not None:
             await self._opened[1].aclose()
             self._opened = None
+
+
+HEADER = "X-Requested-By"
+LONGEST = 300
+_AS_IT_IS = "".join(sorted({*string.punctuation, " "} - {"%"}))
+
+
+def name_of(task: Any) -> str:
+    """Return `DAG/TASK/RUN` of a task instance, at most 300 characters of printable ASCII; others are
+    percent-encoded."""
+    name = quote(f"{task.dag_id}/{task.task_id}/{task.run_id}", safe=_AS_IT_IS)
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."
+
+
+def running_task() -> str | None:
+    """Return the name of the task that this code runs in; None outside of tasks."""
+    from airflow.sdk import get_current_context  # noqa: PLC0415 - files with DAGs are read without it
+
+    try:
+        return name_of(get_current_context()["ti"])
+    except (RuntimeError, KeyError, AttributeError):
+        return None

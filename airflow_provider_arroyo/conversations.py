@@ -17,10 +17,31 @@ import random
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, assert_never
 
+from airflow_provider_arroyo import calls, savepoints
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.errors import ArroyoError
+
+OnKill = Literal["detach", "stop", "savepoint_and_stop"]
+"""`detach`: the pipeline keeps running. `stop`: it takes a last checkpoint and stops. `savepoint_and_stop`: also takes
+a savepoint of that checkpoint."""
+
+CHOICES: tuple[OnKill, ...] = ("detach", "stop", "savepoint_and_stop")
+
+
+def carry_out(action: OnKill, pipeline: str, key: str) -> Conversation[None]:
+    """Ask for what was chosen, and do not wait until it is done: there is little time when a task is killed."""
+    match action:
+        case "detach":
+            return
+        case "stop":
+            yield from ask(calls.stop_pipeline(pipeline, "checkpoint"))
+        case "savepoint_and_stop":
+            yield from ask(savepoints.stop_with_savepoint(pipeline, label="when the task was killed", key=key))
+        case never:
+            assert_never(never)
+
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]

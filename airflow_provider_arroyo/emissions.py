@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset
 from airflow.sdk.execution_time.context import InletEventsAccessors
 
-from airflow_provider_arroyo.consumers import PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.consumers import PartitionConsumer, PartitionDelivery, to_payload
 from airflow_provider_arroyo.errors import NoPartitionsError
-from airflow_provider_arroyo.partitions import to_payload
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

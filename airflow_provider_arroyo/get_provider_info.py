@@ -54,8 +54,8 @@ def get_provider_info() -> dict[str, Any]:
         "asset-uris": [
             {
                 "schemes": ["arroyo"],
-                "handler": "airflow_provider_arroyo.assets.sanitize_uri",
-                "factory": "airflow_provider_arroyo.assets.create_asset",
+                "handler": "airflow_provider_arroyo.declared_assets.sanitize_uri",
+                "factory": "airflow_provider_arroyo.declared_assets.create_asset",
             }
         ],
         "queues": ["airflow_provider_arroyo.message_queue.ArroyoMessageQueue"],

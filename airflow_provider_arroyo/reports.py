@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_provider_arroyo import calls, job_ends, watermarks
-from airflow_provider_arroyo.answers import Job, Pipeline, PipelineEvent
+from airflow_provider_arroyo import calls, watermarks
+from airflow_provider_arroyo import events as job_ends
+from airflow_provider_arroyo.answers import Job, JobState, Pipeline, PipelineEvent
 from airflow_provider_arroyo.conversations import Clock, Conversation, ask
 from airflow_provider_arroyo.errors import ArroyoError
-from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.watermarks import Watermark
 
 LOSSES = frozenset({"state.given_up", "state.taken_back", "state.loss_accepted", "gate.voided"})

@@ -1,17 +1,141 @@
-"""Conditions that a task can wait for, as values. `looks.py` polls them, on workers and in triggers."""
+"""Conditions that a task can wait for, as values. `looks.py` polls them, on workers and in triggers.
+
+Compute the lag of a stream over time from its committed epochs.
+
+Between two commits the lag grows with the clock; a commit reduces it to the lag of its watermark:
+
+    lag        /|     /|
+             /  |   /  |    /        maxima: just before a commit, and now
+           /    | /    |  /
+          /     |/     |/            minima: just after a commit
+        --+-----+------+---> clock
+
+So no earlier poll has to be remembered, and another worker or triggerer gets the same result.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias, assert_never
+from typing import Annotated, Any, Literal, TypeAlias, assert_never, cast, get_args
 
 from pydantic import Discriminator, TypeAdapter
 
+from airflow_provider_arroyo.answers import Checkpoint, JobState
 from airflow_provider_arroyo.calls import GateTime
-from airflow_provider_arroyo.lag import LagBounds
-from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.durations import to_instant
+
+Goal = Literal["running", "finished", "stopped", "failed"]
+
+
+def state(pipeline: str, goal: str) -> UntilState:
+    """A state of its job; refused when it is none to wait for."""
+    if goal not in get_args(Goal):
+        raise ValueError(f"state is one of {', '.join(get_args(Goal))}, not {goal!r}")
+    return UntilState(pipeline, cast("Goal", goal))
+
+
+def checkpoint(pipeline: str, epochs: list[int], newer_than: datetime | str | None) -> UntilCheckpoint:
+    """A checkpoint of the latest of these epochs or a later one, committed after an instant."""
+    instant = None if newer_than is None else to_instant(newer_than, "newer_than")
+    return UntilCheckpoint(pipeline, max(epochs, default=None), instant)
+
+
+def watermark(
+    pipeline: object, past: datetime, table: str | None, by: GateTime, need: Need, run: tuple[str, str]
+) -> UntilWatermark | UntilWatermarks:
+    """The gate of one pipeline, written `pipeline` or `pipeline/table`, or those of a list of them."""
+    if isinstance(pipeline, str):
+        return _gate(pipeline, past, table, by, run)
+    if not isinstance(pipeline, list | tuple) or not all(isinstance(entry, str) for entry in pipeline):
+        raise ValueError(f"pipeline is a name, or a list of names, not {pipeline!r}")
+    gates = tuple(_gate(entry, past, table, by, run) for entry in pipeline)
+    if not gates or len({gate.name for gate in gates}) < len(gates):
+        raise ValueError(f"pipeline names each pipeline, or each of its tables, once, not {list(pipeline)!r}")
+    return UntilWatermarks(gates, need)
+
+
+def _gate(entry: str, past: datetime, table: str | None, by: GateTime, run: tuple[str, str]) -> UntilWatermark:
+    pipeline, slash, named = entry.partition("/")
+    return UntilWatermark(pipeline, past, named if slash else table, by, *run)
+
+
+def in_triggerer(sensor: str, arguments: Mapping[str, Any], dag_id: str, run_id: str) -> Wait:
+    """Return the condition of a sensor that has started in the triggerer; arguments are rendered, durations are
+    seconds."""
+    pipeline = str(arguments["pipeline"])
+    match sensor:
+        case "watermark":
+            past = to_instant(arguments["past"], "past")
+            table, by, need = arguments["table"], cast("GateTime", arguments["by"]), arguments.get("need", "all")
+            return watermark(arguments["pipeline"], past, table, by, need, (dag_id, run_id))
+        case "fresh":
+            at_most = timedelta(seconds=arguments["at_most"])
+            return UntilFresh(pipeline, at_most, arguments["table"], cast("GateTime", arguments["by"]))
+        case "lag":
+            most, least, steady, slack = (
+                None if arguments[name] is None else timedelta(seconds=arguments[name])
+                for name in ("at_most", "at_least", "steady", "slack")
+            )
+            return UntilLag(pipeline, LagBounds(most, least, steady or timedelta(0), slack or timedelta(0)))
+        case "checkpoint":
+            epoch = arguments["epoch"]
+            return checkpoint(pipeline, [] if epoch is None else [int(epoch)], arguments["newer_than"])
+        case "state":
+            return state(pipeline, str(arguments["state"]))
+    raise ValueError(f"no sensor {sensor!r} starts in the triggerer")
+
+
+MOST_EPOCHS = 1000
+"""Largest page of epochs; older ones are not requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class LagBounds:
+    """Condition that the lag is `at_most` or `at_least` this much, and was so for `steady`, except by up to `slack`
+    within that time."""
+
+    at_most: timedelta | None = None
+    at_least: timedelta | None = None
+    steady: timedelta = timedelta(0)
+    slack: timedelta = timedelta(0)
+
+    def hold(self, checkpoints: Sequence[Checkpoint], now: datetime) -> bool:
+        """Whether it is so; not while it is not known for all of the time."""
+        commits = _commits(checkpoints)
+        begin = now - self.steady
+        is_known = bool(commits) and (commits[0][0] <= begin or len(checkpoints) >= MOST_EPOCHS)
+        if not is_known:
+            return False
+        current = now - commits[-1][1]
+        least, most = _extremes(commits, begin, now)
+        within = self.at_most is None or (current <= self.at_most and most <= self.at_most + self.slack)
+        return within and (self.at_least is None or (current >= self.at_least and least >= self.at_least - self.slack))
+
+    def describe(self) -> str:
+        """In words, for a log line."""
+        bound = f"at most {self.at_most}" if self.at_most is not None else f"at least {self.at_least}"
+        return f"{bound} for {self.steady}" if self.steady else bound
+
+
+def _commits(checkpoints: Sequence[Checkpoint]) -> list[tuple[datetime, datetime]]:
+    """Return the commit time and watermark of each epoch, oldest first."""
+    known = ((one.finish_time, one.watermark) for one in checkpoints)
+    return sorted((at, watermark) for at, watermark in known if at is not None and watermark is not None)
+
+
+def _extremes(
+    commits: Sequence[tuple[datetime, datetime]], begin: datetime, now: datetime
+) -> tuple[timedelta, timedelta]:
+    """The least and the most that the lag was from `begin` to `now`."""
+    ends = [at for at, _ in commits[1:]] + [now]
+    spans = [(max(at, begin), end, watermark) for (at, watermark), end in zip(commits, ends, strict=True)]
+    shown = [span for span in spans if span[1] >= begin]
+    least = min(start - watermark for start, _, watermark in shown)
+    return least, max(end - watermark for _, end, watermark in shown)
+
 
 Need = Literal["all", "any"]
 

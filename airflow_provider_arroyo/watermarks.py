@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from airflow_provider_arroyo.answers import Instant, read, to_micros
+from airflow_provider_arroyo.answers import Instant, JobState, read, to_micros
 from airflow_provider_arroyo.calls import ApiCall, GateTime, path_of
-from airflow_provider_arroyo.states import JobState
 
 
 @dataclass(frozen=True, slots=True)

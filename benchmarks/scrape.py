@@ -17,7 +17,7 @@ from statistics import median
 from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import Connection
 
-from engine.api.metrics.job_metrics import JobMetrics
+from engine.api.metrics.page import JobMetrics
 from engine.control.changes import Changes
 from engine.control.context import Context, LastCalls
 from engine.control.savepoints.drill_savepoint import take_savepoint

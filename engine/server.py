@@ -33,7 +33,7 @@ from engine.api.lineage_events.events import EventMaker
 from engine.api.lineage_events.senders import open_sender
 from engine.api.lineage_events.watch import LineageWatch
 from engine.api.partitions.push_watch import PushWatch
-from engine.api.pipelines import deletions
+from engine.api.pipelines import previews
 from engine.api.savepoints import savepoints
 from engine.api.savepoints.caretaker import Caretaker
 from engine.api.sweep import Sweeper
@@ -232,7 +232,7 @@ def _serve(
     read_unread(context)
     savepoints.resume(context)
     go_back.resume(context)
-    deletions.resume(context)
+    previews.resume(context)
     sweeper = Sweeper(context, settings.sweep.interval)
     caretaker = Caretaker(context)
     hand_overs = HandOverWatch(context)

@@ -17,8 +17,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from airflow_provider_arroyo.doctor.files import Call, DagFile, Task, calls_of, dags_of
-from airflow_provider_arroyo.doctor.modules import Folder, Said
+from airflow_provider_arroyo.doctor.files import Call, DagFile, Folder, Said, Task, calls_of, dags_of
 
 HANDS_ON = frozenset({"NextPartitionOperator", "PushPartitionsOperator"})
 """Operators that emit an asset's events for time buckets."""

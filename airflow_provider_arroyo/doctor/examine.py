@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_provider_arroyo.doctor.files import PACKAGE, DagFile, read_dag_file
-from airflow_provider_arroyo.doctor.findings import Finding
-from airflow_provider_arroyo.doctor.folder_rules import FOLDER_RULES
-from airflow_provider_arroyo.doctor.modules import Folder
-from airflow_provider_arroyo.doctor.rules import RULES
-from airflow_provider_arroyo.doctor.run_rules import RUN_RULES
+from airflow_provider_arroyo.doctor.files import PACKAGE, DagFile, Folder, read_dag_file
+from airflow_provider_arroyo.doctor.rules import FOLDER_RULES, RULES
+from airflow_provider_arroyo.doctor.run_rules import RUN_RULES, Finding
 
 
 @dataclass(frozen=True, slots=True)

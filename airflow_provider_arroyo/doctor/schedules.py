@@ -4,19 +4,26 @@ it.
     "@hourly", "0 * * * *"         every hour, at minute 0
     "30 2 * * *"                   every day, at 2:30
     timedelta(minutes=90)          every 90 minutes
+
+Evaluate literal durations; None if a duration is computed elsewhere, or the value is not a duration.
+
+timedelta(hours=1, minutes=30)
+2 * timedelta(days=1)
+60 * 60 * 8, in seconds
+8 * HOUR, with HOUR = 3600
 """
 
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from airflow_provider_arroyo.doctor.files import DagFile
-from airflow_provider_arroyo.doctor.lengths import read_length
 
 PRESETS = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *"}
 UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
@@ -106,3 +113,40 @@ def _read_cron(text: str) -> Ends | None:
         count = int(step[1])
         return Ends(timedelta(hours=count), offset) if count and 24 % count == 0 else None
     return Ends(timedelta(days=1), timedelta(hours=int(hour)) + offset) if _HOUR.fullmatch(hour) else None
+
+
+_DEEPEST = 20
+"""Deepest nesting of an expression; a name could refer to itself."""
+_STEPS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def read_length(file: DagFile, node: ast.expr | None) -> timedelta | None:
+    """The length; a number is one of seconds."""
+    try:
+        match _worked_out(file, node, _DEEPEST):
+            case timedelta() as length:
+                return length
+            case int() | float() as seconds:
+                return timedelta(seconds=seconds)
+    except (TypeError, ValueError, ArithmeticError):
+        pass  # it is no length, as Python will say when the file runs
+    return None
+
+
+def _worked_out(file: DagFile, node: ast.expr | None, left: int) -> Any:
+    if not left:
+        return None
+    match file.value(node):
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return number
+        case ast.Call(func=ast.Name(id="timedelta") | ast.Attribute(attr="timedelta"), args=[], keywords=keywords):
+            return timedelta(**{str(each.arg): _worked_out(file, each.value, left - 1) for each in keywords})
+        case ast.BinOp(left=one, op=step, right=other) if type(step) in _STEPS:
+            return _STEPS[type(step)](_worked_out(file, one, left - 1), _worked_out(file, other, left - 1))
+    return None

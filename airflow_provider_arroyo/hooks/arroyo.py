@@ -14,15 +14,14 @@ from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_arroyo import asking_task, calls, conversations
+from airflow_provider_arroyo import calls, control_plane, conversations
 from airflow_provider_arroyo.airflow_versions import amask_secret
-from airflow_provider_arroyo.answers import Pipeline
+from airflow_provider_arroyo.answers import JobState, Pipeline
 from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection
 from airflow_provider_arroyo.conversations import Conversation, ask
 from airflow_provider_arroyo.embedded import start_or_adopt
 from airflow_provider_arroyo.endpoint import Address, Endpoint, endpoint_of
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
-from airflow_provider_arroyo.states import JobState
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -77,7 +76,7 @@ class ArroyoHook(BaseHook):
     @property
     def requested_by(self) -> str | None:
         """Return who asks for changes through this hook."""
-        return self._requested_by or asking_task.running_task()
+        return self._requested_by or control_plane.running_task()
 
     def get_conn(self) -> Endpoint:
         """The address and the token; an embedded control plane runs when this returns."""

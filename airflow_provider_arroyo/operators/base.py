@@ -14,14 +14,13 @@ from airflow.sdk import BaseOperator
 from airflow_provider_arroyo import events, lineage, waits
 from airflow_provider_arroyo.airflow_versions import conf
 from airflow_provider_arroyo.calls import ApiCall
-from airflow_provider_arroyo.conversations import Conversation, ask_until_answered
+from airflow_provider_arroyo.conversations import Conversation, OnKill, ask_until_answered
 from airflow_provider_arroyo.durations import to_duration, to_optional_duration
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import DetachedError
 from airflow_provider_arroyo.events import Reached, settle
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import PipelineLink, note_link
-from airflow_provider_arroyo.on_kill import OnKill
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 from airflow_provider_arroyo.waits import Wait
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_arroyo import calls, lineage, moves, secret_sources
+from airflow_provider_arroyo.answers import JobState
 from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.conversations import ask_until_answered
 from airflow_provider_arroyo.errors import (
@@ -23,7 +24,6 @@ from airflow_provider_arroyo.errors import (
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.moves import Arrival, Departure, MoveTask
 from airflow_provider_arroyo.operators.base import PipelineOperator, now
-from airflow_provider_arroyo.states import JobState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

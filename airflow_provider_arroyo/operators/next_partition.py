@@ -17,11 +17,10 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 
 from airflow_provider_arroyo import consumers, lineage
 from airflow_provider_arroyo.calls import GateTime, LateMode
-from airflow_provider_arroyo.consumers import ConsumerSpec, PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.consumers import ConsumerSpec, PartitionConsumer, PartitionDelivery, to_edge, to_length
 from airflow_provider_arroyo.emissions import Emission, emit, newest_emission, refuse_without_partitions
 from airflow_provider_arroyo.errors import ConsumerBehindError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
-from airflow_provider_arroyo.partitions import to_edge, to_length
 from airflow_provider_arroyo.waits import UntilPartition
 
 if TYPE_CHECKING:

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, job_ends
-from airflow_provider_arroyo.answers import Pipeline
+from airflow_provider_arroyo import calls, events
+from airflow_provider_arroyo.answers import JobState, Pipeline
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.errors import JobEndedError
 from airflow_provider_arroyo.events import settle
 from airflow_provider_arroyo.identity import AskedChange, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class RescaleOperator(PipelineOperator):
         """The answer for a pipeline that will not run by itself. Only a finished one has nothing left to do."""
         if pipeline.state is JobState.FINISHED:
             return _describe(pipeline)
-        end = self.hold(job_ends.end_of(pipeline))
+        end = self.hold(events.end_of(pipeline))
         if pipeline.state is JobState.STOPPED:
             hint = "Deploy it with the parallelism that it is to have; that starts it."
             end = replace(end, message="there is no run to rescale", hint=hint)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls, savepoints
+from airflow_provider_arroyo.answers import JobState
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:

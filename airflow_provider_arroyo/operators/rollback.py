@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, upgrades
+from airflow_provider_arroyo import approval, calls
+from airflow_provider_arroyo.answers import JobState
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class RollbackOperator(PipelineOperator):
             run = self.hold(newest_run(pipeline.id, now))
             earlier = AskedChange(pipeline.id, str(pipeline.version), run, str(pipeline.state), key)
             remember(context, MEMORY, earlier)
-        back = self.ask(context, upgrades.roll_back_pipeline(pipeline.id, to, key=key))
+        back = self.ask(context, approval.roll_back_pipeline(pipeline.id, to, key=key))
         for sink in back.rollback.get("ahead", ()):
             self.log.warning("Sink %s cannot be taken back: %s", sink.get("table"), sink)
         context["ti"].xcom_push(key=WAY, value=back.rollback)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Pipeline
+from airflow_provider_arroyo.answers import JobState, Pipeline
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.errors import StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:

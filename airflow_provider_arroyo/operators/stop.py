@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from airflow_provider_arroyo import calls, job_ends, watermarks
-from airflow_provider_arroyo.answers import Pipeline
+from airflow_provider_arroyo import calls, events, watermarks
+from airflow_provider_arroyo.answers import JobState, Pipeline
 from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
-from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class StopStreamingJobOperator(PipelineOperator):
         """Why the pipeline has failed, when it has."""
         if pipeline.state is not JobState.FAILED:
             return None
-        end = self.hold(job_ends.end_of(pipeline))
+        end = self.hold(events.end_of(pipeline))
         failure = f"{end.code}: {end.message}"
         self.log.warning("Pipeline %s has stopped because it failed: %s", pipeline.id, failure)
         return failure

@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal, Self, assert_never, get_args
 import jinja2
 from airflow.sdk import AssetAlias
 
-from airflow_provider_arroyo import approval, calls, conversations, lineage, secret_sources, templates, watermarks
-from airflow_provider_arroyo.assets import active_asset, assets_of
+from airflow_provider_arroyo import approval, calls, conversations, lineage, secret_sources, watermarks
+from airflow_provider_arroyo.approval import UpgradePlan
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
-from airflow_provider_arroyo.declared_assets import DeclaredAssets, declared_assets, without
+from airflow_provider_arroyo.conversations import CHOICES, OnKill, carry_out
+from airflow_provider_arroyo.declared_assets import DeclaredAssets, active_asset, assets_of, declared_assets, without
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy, shown_plan
-from airflow_provider_arroyo.durations import to_optional_duration
+from airflow_provider_arroyo.durations import past_or_end_of_interval, to_optional_duration
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Reached
-from airflow_provider_arroyo.gate_instants import past_or_end_of_interval
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember, spec_digest
-from airflow_provider_arroyo.on_kill import CHOICES, OnKill, carry_out
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.spark_connection import spark_place
-from airflow_provider_arroyo.upgrades import UpgradePlan
+from airflow_provider_arroyo.secret_sources import spark_place
 from airflow_provider_arroyo.waits import UntilState, UntilWatermark
 
 if TYPE_CHECKING:
@@ -202,10 +200,10 @@ class StreamingSqlOperator(PipelineOperator):
         """Render, and refuse what is not defined by name and line, also where the DAG lets it be empty."""
         try:
             return super().render_template(
-                content, context, templates.strict(jinja_env or self.get_template_env()), seen_oids
+                content, context, secret_sources.strict(jinja_env or self.get_template_env()), seen_oids
             )
         except (jinja2.UndefinedError, jinja2.TemplateSyntaxError) as error:
-            raise templates.refusal(error) from error
+            raise secret_sources.refusal(error) from error
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy, publish what was deployed, and wait as asked; or only say what would become of the state."""

@@ -1,22 +1,53 @@
 """ASGI application for Airflow's API server: the web UI of each control plane below the name of its connection, and its
-API requests."""
+API requests.
+
+Access control of the proxy: Airflow's login identifies the user, and its auth manager decides what the user may do
+with the connection. There is no policy of our own.
+
+Resolve the name of an Airflow connection to a control plane. Only connections of type `arroyo` are allowed, and no
+control plane is started.
+"""
 
 from __future__ import annotations
 
+import os
 from http import HTTPStatus
-from typing import Annotated, Any
-from urllib.parse import quote, urlencode
+from pathlib import Path as Path_pathlib
+from typing import Annotated, Any, cast
+from urllib.parse import quote, urlencode, urlsplit
 
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails
 from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.configuration import conf
+from airflow.models.connection import Connection
+from airflow.utils.session import create_session
 from fastapi import APIRouter, FastAPI, HTTPException, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.requests import Request as Request_requests
 
-from airflow_provider_arroyo.page import access, connections, files
+from airflow_provider_arroyo.airflow_versions import AirflowException, AirflowNotFoundException
+from airflow_provider_arroyo.embedded import adopt
+from airflow_provider_arroyo.endpoint import Endpoint
+from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
+from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
+from airflow_provider_arroyo.page import files
 from airflow_provider_arroyo.page.allowed import Right, right_for
-from airflow_provider_arroyo.page.headers import ASSET, PAGE, PLAIN_PAGE, PROBLEM
 from airflow_provider_arroyo.page.passing import pass_on, version_of
-from airflow_provider_arroyo.page.refusals import NotPassedOnError, answer, is_for_program, page
+from airflow_provider_arroyo.page.refusals import (
+    ASSET,
+    PAGE,
+    PLAIN_PAGE,
+    PROBLEM,
+    NotPassedOnError,
+    answer,
+    is_for_program,
+    page,
+)
 
 ROUTER = APIRouter()
 ConnectionId = Annotated[str, Path(pattern="^[A-Za-z0-9_.-]+$", max_length=250)]
@@ -41,7 +72,7 @@ def mark() -> Response:
 @ROUTER.get("/")
 def choose(request: Request, user: GetUserDep) -> Response:
     """The connections that somebody may see; where there is one, its page at once."""
-    seen = [name for name in connections.listed() if access.may(user, Right.LOOK, name, access.team_of(name))]
+    seen = [name for name in listed() if may(user, Right.LOOK, name, team_of(name))]
     root = request.scope.get("root_path", "")
     links = {name: f"{root}/{quote(name, safe='')}/" for name in seen}
     if len(links) == 1:
@@ -53,15 +84,15 @@ def choose(request: Request, user: GetUserDep) -> Response:
 @ROUTER.get("/{conn_id}/")
 async def index(request: Request, conn_id: ConnectionId, user: GetUserDep) -> Response:
     """The page itself."""
-    team = await run_in_threadpool(access.check, user, Right.LOOK, conn_id)
-    await run_in_threadpool(connections.endpoint_of, conn_id, team)
+    team = await run_in_threadpool(check, user, Right.LOOK, conn_id)
+    await run_in_threadpool(endpoint_of, conn_id, team)
     return _file("index.html", PAGE)
 
 
 @ROUTER.get("/{conn_id}/pipelines/{pipeline}")
 async def pipeline(request: Request, conn_id: ConnectionId, pipeline: str, user: GetUserDep) -> Response:
     """Redirect to the page of a pipeline, for the links of tasks. A fragment would be lost at a login."""
-    await run_in_threadpool(access.check, user, Right.LOOK, conn_id)
+    await run_in_threadpool(check, user, Right.LOOK, conn_id)
     root = request.scope.get("root_path", "")
     return RedirectResponse(f"{root}/{quote(conn_id, safe='')}/#/pipelines/{quote(pipeline, safe='')}", 307)
 
@@ -75,10 +106,10 @@ def asset(conn_id: ConnectionId, name: str, user: GetUserDep) -> Response:
 @ROUTER.get("/{conn_id}/api/v1/session")
 async def session(request: Request, conn_id: ConnectionId, user: GetUserDep) -> Response:
     """Return the session of the user whom Airflow has admitted. A session cannot be started or ended here."""
-    access.check_same_site(request, Right.LOOK)
-    team = await run_in_threadpool(access.check, user, Right.LOOK, conn_id)
-    version = await version_of(await run_in_threadpool(connections.endpoint_of, conn_id, team))
-    may_change = await run_in_threadpool(access.may, user, Right.CHANGE, conn_id, team)
+    check_same_site(request, Right.LOOK)
+    team = await run_in_threadpool(check, user, Right.LOOK, conn_id)
+    version = await version_of(await run_in_threadpool(endpoint_of, conn_id, team))
+    may_change = await run_in_threadpool(may, user, Right.CHANGE, conn_id, team)
     session = {"who": user.get_name(), "version": version, "through": "Airflow", "may_change": may_change}
     return JSONResponse({"session": session}, headers=PROBLEM)
 
@@ -89,9 +120,9 @@ async def ask(request: Request, conn_id: ConnectionId, path: str, user: GetUserD
     right = right_for(request.method, path)
     if right is None:
         raise NotPassedOnError(404, "http.unknown_path", "this is not passed on to the control plane")
-    access.check_same_site(request, right)
-    team = await run_in_threadpool(access.check, user, right, conn_id)
-    return await pass_on(request, await run_in_threadpool(connections.endpoint_of, conn_id, team), path)
+    check_same_site(request, right)
+    team = await run_in_threadpool(check, user, right, conn_id)
+    return await pass_on(request, await run_in_threadpool(endpoint_of, conn_id, team), path)
 
 
 def build_app() -> FastAPI:
@@ -128,3 +159,107 @@ def _not_let_in(request: Request, error: Any) -> Response:
 
 
 _HINTS = {401: "log in to Airflow, and load this page again"}
+
+
+PAGE_HEADER = "X-Arroyo-Page"
+"""Header that the web UI sends with every change. A page of another origin would need a CORS preflight for it."""
+
+
+def team_of(conn_id: str) -> str | None:
+    """The team that a connection belongs to; reads Airflow's database."""
+    return Connection.get_team_name(conn_id) if conf.getboolean("core", "multi_team") else None
+
+
+def may(user: BaseUser, right: Right, conn_id: str, team: str | None) -> bool:
+    """Whether Airflow lets somebody see the connection, or change it."""
+    details = ConnectionDetails(conn_id=conn_id, team_name=team)
+    return get_auth_manager().is_authorized_connection(method=right.value, details=details, user=user)
+
+
+def check(user: BaseUser, right: Right, conn_id: str) -> str | None:
+    """Refuse who has not the right; the team of the connection."""
+    team = team_of(conn_id)
+    if not may(user, right, conn_id, team):
+        what = "see" if right is Right.LOOK else "change"
+        raise NotPassedOnError(
+            403,
+            "airflow.forbidden",
+            f"Airflow does not let {user.get_name()} {what} the connection {conn_id!r}",
+            "users who may see a connection see its pipelines, and users who may edit it can change them",
+        )
+    return team
+
+
+def check_same_site(request: Request_requests, right: Right) -> None:
+    """Refuse what another page has a browser send, with the cookie of Airflow."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    origin = request.headers.get("origin")
+    is_elsewhere = site not in {"same-origin", "none"} or (origin is not None and _place(origin) not in _own(request))
+    if is_elsewhere or (right is Right.CHANGE and PAGE_HEADER not in request.headers):
+        raise NotPassedOnError(
+            403,
+            "auth.cross_site",
+            "another page has sent this request with the cookie of this one",
+            f"send it from the page itself, or with the header {PAGE_HEADER}",
+        )
+
+
+def _own(request: Request_requests) -> set[str]:
+    """Return the hosts of this Airflow: that of the request, and that of the settings, for a proxy that renames it."""
+    return {request.headers.get("host", "").lower(), _place(conf.get("api", "base_url", fallback=""))} - {""}
+
+
+def _place(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:
+        return ""
+
+
+_VARIABLE = "AIRFLOW_CONN_"
+
+
+def endpoint_of(conn_id: str, team: str | None) -> Endpoint:
+    """Return the endpoint of a connection; the host is never taken from a request."""
+    try:
+        connection = Connection.get_connection_from_secrets(conn_id, team_name=team)
+    except AirflowNotFoundException:
+        connection = None
+    if connection is None or connection.conn_type != ArroyoHook.conn_type:
+        hint = "Airflow's connections are below Admin; those in the environment of the API server count, too"
+        raise NotPassedOnError(404, "connection.unknown", f"there is no connection {conn_id!r} of type arroyo", hint)
+    try:
+        return to_endpoint(cast("Any", connection), embedded=_adopt)
+    except ArroyoError as error:
+        raise NotPassedOnError(503, error.code, error.message, error.hint) from None
+
+
+def listed() -> list[str]:
+    """The connections of type `arroyo` that can be listed: those of Airflow's database and of the environment of this
+    process. What a secrets backend keeps cannot."""
+    try:
+        with create_session() as session:
+            stored = set(
+                session.scalars(select(Connection.conn_id).where(Connection.conn_type == ArroyoHook.conn_type))
+            )
+    except SQLAlchemyError:
+        stored = set()
+    named = {name.removeprefix(_VARIABLE).lower() for name in os.environ if name.startswith(_VARIABLE)}
+    return sorted(stored | {conn_id for conn_id in named if _is_ours(conn_id)})
+
+
+def _is_ours(conn_id: str) -> bool:
+    try:
+        connection = Connection.get_connection_from_secrets(conn_id)
+    except (AirflowException, ValueError):
+        return False
+    return bool(connection.conn_type == ArroyoHook.conn_type)
+
+
+def _adopt(data_dir: Path_pathlib) -> Endpoint:
+    if endpoint := adopt(data_dir):
+        return endpoint
+    raise UnreachableError(
+        f"no embedded control plane runs in {data_dir} on the machine of Airflow's API server",
+        hint="the first task that uses the connection starts one, on the machine of its worker",
+    )

@@ -19,8 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.page.allowed import quoted
-from airflow_provider_arroyo.page.headers import PASSED
-from airflow_provider_arroyo.page.refusals import NotPassedOnError
+from airflow_provider_arroyo.page.refusals import PASSED, NotPassedOnError
 
 _SENT = ("accept", "content-type", "idempotency-key", "if-match", "last-event-id")
 _AS_IT_IS = {"accept-encoding": "identity"}

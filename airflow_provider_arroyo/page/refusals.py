@@ -1,4 +1,8 @@
-"""Refusals of the proxy: a problem in the control plane's format, or a page with its text."""
+"""Refusals of the proxy: a problem in the control plane's format, or a page with its text.
+
+Response headers. Only Airflow itself may frame the page, inline scripts are forbidden, and a response of the control
+plane is never executed as a script.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,6 @@ from html import escape
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-
-from airflow_provider_arroyo.page.headers import PLAIN_PAGE, PROBLEM
 
 API = "/api/v1/"
 
@@ -58,3 +60,24 @@ def page(
         f"{f'<ul>{listed}</ul>' if listed else ''}</main></body></html>"
     )
     return HTMLResponse(html, status, headers=PLAIN_PAGE)
+
+
+_SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+_PLAIN_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+_FRESH = {"Cache-Control": "no-cache"}
+
+PAGE = {**_SAFE, **_FRESH, "Content-Security-Policy": _POLICY}
+PLAIN_PAGE = {**_SAFE, "Cache-Control": "no-store", "Content-Security-Policy": _PLAIN_POLICY}
+ASSET = {**_SAFE, "Cache-Control": "private, max-age=31536000, immutable"}
+"""Pattern of asset names, which contain a digest of their content."""
+PASSED = {**_SAFE, "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
+PROBLEM = {**PASSED, "Cache-Control": "no-store"}

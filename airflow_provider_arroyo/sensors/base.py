@@ -1,4 +1,8 @@
-"""Base class of the sensors. They only read."""
+"""Base class of the sensors. They only read.
+
+Decide whether the triggerer can render a value for a task that starts there: without user macros, XComs or
+variables.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.triggers.base import StartTriggerArgs
+from jinja2 import Environment, TemplateError, meta, nodes
 
 from airflow_provider_arroyo import events, lineage, waits
 from airflow_provider_arroyo.airflow_versions import (
@@ -23,7 +28,6 @@ from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle, summary
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import PipelineLink, note_link
-from airflow_provider_arroyo.renderable import is_renderable
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
 from airflow_provider_arroyo.waits import Wait
@@ -210,3 +214,33 @@ def _settle(event: Event) -> Reached:
 def _plain(value: object) -> object:
     """A value as the database holds it."""
     return value.isoformat() if isinstance(value, datetime) else value
+
+
+_NAMES = {
+    "data_interval_end",
+    "data_interval_start",
+    "ds",
+    "ds_nodash",
+    "logical_date",
+    "run_id",
+    "ts",
+    "ts_nodash",
+    "ts_nodash_with_tz",
+}
+"""Template variables of a run that need no request."""
+
+
+def is_renderable(value: object) -> bool:
+    """Whether the triggerer comes to the same value as a worker would; False where that is not sure."""
+    if isinstance(value, list | tuple):
+        return all(map(is_renderable, value))
+    if not isinstance(value, str):
+        return value is None or isinstance(value, int | float | datetime)
+    environment = Environment(autoescape=True)
+    try:
+        template = environment.parse(value)
+        names = meta.find_undeclared_variables(template)
+    except TemplateError:  # a filter that is not known here is one, too
+        return False
+    filters = {used.name for used in template.find_all(nodes.Filter)}
+    return names <= _NAMES and filters <= environment.filters.keys()

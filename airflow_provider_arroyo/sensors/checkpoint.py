@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, sensor_waits
+from airflow_provider_arroyo import calls, waits
 from airflow_provider_arroyo.identity import CountBefore, recall, remember
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.waits import Wait
@@ -52,7 +52,7 @@ class CheckpointSensor(PipelineSensor):
         """A checkpoint that satisfies the conditions."""
         epochs = [int(self.epoch)] if self.epoch is not None else []
         epochs += [self._find_base(context) + int(self.new)] if self.new is not None else []
-        return sensor_waits.checkpoint(self.pipeline, epochs, self.newer_than)
+        return waits.checkpoint(self.pipeline, epochs, self.newer_than)
 
     def _find_base(self, context: Context) -> int:
         """The newest epoch when the sensor began to wait, also on a later look by another worker."""

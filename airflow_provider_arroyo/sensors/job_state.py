@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import sensor_waits
+from airflow_provider_arroyo import waits
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.waits import Wait
 
@@ -34,4 +34,4 @@ class StreamingJobSensor(PipelineSensor):
 
     def wait(self, context: Context) -> Wait:
         """The state."""
-        return sensor_waits.state(self.pipeline, self.state)
+        return waits.state(self.pipeline, self.state)

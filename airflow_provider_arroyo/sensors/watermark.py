@@ -13,10 +13,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
 from airflow_provider_arroyo.calls import GateTime
-from airflow_provider_arroyo.gate_instants import past_or_end_of_interval
-from airflow_provider_arroyo.sensor_waits import watermark
+from airflow_provider_arroyo.durations import past_or_end_of_interval
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import Need, Wait
+from airflow_provider_arroyo.waits import Need, Wait, watermark
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

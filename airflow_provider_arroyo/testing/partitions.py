@@ -4,11 +4,20 @@ plane.add("orders", behind=timedelta(minutes=5))
 hours = plane.consume("hours", "orders", every="1 hour")   or a DAG under test creates it
 hours.void(datetime(2026, 1, 1, 3, tzinfo=UTC))            like a restore: buckets from there on are void
 hours.reopen(datetime(2026, 1, 1, 3, tzinfo=UTC))          like a late row of this hour
+
+Moves in the control plane in memory, at both ends. Background work is done at the second poll.
+
+A clock that a test controls.
+
+clock = TurnableClock(datetime(2026, 1, 1, tzinfo=UTC))
+clock.after(timedelta(minutes=10), lambda: pipeline.become("Failed"))
+clock.turn(timedelta(hours=1))      the pipeline has failed at 00:10, and it is 01:00
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -210,3 +219,118 @@ def _instant(value: int | str) -> datetime:
         return _EPOCH + timedelta(microseconds=value)
     instant = datetime.fromisoformat(value)
     return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+KEY = "the-key-of-a-move"
+_NEXT = {"release": "released", "over": "over"}
+
+
+@dataclass
+class FakeMoves:
+    """Pipelines that leave a control plane, and those that arrive, by id."""
+
+    departures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    arrivals: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    """Reasons why an `export` or `import` fails."""
+
+    def depart(
+        self, method: str, action: list[str], pipeline: Any, body: Any, *, is_dry: bool
+    ) -> dict[str, Any] | None:
+        """Answer a request about a pipeline's export; None if there is nothing to answer."""
+        known = self.departures.get(pipeline.id)
+        match method, action:
+            case "GET", []:
+                return {"data": [] if known is None else [known], "has_more": False, "hasMore": False}
+            case "POST", []:
+                passport = {"pipeline_id": pipeline.id, "name": pipeline.name, "runs": pipeline.stop == "none"}
+                fresh = {"step": "leaving", **body, "passport": passport, "key": None, "task": None}
+                if not is_dry:
+                    self.departures[pipeline.id] = fresh
+                    pipeline.stop = "checkpoint"
+                    pipeline.become("Stopped")
+                return fresh
+            case "DELETE", [] if known is not None:
+                del self.departures[pipeline.id]
+                pipeline.stop = "none"
+                pipeline.become("Running")
+                return {}
+            case "POST", ["export"] if known is not None:
+                if known["step"] == "leaving":
+                    self._work(known, "export", "exported")
+                return known
+            case "POST", ["release" | "over" as step] if known is not None:
+                known |= {"step": _NEXT[step], "key": KEY}
+                return known
+        return None
+
+    def arrive(self, method: str, rest: list[str], body: Any) -> dict[str, Any] | None:
+        """Answer a request about an import; None if there is nothing to answer."""
+        match method, rest:
+            case "POST", ["check"]:
+                return {"targets": []}
+            case "POST", []:
+                passport = body["passport"]
+                fresh = {"pipeline_id": passport["pipeline_id"], "name": passport["name"], "step": None, "is_up": False}
+                known = self.arrivals.setdefault(passport["pipeline_id"], fresh | {"task": None, "state": None})
+                if known["step"] is None:
+                    self._work(known, "import", "arrived")
+                return known
+            case "GET", [pipeline]:
+                return self.arrivals.get(pipeline)
+            case "DELETE", [pipeline]:
+                self.arrivals.pop(pipeline, None)
+                return {}
+            case "POST", [pipeline, "start"] if pipeline in self.arrivals and body["key"] == KEY:
+                self.arrivals[pipeline] |= {"step": "started", "state": "Running", "is_up": True}
+                return self.arrivals[pipeline]
+        return None
+
+    def _work(self, known: dict[str, Any], kind: str, step: str) -> None:
+        if known["task"] is None:
+            known["task"] = {"state": "running", "message": None}
+        elif kind in self.failures:
+            known["task"] = {"state": "failed", "message": self.failures[kind]}
+        else:
+            known |= {"step": step, "task": {"state": "done", "message": None}}
+
+
+@dataclass
+class TurnableClock:
+    """Stands still until it is turned. Scheduled actions then happen in order, each at its time."""
+
+    now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    _agenda: list[tuple[datetime, int, Callable[[], object]]] = field(default_factory=list)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        if self.now.tzinfo is None:
+            raise ValueError(f"a clock needs a time with a zone, such as {self.now.isoformat()}Z")
+
+    def at(self, instant: datetime, action: Callable[[], object]) -> None:
+        """Do something when the clock comes to this instant; at its next turn if that is over."""
+        if instant.tzinfo is None:
+            raise ValueError(f"an instant needs a zone, such as {instant.isoformat()}Z")
+        self._count += 1
+        self._agenda.append((instant, self._count, action))
+
+    def after(self, length: timedelta, action: Callable[[], object]) -> None:
+        """Do something once the clock was turned so far."""
+        self.at(self.now + length, action)
+
+    def turn_towards(self, instant: datetime) -> None:
+        """Let time pass until then, but no further than to the next thing that is to happen."""
+        following = min((entry[0] for entry in self._agenda), default=instant)
+        self.turn(max(timedelta(0), min(instant, following) - self.now))
+
+    def turn(self, length: timedelta) -> None:
+        """Let so much time pass."""
+        if length < timedelta(0):
+            raise ValueError(f"a clock is not turned back, and {length} is negative")
+        end = self.now + length
+        while due := [entry for entry in self._agenda if entry[0] <= end]:
+            entry = min(due, key=lambda waiting: waiting[:2])
+            self._agenda.remove(entry)
+            self.now = max(self.now, entry[0])
+            entry[2]()
+        self.now = max(self.now, end)

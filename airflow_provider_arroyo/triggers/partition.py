@@ -20,11 +20,18 @@ from airflow_provider_arroyo import consumers
 from airflow_provider_arroyo.airflow_versions import AdvanceItem, SharedStreamProducer
 from airflow_provider_arroyo.calls import GateTime, LateMode
 from airflow_provider_arroyo.change_stream import Limits, SharedConnection
-from airflow_provider_arroyo.consumers import ConsumerSpec, Deliveries, PartitionConsumer, PartitionDelivery
+from airflow_provider_arroyo.consumers import (
+    ConsumerSpec,
+    Deliveries,
+    PartitionConsumer,
+    PartitionDelivery,
+    to_edge,
+    to_length,
+    to_payload,
+)
 from airflow_provider_arroyo.conversations import Backoff, ask_until_answered, utc_now
 from airflow_provider_arroyo.errors import ArroyoError, NotHandedOnError
 from airflow_provider_arroyo.hooks.arroyo import HOLD, ArroyoHook
-from airflow_provider_arroyo.partitions import to_edge, to_length, to_payload
 from airflow_provider_arroyo.waits import UntilPartition
 
 LOG = logging.getLogger(__name__)

@@ -9,11 +9,11 @@ from typing import Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_arroyo import events, waits
-from airflow_provider_arroyo.asking_task import name_of
+from airflow_provider_arroyo.control_plane import name_of
+from airflow_provider_arroyo.conversations import OnKill, carry_out
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
-from airflow_provider_arroyo.on_kill import OnKill, carry_out
 from airflow_provider_arroyo.waits import Wait
 
 

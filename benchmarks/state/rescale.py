@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.process_tree import ProcessTree
 from benchmarks.updating import peak_memory
-from engine.checkpoints import contents, spark_log
+from engine.checkpoints import manifest, spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.rescale import repartition
 from engine.spark.jvm.session import close_session, leave_state, open_session
@@ -135,7 +135,7 @@ def _copy(paths: StatePaths, target: Path) -> Mapping[str, float]:
     """Copy the files of the newest epoch."""
     epoch = spark_log.newest_commit(paths.checkpoint)
     assert epoch is not None
-    files = list(contents.files_of(paths.checkpoint, epoch))
+    files = list(manifest.files_of(paths.checkpoint, epoch))
     size = sum((paths.checkpoint / file).stat().st_size for file in files)
     began = time.monotonic()
     for file in files:

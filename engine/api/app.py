@@ -10,21 +10,20 @@ from functools import cache, partial
 from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import BaseRoute
 
-from engine.api import storage, sweep
+from engine.api import sweep
 from engine.api.answers import Ping
-from engine.api.connections import connection_profiles, connection_tables, connectors, stored_functions
-from engine.api.http import description, problems, session, tokens, web_page
+from engine.api.connections import connection_profiles, connection_tables, stored_functions
+from engine.api.http import description, problems, session, web_page
 from engine.api.http.authentication import Authentication, Rules
-from engine.api.http.depends import ContextDep
+from engine.api.http.problems import ContextDep
 from engine.api.http.query_parameters import refuse_unknown_parameters
-from engine.api.jobs import changes, events, job_output, jobs, operators, output, runs, state, watermark, written
+from engine.api.jobs import changes, events, job_output, jobs, runs, state, watermark, written
 from engine.api.metrics import page
 from engine.api.moves import arrivals, departures
 from engine.api.partitions import partitions
 from engine.api.pipelines import (
     completions,
     creations,
-    deletions,
     deployments,
     forks,
     lineage,
@@ -32,9 +31,8 @@ from engine.api.pipelines import (
     pipeline_secrets,
     pipelines,
     previews,
-    validate_query,
 )
-from engine.api.savepoints import savepoint_moves, savepoint_rules, savepoint_schedules, savepoint_tasks, savepoints
+from engine.api.savepoints import savepoint_moves, savepoint_schedules, savepoints
 from engine.api.upgrades import hand_overs, rehearsals, reprocessing, rollbacks, upgrades
 from engine.control.context import Context
 from engine.jobs.address import API_PREFIX
@@ -51,12 +49,12 @@ async def ping(context: ContextDep) -> Ping:
 ROUTERS = (
     _PING,
     runs.ROUTER,  # most requests are of drivers, and routes are tried one after the other
-    connectors.ROUTER,
+    stored_functions.CONNECTORS_ROUTER,
     completions.ROUTER,
     connection_profiles.ROUTER,
     connection_tables.ROUTER,
     stored_functions.ROUTER,
-    validate_query.ROUTER,
+    completions.VALIDATE_QUERY_ROUTER,
     creations.ROUTER,
     previews.ROUTER,
     deployments.ROUTER,
@@ -64,22 +62,22 @@ ROUTERS = (
     pipelines.ROUTER,
     pipeline_secrets.ROUTER,
     lineage.ROUTER,
-    deletions.ROUTER,
+    previews.DELETIONS_ROUTER,
     jobs.ROUTER,
     jobs.ALL,
     job_output.ROUTER,
-    operators.ROUTER,
+    jobs.OPERATORS_ROUTER,
     events.ROUTER,
     changes.ROUTER,
-    output.ROUTER,
+    job_output.OUTPUT_ROUTER,
     watermark.ROUTER,
     watermark.CERTIFICATES,
     partitions.ROUTER,
     savepoint_moves.ROUTER,
-    savepoint_rules.ROUTER,
+    savepoint_schedules.SAVEPOINT_RULES_ROUTER,
     savepoint_schedules.ROUTER,
     savepoint_schedules.ALL,
-    savepoint_tasks.ROUTER,
+    savepoint_moves.SAVEPOINT_TASKS_ROUTER,
     savepoints.ROUTER,
     upgrades.ROUTER,
     rehearsals.ROUTER,
@@ -91,9 +89,9 @@ ROUTERS = (
     hand_overs.ROUTER,
     departures.ROUTER,
     arrivals.ROUTER,
-    tokens.ROUTER,
+    session.TOKENS_ROUTER,
     session.ROUTER,
-    storage.ROUTER,
+    sweep.STORAGE_ROUTER,
     sweep.ROUTER,
     description.ROUTER,
 )

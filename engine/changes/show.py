@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal
 
-from engine.changes.expected import Expected
-from engine.changes.verdict import UpgradePlan, Verdict
+from engine.changes.verdict import Expected, UpgradePlan, Verdict
 
 Form = Literal["text", "json", "markdown"]
 

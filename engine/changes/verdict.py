@@ -1,13 +1,31 @@
-"""Upgrade plan: a verdict for each operator, source and sink."""
+"""Upgrade plan: a verdict for each operator, source and sink.
+
+Decide whether a planned change is allowed: it must not be refused, and its losses must be accepted.
+
+    plan 3f0c loses nothing                       allowed
+    plan 88aa loses a window, 88aa is accepted    allowed
+    plan 88aa loses a window, 3f0c is accepted    not allowed: another plan was accepted
+    plan 99bb is refused, 99bb is accepted        not allowed: the result would be wrong
+
+A control plane decides this before it stops anything, and the run decides it again for the state at that time.
+
+Expected effects of a change besides the state: the pause, and the gate certificates that it voids. They are measured
+or unknown. They change over time, so they are not part of what a user accepts
+(docs/decisions/what-is-accepted-is-the-plan.md).
+
+    expected pause: about 9 s, the current epoch and a start, as the last 2 upgrades took
+    gate certificates voided: g_1 of hourly scheduled_05:00
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from engine.plan.expressions.expr import Expr
 from engine.values.start_positions import StartPosition
@@ -182,3 +200,108 @@ def _with_figures(verdict: Verdict, figures: Mapping[str, StateFigures]) -> Verd
     if known is None or verdict.subject != "operator" or verdict.change is Change.STATE_NEW:
         return verdict
     return replace(verdict, rows=known.rows, bytes=known.bytes)
+
+
+class PlannedChange(Protocol):
+    """Facts about a plan that the decision needs."""
+
+    @property
+    def id(self) -> str:
+        """Stands for all that the plan says."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether any of it cannot be done."""
+
+    @property
+    def loses_nothing(self) -> bool:
+        """Whether it can be done, and nothing is lost by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How the reader of a refusal can accept a loss: the words for naming it, for accepting a plan, and other
+    remedies."""
+
+    reset: str
+    accept_loss: str
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedChange:
+    """Reason why a change is not allowed, and the remedy."""
+
+    message: str
+    hint: str
+
+
+def why_not(plan: PlannedChange, accepted: str | None, shown: str, wording: Wording) -> RefusedChange | None:
+    """Why a change may not be done of which the plan `accepted` was accepted; None where it may. `shown` is the plan as
+    people read it."""
+    if plan.is_refused:
+        message = f"the query cannot take over the existing state\n{shown}"
+        return RefusedChange(message, f"name with {wording.reset} what may be given up; or {wording.otherwise}")
+    if plan.loses_nothing or accepted == plan.id:
+        return None
+    message = f"something would be lost, and the loss is not accepted\n{shown}"
+    return RefusedChange(message, f"{wording.accept_loss} {plan.id} accepts all that this plan says is lost")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Expected effects. `pause` is None if unknown; `why` explains its parts, or why it is unknown. `voided` names the
+    voided certificates, None if that is unknown."""
+
+    pause: timedelta | None
+    why: str
+    voided: tuple[str, ...] | None
+
+    def to_json(self) -> dict[str, object]:
+        """In plain values."""
+        micros = None if self.pause is None else self.pause // timedelta(microseconds=1)
+        voided = None if self.voided is None else list(self.voided)
+        return {"pause_micros": micros, "pause": self.why, "voided": voided}
+
+    def lines(self) -> list[str]:
+        """For people."""
+        about = "unknown" if self.pause is None else f"about {self.pause.total_seconds():.0f} s"
+        voided = "unknown, a control plane keeps them" if self.voided is None else ", ".join(self.voided) or "none"
+        return [f"expected pause: {about}, {self.why}", f"gate certificates voided: {voided}"]
+
+
+WITHOUT_A_CONTROL_PLANE = Expected(None, "only a control plane notes how long starts take", None)
+"""Expectation for a state directory or a savepoint, where nothing is measured."""
+
+
+def of_restart(starts: Sequence[timedelta], epoch: timedelta | None, voided: tuple[str, ...]) -> Expected:
+    """Estimate a change that restarts the job with its state unchanged. `starts` are the durations of recent starts,
+    `epoch` is the longest time that the current epoch may still take."""
+    if not starts:
+        return Expected(None, "no start of it has been measured yet", voided)
+    return Expected(
+        _mean(starts, epoch), f"the epoch in hand and a start, as the last {_times(starts, 'start')}", voided
+    )
+
+
+def of_upgrade(
+    upgrades: Sequence[timedelta], starts: Sequence[timedelta], epoch: timedelta | None, voided: tuple[str, ...]
+) -> Expected:
+    """Estimate a change that also builds a new state. Only `upgrades`, the starts that have done so, tell how long that
+    takes; other `starts` give a lower bound."""
+    if upgrades:
+        why = f"the epoch in hand and a start, as the last {_times(upgrades, 'upgrade')}"
+        return Expected(_mean(upgrades, epoch), why, voided)
+    if not starts:
+        return Expected(None, "no start of it has been measured yet", voided)
+    least = f"a start has taken {_mean(starts, None).total_seconds():.0f} s"
+    why = f"{least}, and how long its savepoint and the new state take has not been measured yet"
+    return Expected(None, why, voided)
+
+
+def _mean(starts: Sequence[timedelta], epoch: timedelta | None) -> timedelta:
+    return (epoch or timedelta()) + sum(starts, timedelta()) / len(starts)
+
+
+def _times(starts: Sequence[timedelta], word: str) -> str:
+    return f"{word} took" if len(starts) == 1 else f"{len(starts)} {word}s took"

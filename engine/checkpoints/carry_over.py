@@ -21,6 +21,16 @@ query.
 
 The caller guarantees that kept state has the same meaning; this module only checks that it has the same form. The
 pipeline must not be running. See docs/decisions/a-state-is-carried-over-on-a-skeleton.md.
+
+Map the sources of a new query to those of the old query, and rewrite the offset log in the new order.
+
+Spark has one source for each place in a plan that reads a table, and plans each separately:
+
+    old query      0: clicks to 9, 1: clicks to 11, 2: orders to 4
+    new query      0: orders, 1: clicks, 2: users; the caller maps its source 1 to the old source 0
+    offsets/41     orders to 4, clicks to 9, users at its start: nothing was read
+
+If all old sources of a table are at the same position, the caller need not map them.
 """
 
 from __future__ import annotations
@@ -28,28 +38,78 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine.checkpoints import contents, spark_log
-from engine.checkpoints.carried_sources import SourceChoice, in_order_of, predecessors
+from engine.checkpoints import manifest, spark_log
 from engine.checkpoints.claim import StatefulQuery
 from engine.checkpoints.doctor import examine
-from engine.checkpoints.fault_points import StatePoint
-from engine.checkpoints.forms import write_forms
+from engine.checkpoints.forms import is_data, operator_numbers, read_form, write_forms, write_panes
+from engine.checkpoints.late_batches import write_withheld
 from engine.checkpoints.layout import StatePaths, write_json, write_text
 from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
-from engine.checkpoints.operator_form import is_data, operator_numbers, read_form
-from engine.checkpoints.panes import write_panes
 from engine.checkpoints.spark_log import CommitRecord, PlannedEpoch
 from engine.checkpoints.state_files import link
-from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
-from engine.checkpoints.withheld import write_withheld
+from engine.checkpoints.swap import StatePoint, begin_swap, commit_swap, finish_swap
 from engine.delivery.durable import replace_durably
 from engine.delivery.faults import reach
 from engine.errors import StateNotKeptError
 from engine.plan.state.forms import Forms
 from engine.plan.state.withheld import Withheld
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChoice:
+    """The caller's mapping of new sources to old ones, by number, and the tables to read from their start whatever the
+    old query's position."""
+
+    predecessors: Mapping[int, int] = field(default_factory=dict)
+    anew: frozenset[str] = frozenset()
+
+
+def predecessors(tables: Sequence[str], epochs: Sequence[PlannedEpoch], choice: SourceChoice) -> tuple[int | None, ...]:
+    """For each source of the new query, by the table that it reads, the number of the old source it goes on from; None
+    for one that begins anew. `epochs` are those that count in the old state."""
+    return tuple(
+        None if table in choice.anew else _predecessor(number, table, epochs, choice.predecessors.get(number))
+        for number, table in enumerate(tables)
+    )
+
+
+def in_order_of(order: Sequence[int | None], first: Sequence[str], epoch: PlannedEpoch) -> PlannedEpoch:
+    """A planned epoch of the old query as one of the new query; `first` has where each source of that begins."""
+    lines = (begin if old is None else epoch.sources[old] for old, begin in zip(order, first, strict=True))
+    return replace(epoch, sources=tuple(lines))
+
+
+def _predecessor(number: int, table: str, epochs: Sequence[PlannedEpoch], stated: int | None) -> int | None:
+    old_tables = [_table_of(epochs, old) for old in range(len(epochs[0].sources))]
+    if stated is not None:
+        if stated not in range(len(old_tables)) or old_tables[stated] != table:
+            raise StateNotKeptError(
+                f"source {number} of the new query reads {table}, and source {stated} of the state does not"
+            )
+        return stated
+    candidates = [old for old, old_table in enumerate(old_tables) if old_table == table]
+    places = [[epoch.contents[old].get("at") for epoch in epochs] for old in candidates]
+    if any(place != places[0] for place in places):
+        raise StateNotKeptError(
+            f"the old query reads {table} in several places, and has come further in one than in another",
+            hint="let the old query read all of its input before it is stopped",
+        )
+    # of several that stand at one place, that by which the fewest rows are late
+    return min(candidates, key=lambda old: _watermark(epochs[-1], old), default=None)
+
+
+def _table_of(epochs: Sequence[PlannedEpoch], source: int) -> object:
+    tables = {epoch.contents[source].get("table") for epoch in epochs} - {None}
+    return tables.pop() if len(tables) == 1 else None
+
+
+def _watermark(epoch: PlannedEpoch, source: int) -> float:
+    watermark = epoch.contents[source].get("wm")
+    return watermark if isinstance(watermark, int) else float("-inf")
+
 
 _FIRST_SNAPSHOT = re.compile(r"1_([0-9a-f-]+)\.zip")
 _NO_CHOICE = SourceChoice()
@@ -250,7 +310,7 @@ def _put_operator(checkpoint: Path, old: _Old, new: _Skeleton, number: int, befo
 def _files_of_operator(checkpoint: Path, epoch: int, number: int) -> Iterator[Path]:
     """The files that an epoch needs of an operator, by their paths within its folder."""
     folder = Path("state") / str(number)
-    for path in contents.files_of(checkpoint, epoch):
+    for path in manifest.files_of(checkpoint, epoch):
         if path.is_relative_to(folder):
             yield path.relative_to(folder)
 

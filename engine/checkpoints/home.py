@@ -5,15 +5,41 @@ A state of /states/a is moved, or restored, to /states/b:
     state/0/_metadata/v2/7     "stateSchemaFilePaths": ["file:/states/a/checkpoint/state/0/_stateSchema/default/0_99a6"]
     without this module        the next run reads the schema of another pipeline, or fails once that is deleted
     bring_home                 "stateSchemaFilePaths": ["file:/states/b/checkpoint/state/0/_stateSchema/default/0_99a6"]
+
+Export savepoints to another location and import them, completely or not at all.
+
+    export    each file is read, compared with its digest and written, or shared with an earlier export (the base);
+              then the manifest
+    import    the manifest is read and checked; each file is copied into a draft and compared; then the draft gets its
+              manifest, and its name
+
+An interrupted export or import has no manifest, and so does not count. Exports are complete copies: each can be deleted
+without affecting another (docs/decisions/savepoints-elsewhere-are-whole-copies.md).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.checkpoints.layout import read_text, unreadable, write_text
+from engine.checkpoints.layout import StatePaths, read_text, unreadable, write_text
+from engine.checkpoints.manifest import (
+    SavedFile,
+    SavepointManifest,
+    manifest_bytes,
+    parse_manifest,
+    read_manifest,
+    write_manifest,
+)
+from engine.checkpoints.places import NotAsSavedError, Place, as_damage
+from engine.checkpoints.swap import MovePoint
+from engine.delivery.durable import sync_directory, sync_file
+from engine.delivery.faults import reach
+from engine.errors import DiskFullError, EngineError, PlaceError, SavepointNotFoundError
 
 _PATHS = "stateSchemaFilePaths"
 
@@ -49,3 +75,107 @@ def _moved(schema: str, operator: Path) -> str:
     """Return the new path of a schema that was stored as `<some checkpoint>/state/<number>/<path in the operator>`."""
     _, separator, within = schema.rpartition(f"/state/{operator.name}/")
     return f"file:{operator / within}" if separator else schema
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Result of an export; `shared` files were not sent, since the base has them."""
+
+    manifest: SavepointManifest
+    shared: int = 0
+
+
+def export_savepoint(savepoint: Path, place: Place, base: Place | None = None) -> Export:
+    """Copy a savepoint to a place. One that is there already is left as it is; a place of another savepoint is
+    refused. Where it fails, what was put there is taken back. What the export at `base` has is not sent again."""
+    manifest = read_manifest(savepoint)
+    if (there := place.manifest()) is not None:
+        if there == manifest_bytes(manifest):
+            return Export(manifest)
+        raise PlaceError(f"{place} holds another savepoint", hint="export it to a place of its own")
+    known = {} if base is None else _files_at(base)
+    put: list[SavedFile] = []
+    shared = 0
+    try:
+        for file in manifest.files:
+            put.append(file)
+            theirs = known.get((file.bytes, file.sha256))
+            if base is not None and theirs is not None and place.share(base, theirs, file):
+                shared += 1
+            else:
+                place.put(savepoint / file.path, file)
+        reach(MovePoint.WHILE_EXPORTING)
+        place.set_manifest(manifest_bytes(manifest))
+    except (EngineError, OSError, NotAsSavedError) as error:
+        _take_back(place, put)
+        if isinstance(error, NotAsSavedError | FileNotFoundError):
+            raise as_damage(savepoint, error) from error
+        raise
+    reach(MovePoint.AFTER_EXPORT)
+    return Export(manifest, shared)
+
+
+def import_savepoint(
+    place: Place,
+    state: Path,
+    savepoint_id: str,
+    version_of: Callable[[Path, SavepointManifest], int | None],
+    reason: str,
+) -> SavepointManifest:
+    """Copy a savepoint from a place into a state directory, under another id. It is compared with its digests before
+    anybody can see it. `version_of` is asked for the pipeline's version that the state is of, with the folder in which
+    all files of the savepoint are and the manifest that it had elsewhere."""
+    content = place.manifest()
+    if content is None:
+        raise SavepointNotFoundError(
+            f"there is no savepoint at {place}", hint="what has no manifest there was not exported wholly"
+        )
+    outside = parse_manifest(Path(savepoint_id), content)
+    folder = StatePaths(state).savepoints
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_without_room(folder, outside)
+    draft, final = folder / f".{savepoint_id}.import", folder / savepoint_id
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        for file in outside.files:
+            target = draft / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            place.get(file, target)
+            sync_file(target)
+        reach(MovePoint.WHILE_IMPORTING)
+        origin = replace(outside.origin, version=version_of(draft, outside), reason=reason)
+        manifest = replace(outside, id=savepoint_id, origin=origin)
+        for below in (draft, *(path for path in draft.rglob("*") if path.is_dir())):
+            sync_directory(below)
+        write_manifest(draft, manifest)
+        draft.rename(final)
+        sync_directory(folder)
+    except (NotAsSavedError, FileNotFoundError) as error:
+        raise as_damage(Path(outside.id), error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    reach(MovePoint.AFTER_IMPORT)
+    return manifest
+
+
+def _files_at(base: Place) -> Mapping[tuple[int, str], SavedFile]:
+    """The files of an earlier export by what is in them."""
+    content = base.manifest()
+    if content is None:
+        raise SavepointNotFoundError(f"there is no savepoint at {base}", hint="name an earlier export, or none")
+    return {(file.bytes, file.sha256): file for file in parse_manifest(Path(str(base)), content).files}
+
+
+def _take_back(place: Place, put: list[SavedFile]) -> None:
+    """Leave nothing of a failure: on a full disk it would keep the disk full."""
+    try:
+        place.remove(put)
+    except (EngineError, OSError):
+        return  # without a manifest, what is left is no savepoint
+
+
+def _refuse_without_room(folder: Path, manifest: SavepointManifest) -> None:
+    usage, needed = os.statvfs(folder), sum(file.bytes for file in manifest.files)
+    if usage.f_bavail * usage.f_frsize < needed:
+        raise DiskFullError(f"{folder} has no room for {needed} bytes", hint="free space on the disk")

@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.checkpoints import spark_log
-from engine.checkpoints.contents import has_state
-from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.forms import tell_later
 from engine.checkpoints.layout import StatePaths, read_json, write_json, write_text
 from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
+from engine.checkpoints.manifest import has_state
 from engine.checkpoints.savepoints import copy_epoch
 from engine.checkpoints.state_moves import bring_state_home
-from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.checkpoints.swap import StatePoint, begin_swap, commit_swap, finish_swap
 from engine.delivery.faults import reach
 
 if TYPE_CHECKING:

@@ -19,18 +19,17 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from engine.checkpoints.fault_points import StatePoint
-from engine.checkpoints.layout import StatePaths
+from engine.checkpoints import spark_log
+from engine.checkpoints.layout import StatePaths, read_json
 from engine.checkpoints.lineage import KEPT_PARENTS, Lineage, new_id, read_lineage, write_lineage
 from engine.checkpoints.manifest import SavepointManifest
 from engine.checkpoints.parting import last_run
-from engine.checkpoints.replay import is_restored, refuse_replay
 from engine.checkpoints.savepoints import Request, check_file, take_requested, verify
 from engine.checkpoints.spark_log import newest_commit
-from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.checkpoints.swap import StatePoint, begin_swap, commit_swap, finish_swap
 from engine.delivery.faults import reach
 from engine.delivery.open_files import OPEN_FILES
-from engine.errors import NothingToSaveError, UnreadableStateError
+from engine.errors import NothingToSaveError, ReplayError, UnreadableStateError
 from engine.values.instants import now
 
 
@@ -85,3 +84,40 @@ def _going_on_with_sinks(lineage: Lineage, paths: StatePaths, manifest: Savepoin
     if is_restored(paths, manifest):  # this was done before, and cut short
         return replace(lineage, parents=own.parents)
     return replace(lineage, parents=(*lineage.parents, (own.id, newest), *own.parents)[:KEPT_PARENTS])
+
+
+def is_restored(paths: StatePaths, manifest: SavepointManifest) -> bool:
+    """Whether the state is that of the savepoint, put there by a restore, and has committed nothing since."""
+    fingerprint = (read_json(paths.pipeline) or {}).get("fingerprint", "")
+    return _stands_at(paths, manifest) and fingerprint == manifest.fingerprint
+
+
+def _stands_at(paths: StatePaths, manifest: SavepointManifest) -> bool:
+    """Whether the state has come from the savepoint's, and has committed nothing since, whatever its query is."""
+    if spark_log.newest_commit(paths.checkpoint) != manifest.epoch:
+        return False
+    return read_lineage(paths.lineage).parents[:1] == ((manifest.lineage, manifest.epoch),)
+
+
+def refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
+    """Raise ReplayError when the state has gone on since the savepoint, or is of another history. One that has come
+    from it and has committed nothing since is no other: who restores again after a crash repeats nothing, nor does who
+    goes back from a query that has taken the state over and failed before its first epoch."""
+    newest = spark_log.newest_commit(paths.checkpoint)
+    if newest is None:
+        return
+    if _stands_at(paths, manifest):
+        return
+    epochs = newest - manifest.epoch
+    lineage = read_lineage(paths.lineage)
+    if lineage.id != manifest.lineage:
+        progress = "has begun another history"
+    elif epochs > 0:
+        progress = f"has committed {epochs} epoch{'s' if epochs > 1 else ''}"
+    else:
+        return
+    raise ReplayError(
+        f"the pipeline {progress} since savepoint {manifest.id}: it would read, and may write, that input again",
+        hint="allow the replay, or restore a savepoint of the newest epoch",
+        allowed_by="allow_replay",
+    )

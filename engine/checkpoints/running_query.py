@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from engine.checkpoints.forms import read_panes
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.manifest import read_manifest
-from engine.checkpoints.panes import read_panes
 from engine.compile import Program, compile_script
 from engine.errors import NoStateError, OtherFormatError, RecompiledError, ScriptRefused
 from engine.plan.identity.fingerprint import differ_in_format

@@ -26,14 +26,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from engine.checkpoints import contents, spark_log
-from engine.checkpoints.fault_points import StatePoint
+from engine.checkpoints import manifest as contents
+from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, SavepointManifest, damaged, read_manifest, write_manifest
 from engine.checkpoints.state_files import link, state_files
-from engine.checkpoints.state_partitions import lacking
-from engine.checkpoints.swap import is_swapping
+from engine.checkpoints.swap import StatePoint, is_swapping
+from engine.checkpoints.whole_state import lacking
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import reach
 from engine.delivery.open_files import OPEN_FILES, open_files_of_sinks, saved_name, write_saved

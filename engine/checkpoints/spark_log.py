@@ -8,8 +8,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.checkpoints.layout import unreadable
+from engine.checkpoints.layout import StatePaths, unreadable
+from engine.checkpoints.lineage import read_lineage
+from engine.errors import UnreadableStateError
 from engine.values.instants import FAR_FUTURE, to_micros
+
+
+def offsets_of_epoch(state: Path, lineage: str | None, epoch: int | None) -> Mapping[str, object] | None:
+    """The position in each partition of each source table at the end of an epoch. None when the state directory has it
+    no more: it keeps the newest hundred epochs, of one history."""
+    paths = StatePaths(state)
+    if epoch is None:
+        return None
+    try:
+        offsets = read_planned(paths.checkpoint, epoch).positions
+        # asked last: a state that was swapped meanwhile has epochs of the same numbers
+        return offsets if read_lineage(paths.lineage).id == lineage else None
+    except (OSError, UnreadableStateError):
+        return None
+
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _STATE_IDS = "stateUniqueIds"

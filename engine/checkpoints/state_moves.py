@@ -15,8 +15,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from engine.checkpoints import contents, spark_log
-from engine.checkpoints.fault_points import StateMovePoint
+from engine.checkpoints import manifest, spark_log
 from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths, unreadable
 from engine.checkpoints.state_bucket import StateBucket, read_state_url
@@ -30,7 +29,7 @@ from engine.checkpoints.state_pointer import (
     state_folder,
     write_pointer,
 )
-from engine.checkpoints.swap import asides
+from engine.checkpoints.swap import StateMovePoint, asides
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import reach
 from engine.errors import StateBucketError, message_of
@@ -71,7 +70,7 @@ def bring_state_home(paths: StatePaths) -> None:
 
 def _download(checkpoint: Path, epoch: int) -> None:
     files = state_files(checkpoint)
-    needed = [file for file in contents.files_of(checkpoint, epoch, files) if file.parts[0] == "state"]
+    needed = [file for file in manifest.files_of(checkpoint, epoch, files) if file.parts[0] == "state"]
     try:
         files.copy(needed, checkpoint)
     except FileNotFoundError as error:
@@ -97,7 +96,7 @@ def state_prefix(paths: StatePaths, state_url: str, clock: Callable[[], datetime
     reach(StateMovePoint.AFTER_PREFIX)
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is not None:
-        found = contents.files_of(paths.checkpoint, epoch)
+        found = manifest.files_of(paths.checkpoint, epoch)
         below = {file.relative_to("state").as_posix(): file for file in found if file.parts[0] == "state"}
         uploads = {name: paths.checkpoint / file for name, file in below.items()}
         StateBucket(read_state_url(url)).upload(uploads)

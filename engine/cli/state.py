@@ -186,8 +186,8 @@ def _run(args: Namespace) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from engine.inspection.as_json import listing_to_json  # noqa: PLC0415 - `--help` must not pay for it
     from engine.inspection.epochs import list_state, states_in  # noqa: PLC0415
+    from engine.inspection.summary import listing_to_json  # noqa: PLC0415 - `--help` must not pay for it
 
     root = Path(args.subject) if args.subject else args.state_dir
     if args.pipeline is not None:
@@ -222,7 +222,7 @@ def _rows(args: Namespace) -> int:
 
 
 def _rows_of_directory(args: Namespace) -> Sequence[Mapping[str, Any]]:
-    from engine.inspection.row_conditions import refuse_without_value  # noqa: PLC0415 - see above
+    from engine.inspection.row_names import refuse_without_value  # noqa: PLC0415 - see above
     from engine.spark.state.kept_rows import kept_rows  # noqa: PLC0415 - see above
 
     refuse_without_value(args.key)
@@ -289,8 +289,11 @@ def _refuse_directories(args: Namespace) -> None:
 
 
 def _of_directory(args: Namespace) -> Mapping[str, object]:
-    from engine.inspection.as_json import summary_to_json  # noqa: PLC0415 - `--help` must not pay for the parser
-    from engine.inspection.summary import summarize_savepoint, summarize_state  # noqa: PLC0415
+    from engine.inspection.summary import (  # noqa: PLC0415
+        summarize_savepoint,
+        summarize_state,
+        summary_to_json,
+    )
 
     directory, is_savepoint = _chosen(args)
     summarize = summarize_savepoint if is_savepoint else summarize_state

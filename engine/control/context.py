@@ -26,7 +26,7 @@ from engine.jobs.disk import DataDirectory, Limits
 from engine.jobs.processes.left_goodbyes import WIRE, is_spoken
 from engine.jobs.processes.probes import Probe, ProbeResult, ReadRows
 from engine.jobs.processes.process_usage import RunUsage, SharedWith
-from engine.openlineage.names import JOB_NAMESPACE
+from engine.openlineage.datasets import JOB_NAMESPACE
 from engine.store.database import Database
 from engine.store.jobs import events, runs
 from engine.store.jobs.records import read_record

@@ -5,7 +5,7 @@ whichever point a run dies, the next run repeats the epoch over the same range, 
 (docs/decisions/the-ledger-of-a-sink-decides.md).
 
 A point has no effect unless the environment arms it and also says that this is a test. Other work has fault points of
-its own: `engine/checkpoints/fault_points.py`, `engine/jobs/fault_points.py`.
+its own: `engine/checkpoints/swap.py`, `engine/jobs/fault_points.py`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from engine.docs.airflow_results import PUSHED, RESULTS, Key
-from engine.docs.markdown import code, page, section, table
+from engine.docs.models import code, page, section, table
 
 PACKAGE = "airflow_provider_arroyo"
 ROOT = Path(__file__).parents[2]

@@ -6,6 +6,7 @@ lock while it lives, so two of them never work at the same time.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import os
@@ -22,16 +23,27 @@ from typing import IO, Literal, Protocol
 from engine.delivery.disk_errors import has_no_room, is_disk_full
 from engine.delivery.faults import reach
 from engine.driver.home import Home, StopMode, end_group
-from engine.driver.run_listener import RunListener
-from engine.driver.run_log import RunLog, tell_failure, write_json_lines
-from engine.driver.stack_dumps import dump_stacks
+from engine.driver.run_log import RunListener, RunLog, tell_failure, write_json_lines
 from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, StateBusyError, cause_of
 from engine.jobs.decisions.status import Failure, Goodbye, failure_of
 from engine.jobs.fault_points import DriverPoint
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.process_usage import is_java
 from engine.jobs.processes.runner import NO_ROOM, Holder
 from engine.jobs.processes.unleft_java import end_unleft_java
+
+
+def dump_stacks() -> None:
+    """Write the stacks of this process to its log, and have the JVM, if it still can, write its own to Spark's."""
+    faulthandler.dump_traceback(sys.stderr, all_threads=True)
+    if mark := os.environ.get(processes.MARK):
+        for pid in processes.marked(mark):
+            # any other process would end at that signal
+            if is_java(pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGQUIT)
+
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0

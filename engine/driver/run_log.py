@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Protocol
 
 from engine.checkpoints.layout import StatePaths
 from engine.driver.home import Home
@@ -179,3 +180,19 @@ def write_json_lines(log: RunLog) -> None:
 def tell_failure(error: EngineError) -> None:
     """Write down why a run has failed."""
     LOG.error("%s", error.message, extra={"code": error.code, "hint": error.hint})
+
+
+class RunListener(Protocol):
+    """Receives the progress of a run."""
+
+    def report(self, report: EpochReport) -> None:
+        """An epoch was committed."""
+
+    def started(self) -> None:
+        """The run is up, and nothing is committed."""
+
+    def sign(self, step: StartStep | None) -> None:
+        """The work is alive, and its start has come to this step, if it is another one."""
+
+    def shares(self, look: Callable[[], SharedJava | None]) -> None:
+        """The run shares Java with others, and this says what it has of it."""

@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
-from engine.checkpoints import drill, rescale, restore
+from engine.checkpoints import doctor, rescale, restore
 from engine.driver.home import StopMode
-from engine.driver.run_listener import RunListener
+from engine.driver.run_log import RunListener
 from engine.driver.shared.lodging import Lodging, lodging
 from engine.driver.shared.place import JavaWish, host_directory, host_environment
 from engine.jobs.decisions.spec import Upgrade
@@ -121,7 +121,7 @@ class SparkWork:
         """Put a savepoint where the state is."""
         restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as, is_fork=is_fork)
 
-    def drill(self, savepoint: Path, scratch: Path) -> drill.DrillReport:
+    def drill(self, savepoint: Path, scratch: Path) -> doctor.DrillReport:
         """Restore a savepoint into a scratch directory, and read all its state."""
         with ExitStack() as opened:
 
@@ -132,7 +132,7 @@ class SparkWork:
                 opened.callback(close_session, spark)
                 return spark
 
-            return drill.drill(savepoint, scratch, open_spark)
+            return doctor.drill(savepoint, scratch, open_spark)
 
 
 def state_upgrade(wish: Upgrade) -> StateUpgrade:

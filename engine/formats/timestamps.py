@@ -1,13 +1,24 @@
-"""Timestamps in JSON: conversion between text and microseconds since 1970."""
+"""Timestamps in JSON: conversion between text and microseconds since 1970.
+
+Rules for numbers in text formats: finite, in range, and decimals rounded like CAST.
+
+1e999, 1e39      too large for DOUBLE, for FLOAT: OverflowError
+"inf", "NaN"     not a number: ValueError
+1.005            1.01 as DECIMAL(10, 2)
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from engine import types
 
 ARROW_TIMESTAMP = pa.timestamp("us", tz="UTC")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -91,3 +102,28 @@ def _modulo(array: pa.Int64Array, by: int) -> pa.Int64Array:
     """The remainder of a division that rounds towards the past; Arrow has no such kernel."""
     remainder = pc.subtract(array, pc.multiply(pc.divide(array, by), by))
     return pc.if_else(pc.less(remainder, 0), pc.add(remainder, by), remainder)
+
+
+NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
+"""Spellings of non-finite numbers in Protobuf and Java."""
+_TOO_LARGE = float.fromhex("0x1.ffffffp+127")
+"""Smallest double that becomes infinity in 32 bits."""
+
+
+def finite(value: float | str, kind: types.Float) -> float:
+    """Return a number, or that of a text. Raises OverflowError if it is out of range, ValueError if it is none."""
+    if isinstance(value, str) and not any(letter.isdecimal() for letter in value):
+        raise ValueError(value)
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(value)
+    number = float(value)
+    if not math.isfinite(number) or (kind.bits == 32 and abs(number) >= _TOO_LARGE):
+        raise OverflowError(value)
+    return number
+
+
+def fitting(number: Decimal, kind: types.Decimal) -> Decimal:
+    """Return the number with the places of the type, rounded half away from zero. Raises InvalidOperation if it has
+    too many digits before the point."""
+    with localcontext(prec=kind.precision):
+        return number.quantize(Decimal(1).scaleb(-kind.scale), rounding=ROUND_HALF_UP)

@@ -15,9 +15,8 @@ from engine.delivery.ledger import LedgerEntry
 from engine.delivery.manifests import EpochManifest, find_manifest
 from engine.delivery.segments import Segment
 from engine.errors import EngineError
-from engine.inspection.attempts import attempt
+from engine.inspection.attempts import Damage, Kind, attempt
 from engine.inspection.bytes_read import NotAsWrittenError
-from engine.inspection.damage import Damage, Kind
 from engine.inspection.sinks_written import is_written
 
 

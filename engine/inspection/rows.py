@@ -13,12 +13,11 @@ from pathlib import Path
 
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.state_partitions import files_of_partitions
+from engine.checkpoints.whole_state import files_of_partitions
 from engine.compile import Program
 from engine.errors import NoStateError, UnknownSubjectError, UnreadableStateError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
-from engine.inspection.row_conditions import columns_meant, is_met
-from engine.inspection.row_names import name_in_bucket, table_in_bucket
+from engine.inspection.row_names import columns_meant, is_met, name_in_bucket, table_in_bucket
 from engine.inspection.store import read_store
 from engine.plan.nodes import WindowAggregate
 from engine.plan.state.operators import Operator

@@ -26,9 +26,8 @@ from engine.inspection.table import read_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from engine.updating.bucket_state import BucketState
+    from engine.updating.bucket_state import BucketState, LargeChunk
     from engine.updating.chunks import Chunks
-    from engine.updating.head import LargeChunk
 
 PANES = "panes"
 """Name of a shard's table with windows stored by pane (`updating/panes.py`)."""
@@ -64,7 +63,7 @@ class StoreContent:
 
     def states_of_buckets(self) -> Iterator[BucketState]:
         """Yield the state of each shard; raise NotAsWrittenError if it is damaged."""
-        from engine.updating.head import read_head  # noqa: PLC0415 - windows need no Arrow
+        from engine.updating.bucket_state import read_head  # noqa: PLC0415 - windows need no Arrow
 
         for head in self.of_family(_HEADS).values():
             listing, small = binary_fields(head, 2)

@@ -1,15 +1,26 @@
-"""OpenLineage datasets of a program, with columns and column lineage."""
+"""OpenLineage datasets of a program, with columns and column lineage.
+
+OpenLineage names of the datasets of tables.
+
+    file:///lake/orders        file              /lake/orders
+    s3://lake/orders           s3://lake         orders
+    kafka://broker:9092/o      kafka://broker:9092   o
+    none, for a webhook        arroyo            shop.told      the job's namespace, the pipeline and the table
+
+Other systems use the same names, so that their graphs connect.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.connectors import connector_of
+from engine.connectors import connector_of, kind_of
 from engine.connectors.base import Table, row_schema
-from engine.openlineage.names import DatasetName, JobName, dataset_name, known_place
 from engine.plan.column_lineage import ColumnLineage, Origin, Use
 
 if TYPE_CHECKING:
@@ -169,3 +180,43 @@ def _fields(origins: Iterable[Origin], names: Mapping[str, DatasetName]) -> Iter
             known.append(transformation)
     for (name, column), transformations in uses.items():
         yield InputField(namespace=name.namespace, name=name.name, field=column, transformations=transformations)
+
+
+JOB_NAMESPACE = "arroyo"
+"""Default namespace of jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobName:
+    """OpenLineage name of a pipeline."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetName:
+    """OpenLineage name of a dataset."""
+
+    namespace: str
+    name: str
+
+
+def dataset_name(table: Table, job: JobName) -> DatasetName:
+    """The name of the place of a table. One without a place, or with one that only its driver knows, is called after
+    the job."""
+    place = known_place(table)
+    if place is not None:
+        scheme, _, rest = place.partition("://")
+        if scheme == "file":
+            return DatasetName("file", rest or "/")
+        server, _, path = rest.partition("/")
+        return DatasetName(f"{scheme}://{server}", unquote(path) if scheme == "kafka" else path or "/")
+    return DatasetName(job.namespace, f"{job.name}.{table.name}")
+
+
+def known_place(table: Table) -> str | None:
+    """The URI by which others know the place of a table; None where it has none, or has a variable of the driver's
+    environment or a secret in it."""
+    place = kind_of(table).place(table.options)
+    return None if place is None or "${" in unquote(place) or "{{" in unquote(place) else place

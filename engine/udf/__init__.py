@@ -6,6 +6,6 @@ only the decorators.
 
 from __future__ import annotations
 
-from engine.udf.decorators import udaf, udf, udtf
+from engine.udf.requirements import udaf, udf, udtf
 
 __all__ = ["udaf", "udf", "udtf"]

@@ -7,19 +7,61 @@ results                  [f(1)], taken at indices [0, NULL, NULL]: [f(1), NULL, 
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import UdfResultError
+from engine.errors import EngineError, UdfResultError, UdfTimeoutError
 from engine.schema import to_arrow
 from engine.types import Array, Struct, Type
-from engine.udf.async_calls import call_async
-from engine.udf.declared import Hint, Udf
+from engine.udf.declared import Hint, Udf, Waiting
 from engine.udf.loading import explain, load, load_class, shorten
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def aggregate_lists(function: Udf, groups: pa.Array) -> pa.Array:
+    """The aggregate of each group. A group is a list of rows, a row a struct with a member for each parameter; a row
+    with NULL for a parameter that takes none is left out."""
+    target = load(function)
+    needed = [index for index, (_, hint) in enumerate(function.parameters) if not hint.optional]
+    answers: list[Any] = []
+    for group in _groups(function, groups):
+        columns = _without_null_aggregating(group, needed)
+        try:
+            answers.append(_by_rows(target, columns) if function.is_class else target(*columns))
+        except (Exception, SystemExit) as error:
+            raise explain(function, error) from error
+    return to_array(function, answers)
+
+
+def _without_null_aggregating(columns: list[list[Any]], needed: list[int]) -> list[list[Any]]:
+    """The columns without the rows that have None in one of those needed."""
+    positions = [index for index in needed if index < len(columns)]
+    if not any(None in columns[index] for index in positions):
+        return columns
+    rows = [row for row in zip(*columns, strict=True) if all(row[index] is not None for index in positions)]
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+
+
+def _by_rows(target: Any, columns: list[list[Any]]) -> Any:
+    state = target()
+    for row in zip(*columns, strict=True):
+        state.add(*row)
+    return state.finish()
+
+
+def _groups(function: Udf, groups: pa.Array) -> Iterator[list[list[Any]]]:
+    """The columns of each group. A group that is NULL has no rows."""
+    offsets = groups.offsets.to_pylist()
+    rows = groups.values
+    columns = list(zip(rows.flatten(), (hint for _, hint in function.parameters), strict=False))
+    for start, end in pairwise(offsets):
+        yield [values_of(function, column.slice(start, end - start), hint) for column, hint in columns]
 
 
 def call_udf(function: Udf, columns: Sequence[pa.Array], when: pa.Array | None = None) -> pa.Array:
@@ -162,3 +204,52 @@ def _wrong(function: Udf, complaint: str) -> UdfResultError:
         f"{function.name}, {function.file.name}:{function.line}: the function {complaint}",
         hint="correct the type hint or the function",
     )
+
+
+def call_async(function: Udf, target: Any, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Call the function for each row and return the results in the order of the rows. At most the allowed number of
+    calls run at once; a call that takes too long gives NULL or stops the run."""
+    assert function.waiting is not None
+    return _loop().run_until_complete(_gather(function, target, list(rows), function.waiting))
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop, which outlives the batch, so that connections of the user's code stay open."""
+    return asyncio.new_event_loop()
+
+
+async def _gather(function: Udf, target: Any, rows: list[tuple[Any, ...]], waiting: Waiting) -> list[Any]:
+    answers: list[Any] = [None] * len(rows)
+    queue = iter(enumerate(rows))
+
+    async def work() -> None:
+        for index, row in queue:
+            answers[index] = await _call_once(function, target, row, waiting)
+
+    workers = [asyncio.ensure_future(work()) for _ in range(min(waiting.max_in_flight, len(rows)))]
+    try:
+        await asyncio.gather(*workers)
+    except EngineError:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        raise
+    return answers
+
+
+async def _call_once(function: Udf, target: Any, row: tuple[Any, ...], waiting: Waiting) -> Any:
+    clock = asyncio.timeout(waiting.timeout.total_seconds())
+    try:
+        async with clock:
+            return await target(*row)
+    except (Exception, SystemExit) as error:
+        if not clock.expired():
+            raise explain(function, error) from error
+        if waiting.gives_null:
+            return None
+        seconds = f"{waiting.timeout.total_seconds():g}"
+        raise UdfTimeoutError(
+            f"{function.name}, {function.file.name}:{function.line}: the call takes longer than {seconds} s",
+            hint="set a longer timeout, or on_timeout='null'",
+        ) from error

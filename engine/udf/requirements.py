@@ -1,13 +1,17 @@
-"""Compare the requirements of a file of functions (a PEP 723 header) with the installed packages."""
+"""Compare the requirements of a file of functions (a PEP 723 header) with the installed packages.
+
+Decorators for user-defined functions. The parser of the file (`engine.udf.reading`) interprets them; at run time
+they return the function unchanged, so that it can be called and tested.
+"""
 
 from __future__ import annotations
 
 import platform
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from engine.errors import EngineError, ScriptRefused, UdfDependenciesError, UdfSyntaxError, message_of
 from engine.udf.declared import UdfFile
@@ -122,3 +126,42 @@ def _unmet_requirement(name: str, specifier: SpecifierSet) -> Iterator[str]:
         return
     if not specifier.contains(installed, prereleases=True):
         yield f"{name}{specifier}, but {installed} is installed"
+
+
+Marked = TypeVar("Marked", bound=Callable[..., Any])
+
+
+@overload
+def udf(function: Marked, /) -> Marked: ...
+@overload
+def udf(
+    *,
+    vectorized: bool = False,
+    ordered: bool = True,
+    max_in_flight: int = 1000,
+    timeout: str = "5s",
+    on_timeout: Literal["error", "null"] = "error",
+) -> Callable[[Marked], Marked]: ...
+def udf(function: Any = None, /, **_options: object) -> Any:
+    """A function of the values of a row. A `vectorized` one gets and gives Arrow arrays. Of an `async` one up to
+    `max_in_flight` calls are under way in each task, and each may take as long as `timeout`."""
+    return _keep if function is None else function
+
+
+@overload
+def udaf(function: Marked, /) -> Marked: ...
+@overload
+def udaf(*, state_version: int) -> Callable[[Marked], Marked]: ...
+def udaf(function: Any = None, /, **_options: object) -> Any:
+    """A function of all rows of a group: one of lists, or a class with `add` and `finish`. As long as its
+    `state_version` stays, other code of it goes on with what this one keeps."""
+    return _keep if function is None else function
+
+
+def udtf(function: Marked, /) -> Marked:
+    """A function that gives any number of rows for each row."""
+    return function
+
+
+def _keep(function: Any) -> Any:
+    return function

@@ -28,9 +28,8 @@ from engine.updating.accumulators.udf_objects import Incremental
 from engine.updating.aggregate_spec import AggregateSpec
 from engine.updating.arrow_tables import replaced, whole
 from engine.updating.bucket_state import NEVER, BucketState, StepResult, StepsResult, one_by_one
-from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
-from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments
+from engine.updating.groups import Flags, Longs, changes_between, flags, group_rows, longs, moments
 from engine.updating.reforming import ids_not_known, in_form, is_unknown, known_only
 from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.state_columns import BEFORE, FIRST, LAST, UNKNOWN, VALUE, WEIGHT

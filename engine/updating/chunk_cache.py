@@ -11,15 +11,14 @@ docs/decisions/updating-state-is-kept-in-buckets.md.
 
 from __future__ import annotations
 
+import mmap
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from engine.updating.mapped_tables import mapped
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
 MOST_BYTES = 128 << 20
 """Memory limit per Python process of Spark. A million keys with a count and a sum are 64 MB."""
@@ -94,3 +93,24 @@ class RecentChunks:
     def _forget_unused(self) -> None:
         for digest in [name for name, kept in self._kept.items() if kept.used + _ROUNDS_UNUSED < self._round]:
             self.forget(digest)
+
+
+LEAST_FREE = 1 << 30
+"""Bytes of a disk to leave free."""
+
+
+def mapped(table: pa.Table, folder: Path) -> pa.Table | None:
+    """Write the table to an unnamed file and map it into memory; None if the disk has no room for it. The operating
+    system deletes the file when the last user closes it, however the process ends."""
+    try:
+        if shutil.disk_usage(folder).free - table.nbytes < LEAST_FREE:
+            return None
+        with tempfile.TemporaryFile(dir=folder) as file:  # without a name from the start, where the system can do that
+            with pa.ipc.new_stream(file, table.schema) as writer:
+                writer.write_table(table)
+            file.flush()
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        with pa.ipc.open_stream(pa.py_buffer(pages)) as reader:
+            return reader.read_all()
+    except OSError:  # a full disk: it is read from Spark, as before
+        return None

@@ -28,11 +28,20 @@ from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID, WATERMARK
 from engine.schema import Schema, arrow_schema
 from engine.updating.arrow_tables import replaced
 from engine.updating.bucket_state import NEVER, BucketState, StepsResult
-from engine.updating.changelog import INSTANT, with_change_columns
 from engine.updating.chunks import Chunks
 from engine.updating.chunks_together import add_together, find_together
-from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments, ranges
-from engine.updating.mixed_ids import mixed
+from engine.updating.groups import (
+    INSTANT,
+    Flags,
+    Longs,
+    flags,
+    group_rows,
+    longs,
+    mixed,
+    moments,
+    ranges,
+    with_change_columns,
+)
 from engine.updating.serialization import BUCKETS, bucket_of, deal, from_each, to_bytes
 from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.docs.api import describe_api
+from engine.docs.web_types import describe_api
 
 _PLAIN = {"id", "data", "backend", "checkpoint_type", "events", "pong", "line", "column", "start", "language"}
 """Fields whose names say it, and those that are always the same."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.driver.inferring import infer
+from engine.driver.probe import infer
 from engine.errors import EngineError, SchemaUnknownError
 from engine.jobs.processes.probes import LocalProbes, ProbeOrder, ProbeResult
 from tests.api.conftest import Plane

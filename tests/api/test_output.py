@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.jobs.output import shown_directories
+from engine.api.jobs.job_output import shown_directories
 from engine.cli.main import main
 from engine.connectors.preview import PREVIEW_FILE
 from engine.spark.read.safe_table_names import safe_name

@@ -12,8 +12,7 @@ from uuid import UUID
 import pytest
 
 from engine.api.partitions.airflow_events import AirflowEvents, Environ
-from engine.api.partitions.push_watch import PushWatch
-from engine.api.partitions.pushing import Pusher
+from engine.api.partitions.push_watch import Pusher, PushWatch
 from engine.cli.main import main
 from engine.connectors.addresses import ALLOWED
 from engine.jobs.decisions.partitions import LONGEST_PAUSE, SETTLING, Push, pause

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from engine.api.savepoints.caretaker import Caretaker
-from engine.checkpoints import moves
-from engine.checkpoints.fault_points import MovePoint
+from engine.checkpoints import home
 from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, read_manifest, write_manifest
+from engine.checkpoints.swap import MovePoint
 from engine.cli.main import main
 from engine.control.savepoints import savepoint_removal
 from engine.delivery.faults import ALLOWED, ARMED
@@ -173,14 +173,14 @@ def test_an_import_is_not_listed_before_all_of_it_is_here_and_nobody_removes_it(
 ) -> None:
     exported(plane, saved, place)
     object.__setattr__(plane.context, "settle_wait", plane.context.settle_wait * 0)
-    begun, goes_on, whole = Event(), Event(), moves.import_savepoint
+    begun, goes_on, whole = Event(), Event(), home.import_savepoint
 
     def wait(*arguments: Any) -> Any:
         begun.set()
         goes_on.wait(60)
         return whole(*arguments)
 
-    monkeypatch.setattr(moves, "import_savepoint", wait)
+    monkeypatch.setattr(home, "import_savepoint", wait)
     answer = plane.http.post(f"{BASE}/import", json={"place": place.as_uri()})
     assert begun.wait(60)
 

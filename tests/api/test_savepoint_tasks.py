@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.savepoints import savepoint_tasks
+from engine.api.savepoints import savepoint_moves
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, write_manifest
 from engine.cli.main import main
 from engine.control.savepoints.drill_savepoint import Drills
@@ -164,13 +164,13 @@ def test_a_drill_is_not_answered_by_a_look_that_is_under_way(
     goes_on = Event()
     object.__setattr__(plane.context, "settle_wait", plane.context.settle_wait * 0)
     play(plane, lambda _: "read")
-    verify = savepoint_tasks._verify
+    verify = savepoint_moves._verify
 
     def wait(*args: Any, **kwargs: Any) -> str:
         goes_on.wait(60)
         return verify(*args, **kwargs)
 
-    monkeypatch.setattr(savepoint_tasks, "_verify", wait)
+    monkeypatch.setattr(savepoint_moves, "_verify", wait)
     assert plane.http.post(f"{BASE}/{saved['id']}/verify").status_code == 202
 
     assert code_of(plane.http.post(f"{BASE}/{saved['id']}/verify?drill=true")) == (409, "pipeline.busy")

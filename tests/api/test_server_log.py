@@ -11,7 +11,7 @@ import logging
 from engine.server import log_to_standard_error
 
 log_to_standard_error()
-logging.getLogger("engine.api.pipelines.deletions").info("pipeline orders was deleted by ann")
+logging.getLogger("engine.api.pipelines.previews").info("pipeline orders was deleted by ann")
 logging.getLogger("somebody.else").info("chatter")
 logging.getLogger("somebody.else").warning("trouble")
 """
@@ -22,6 +22,6 @@ def test_who_did_what_is_written_down_with_its_time_and_without_the_chatter_of_o
 
     lines = ended.stderr.splitlines()
     assert [re.sub(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ", "", line) for line in lines] == [
-        "INFO engine.api.pipelines.deletions: pipeline orders was deleted by ann",
+        "INFO engine.api.pipelines.previews: pipeline orders was deleted by ann",
         "WARNING somebody.else: trouble",
     ]

@@ -7,8 +7,8 @@ import pytest
 
 from engine.connectors import CONNECTORS
 from engine.docs import FOLDER, PAGES, stale_pages
+from engine.docs.changelog import read_features, refusal
 from engine.docs.models import spell_default, walk_settings
-from engine.docs.sql_support import read_features, refusal
 from engine.settings import PREFIX, Settings
 from engine.values.durations import spell_duration
 from engine.values.environment import VARIABLES

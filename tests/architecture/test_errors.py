@@ -4,8 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from engine.docs.errors import declared_errors
-from engine.docs.remedies import REMEDIES
+from engine.docs.errors import REMEDIES, declared_errors
 
 TESTS = Path(__file__).parents[1]
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine.changes.accepted import Wording, why_not
+from engine.changes.verdict import Wording, why_not
 
 WORDING = Wording("--reset", "--accept-loss", "do something else")
 

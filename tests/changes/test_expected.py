@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from engine.changes.expected import WITHOUT_A_CONTROL_PLANE, Expected, of_restart, of_upgrade
 from engine.changes.show import show, with_expected
+from engine.changes.verdict import WITHOUT_A_CONTROL_PLANE, Expected, of_restart, of_upgrade
 from tests.changes.test_compare import GROUP, PLAIN, TUMBLE, plan
 
 FOUR, SIX, ONE = (timedelta(seconds=seconds) for seconds in (4, 6, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.changes.fork import plan_fork, shared_places
+from engine.changes.hand_over import plan_fork, shared_places
 from engine.changes.verdict import Change
 from engine.compile import Program, compile_script
 

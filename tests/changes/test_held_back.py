@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.changes.accepted import Wording, why_not
 from engine.changes.show import show
-from engine.changes.verdict import Change
+from engine.changes.verdict import Change, Wording, why_not
 from engine.errors import UnknownSubjectError
 from tests.changes.test_compare import GROUP, HOP, PLAIN, SESSION, TUMBLE, changes, plan, program
 

@@ -9,8 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.changes.rehearsal import refuse_unrepeatable, remarks, with_kept_rows
-from engine.changes.row_difference import DifferentRow, RehearsalReport, SinkDifference, to_json, to_text
+from engine.changes.row_difference import (
+    DifferentRow,
+    RehearsalReport,
+    SinkDifference,
+    refuse_unrepeatable,
+    remarks,
+    to_json,
+    to_text,
+    with_kept_rows,
+)
 from engine.cli.main import main
 from engine.cli.upgrades.rehearse import _usual_scratch
 from engine.compile import Program, compile_script

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints import savepoints, spark_log, swap
-from engine.checkpoints.carried_sources import SourceChoice
-from engine.checkpoints.carry_over import carry_over
+from engine.checkpoints.carry_over import SourceChoice, carry_over
 from engine.checkpoints.claim import StatefulQuery, claim
 from engine.checkpoints.doctor import examine
 from engine.checkpoints.home import bring_home

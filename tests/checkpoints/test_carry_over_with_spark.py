@@ -14,8 +14,7 @@ import pytest
 from engine.changes.compare import compare
 from engine.changes.verdict import UpgradePlan
 from engine.checkpoints import spark_log
-from engine.checkpoints.carried_sources import SourceChoice
-from engine.checkpoints.carry_over import carry_over
+from engine.checkpoints.carry_over import SourceChoice, carry_over
 from engine.checkpoints.claim import StatefulQuery
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.running_query import compile_running, query_of_state

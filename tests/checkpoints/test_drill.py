@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.checkpoints import savepoints
-from engine.checkpoints.drill import DrillReport, drill
+from engine.checkpoints.doctor import DrillReport, drill
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import SavedFile, read_manifest, write_manifest
 from engine.errors import DamagedSavepointError

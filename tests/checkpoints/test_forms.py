@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.changes.verdict import Reform
-from engine.checkpoints import contents
+from engine.checkpoints import manifest
 from engine.checkpoints.forms import carried_forms, read_forms, tell_later, untold, write_forms
 from engine.errors import UnreadableStateError
 from engine.plan.nodes import Retelling
@@ -65,7 +65,7 @@ def test_of_numbers_that_became_wider_twice_both_are_known() -> None:
 def test_they_belong_to_every_epoch_of_the_checkpoint(tmp_path: Path) -> None:
     write_forms(tmp_path, {2: Form(("a",))})
 
-    assert Path("forms.json") in contents.files_of(tmp_path, 0)
+    assert Path("forms.json") in manifest.files_of(tmp_path, 0)
 
 
 def test_what_was_told_is_not_told_again_after_the_next_change() -> None:

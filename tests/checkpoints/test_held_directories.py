@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engine.checkpoints.held_directories import scratch_directory, sweep
+from engine.checkpoints.layout import scratch_directory, sweep
 
 _DIES = """
 import os, sys
 from pathlib import Path
-from engine.checkpoints.held_directories import scratch_directory
+from engine.checkpoints.layout import scratch_directory
 with scratch_directory(Path(sys.argv[1])) as directory:
     (directory / "rows").write_text("x")
     os.kill(os.getpid(), 9)

@@ -14,10 +14,10 @@ import duckdb
 import pytest
 
 from engine.changes.compare import compare
+from engine.checkpoints.late_batches import read_withheld
 from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.checkpoints.savepoints import take
-from engine.checkpoints.withheld import read_withheld
 from engine.compile import compile_script
 from engine.spark.run.run_spec import StateUpgrade
 from engine.values.instants import now

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints import savepoints
-from engine.checkpoints.drill import drill
+from engine.checkpoints.doctor import drill
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import read_manifest, write_manifest
 from engine.checkpoints.restore import restore
-from engine.checkpoints.state_partitions import lacking
+from engine.checkpoints.whole_state import lacking
 from engine.errors import DamagedSavepointError, UnreadableStateError
 
 Clock = Callable[[], datetime]

@@ -11,10 +11,9 @@ import pytest
 
 from engine.changes.compare import compare
 from engine.changes.verdict import Change
-from engine.checkpoints.drill import drill
+from engine.checkpoints.doctor import drill
+from engine.checkpoints.forms import read_form, read_panes, write_panes
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.operator_form import read_form
-from engine.checkpoints.panes import read_panes, write_panes
 from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.checkpoints.running_query import RunningQuery, compile_running, query_of_state

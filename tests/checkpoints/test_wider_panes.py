@@ -15,8 +15,7 @@ import pytest
 from engine.changes.compare import compare
 from engine.changes.verdict import Change
 from engine.checkpoints import spark_log
-from engine.checkpoints.forms import read_forms
-from engine.checkpoints.panes import read_panes
+from engine.checkpoints.forms import read_forms, read_panes
 from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.checkpoints.running_query import compile_running, query_of_state

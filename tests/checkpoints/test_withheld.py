@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.changes.verdict import Migration
-from engine.checkpoints.withheld import carried, read_withheld, write_withheld
+from engine.checkpoints.late_batches import carried, read_withheld, write_withheld
 from engine.errors import UnreadableStateError
 from engine.plan.state.withheld import ROWS
 

@@ -20,8 +20,7 @@ from engine.connectors.filesystem.lookup import FilesystemLookup
 from engine.connectors.filesystem.options import FilesystemLookupOptions
 from engine.delivery import driver_files
 from engine.errors import LocalPathOnClusterError, MailboxRefusedError, UnreadableFileError
-from engine.formats.protobuf.messages import message_class
-from engine.formats.protobuf.options import ProtobufOptions
+from engine.formats.protobuf.messages import ProtobufOptions, message_class
 from engine.spark.run import mailbox_inputs
 from engine.spark.run.mailbox import Mailbox, open_mailbox
 from engine.spark.run.mailbox_inputs import Answer, Inputs

@@ -16,7 +16,7 @@ from engine.formats import make_decoder, make_encoder
 from engine.formats.debezium.fold import NONE, fold
 from engine.formats.debezium.format import DEBEZIUM_JSON
 from engine.formats.debezium.options import DebeziumOptions
-from engine.formats.row_ids import row_ids
+from engine.formats.record_rows import row_ids
 from engine.schema import Field, Schema, arrow_schema
 from engine.types import BIGINT, INT, TEXT, TIMESTAMP
 from engine.types import Decimal as DecimalType

@@ -11,8 +11,8 @@ from hypothesis import strategies as given_by
 
 from engine import types
 from engine.formats import make_decoder
-from engine.formats.json.infer import infer_columns
 from engine.formats.json.options import JsonOptions
+from engine.formats.json.parse import infer_columns
 from engine.schema import Field, Schema
 
 

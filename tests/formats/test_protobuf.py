@@ -15,7 +15,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, duration_pb2, messa
 from engine import types
 from engine.errors import InvalidValueError, OptionValueError
 from engine.formats import make_decoder, make_encoder
-from engine.formats.protobuf.options import ProtobufOptions
+from engine.formats.protobuf.messages import ProtobufOptions
 from engine.schema import Field, Schema, arrow_schema
 from tests.formats.memory_registry import MemoryRegistry
 

@@ -12,8 +12,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from engine.arrow.bursts import in_bursts
-from engine.arrow.merging import MergingRows
+from engine.arrow.merging import MergingRows, in_bursts
 from engine.compile import compile_script
 from engine.plan.nodes import Partials
 from engine.plan.tree import EVENT_TIME, walk

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints.restore import restore
-from engine.inspection.damage import Kind
+from engine.inspection.attempts import Kind
 from engine.inspection.find import find_damage
 from tests.inspection.conftest import Kept
 from tests.kept.cases import CASES

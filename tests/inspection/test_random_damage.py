@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints import contents, spark_log
+from engine.checkpoints import manifest as contents
+from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import Origin, read_manifest
 from engine.delivery.file_ledger import newest_ledger, read_ledger

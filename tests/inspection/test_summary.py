@@ -10,9 +10,8 @@ import pytest
 
 from engine.checkpoints.layout import StatePaths
 from engine.errors import NoStateError, UnreadableStateError
-from engine.inspection.as_json import summary_to_json
 from engine.inspection.reading_again import read_again
-from engine.inspection.summary import StateSummary, summarize_savepoint, summarize_state
+from engine.inspection.summary import StateSummary, summarize_savepoint, summarize_state, summary_to_json
 from tests.inspection.conftest import Kept
 from tests.kept.cases import CASES
 

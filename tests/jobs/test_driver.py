@@ -14,8 +14,7 @@ import pytest
 from engine.delivery.disk_errors import has_no_room
 from engine.driver.home import Home, StopMode
 from engine.driver.main import main, outcome_of
-from engine.driver.run_listener import RunListener
-from engine.driver.run_log import RunLog
+from engine.driver.run_log import RunListener, RunLog
 from engine.errors import (
     Cause,
     DiskFullError,

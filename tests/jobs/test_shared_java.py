@@ -22,10 +22,9 @@ import pytest
 from engine.driver import main
 from engine.driver.handover import Line
 from engine.driver.shared import host, lodging
-from engine.driver.shared.host import Host, listen
+from engine.driver.shared.host import Host, InJava, Shares, listen
 from engine.driver.shared.lodging import Lodging, call_host
 from engine.driver.shared.place import JavaWish, host_directory, host_environment, host_mark, make_private
-from engine.driver.shared.shares import InJava, Shares
 from engine.errors import (
     Cause,
     DiskFullError,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.connectors.addresses import ALLOWED
-from engine.driver.inferring import infer
+from engine.driver.probe import infer
 from engine.errors import MissingTopicError, SchemaUnknownError
 from engine.jobs.processes.probes import ProbeOrder, ProbeResult
 from tests.connectors.http_serving import serving

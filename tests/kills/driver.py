@@ -25,12 +25,11 @@ import pyarrow as pa
 from engine.checkpoints import rescale, restore
 from engine.checkpoints.carry_over import carry_over
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
-from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.layout import StatePaths, write_text
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.savepoints import Request, take_requested
-from engine.checkpoints.scratch import scratch
 from engine.checkpoints.spark_log import newest_commit, numbers, read_planned
+from engine.checkpoints.swap import StatePoint, scratch
 from engine.connectors.base import SinkContext
 from engine.delivery.durable import create_durably, replace_durably
 from engine.delivery.epoch import Epoch
@@ -38,7 +37,7 @@ from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.driver.home import StopMode
 from engine.driver.main import main
-from engine.driver.run_listener import RunListener
+from engine.driver.run_log import RunListener
 from engine.errors import NothingToSaveError, OutOfRangeError, SupersededError
 from engine.jobs.decisions.spec import Upgrade
 from engine.jobs.processes.assignment import Assignment

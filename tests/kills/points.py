@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import get_args
 
-import engine.checkpoints.fault_points
+import engine.checkpoints.swap
 import engine.delivery.faults
 import engine.jobs.fault_points
-from engine.checkpoints.fault_points import MovePoint, StateMovePoint
+from engine.checkpoints.swap import MovePoint, StateMovePoint
 from engine.delivery.faults import Point
 from engine.jobs.decisions.observe import Action, ForgetFailures, Wait
 from engine.jobs.fault_points import (
@@ -140,7 +140,7 @@ def every_point() -> set[str]:
 
 def enums() -> Iterator[type[StrEnum]]:
     """What points are named in, wherever that is."""
-    for module in (engine.delivery.faults, engine.checkpoints.fault_points, engine.jobs.fault_points):
+    for module in (engine.delivery.faults, engine.checkpoints.swap, engine.jobs.fault_points):
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, StrEnum) and value.__module__ == module.__name__:
                 yield value

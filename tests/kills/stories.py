@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.savepoints import verify
-from engine.checkpoints.scratch import SCRATCH as SKELETON
+from engine.checkpoints.swap import SCRATCH as SKELETON
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import UnreachableError
 from tests.chaos.check import judge

@@ -9,8 +9,7 @@ from openlineage.client.facet_v2 import column_lineage_dataset, schema_dataset
 from openlineage.client.serde import Serde
 
 from engine.compile import compile_script
-from engine.openlineage.datasets import Dataset, Datasets, datasets_of
-from engine.openlineage.names import JobName
+from engine.openlineage.datasets import Dataset, Datasets, JobName, datasets_of
 
 SCRIPT = """
 CREATE TABLE orders (id BIGINT, city TEXT, price DOUBLE, part INT METADATA FROM 'partition')

@@ -18,7 +18,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.spark_log import newest_commit
 from engine.delivery.epoch import Epoch
 from engine.driver.main import main
-from engine.driver.run_listener import RunListener
+from engine.driver.run_log import RunListener
 from engine.jobs.processes.assignment import Assignment
 from engine.schema import Field, Schema
 from engine.spark.run.epoch import commit_sinks

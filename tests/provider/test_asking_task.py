@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_arroyo import calls, waits
-from airflow_provider_arroyo.asking_task import name_of
+from airflow_provider_arroyo.control_plane import name_of
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.rescale import RescaleOperator

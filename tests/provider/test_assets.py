@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
-from airflow_provider_arroyo.assets import create_asset
+from airflow_provider_arroyo.declared_assets import create_asset
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.testing import FakeControlPlane
 

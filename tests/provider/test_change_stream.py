@@ -12,13 +12,12 @@ import pytest
 
 from airflow_provider_arroyo import change_stream
 from airflow_provider_arroyo.answers import to_micros
-from airflow_provider_arroyo.change_stream import Limits, SharedConnection
+from airflow_provider_arroyo.change_stream import Limits, SharedConnection, may_end
 from airflow_provider_arroyo.conversations import arun
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import RefusedError
 from airflow_provider_arroyo.events import Broken, Event, Reached
 from airflow_provider_arroyo.looks import watch
-from airflow_provider_arroyo.relevance import may_end
 from airflow_provider_arroyo.waits import UntilFresh, UntilState, UntilWatermark, Wait
 
 FIVE = datetime(2026, 1, 31, 5, tzinfo=UTC)

@@ -11,25 +11,24 @@ import pytest
 import engine.api.answers as engine_answers
 import engine.api.moves.arrivals as arrivals
 import engine.api.moves.departures as departures
-import engine.api.savepoints.savepoint_rules as savepoint_rules
+import engine.api.savepoints.savepoint_schedules as savepoint_rules
 import engine.api.upgrades.hand_overs as hand_overs
 import engine.api.upgrades.rehearsal_answers as rehearsal_answers
 import engine.api.upgrades.reprocessing as reprocessing
 import engine.jobs.decisions.states as engine_states
 from airflow_provider_arroyo import (
     answers,
+    approval,
     calls,
     consumers,
     copies,
+    deployments,
     moves,
-    rehearsals,
-    retention,
     savepoints,
-    upgrades,
     watermarks,
 )
+from airflow_provider_arroyo.answers import JobState
 from airflow_provider_arroyo.calls import ApiCall, Json, PipelineSpec
-from airflow_provider_arroyo.states import JobState
 from engine.api.partitions import partitions
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -40,16 +39,16 @@ KINDS = (
     answers.Checkpoint,
     savepoints.Savepoint,
     savepoints.SavepointTask,
-    retention.SavepointFate,
-    retention.PruneAnswer,
+    savepoints.SavepointFate,
+    savepoints.PruneAnswer,
     watermarks.Watermark,
-    upgrades.UpgradePlan,
-    upgrades.RolledBackPipeline,
+    approval.UpgradePlan,
+    approval.RolledBackPipeline,
     copies.ForkedPipeline,
     copies.ReprocessedPipeline,
     copies.HandOver,
-    rehearsals.Rehearsal,
-    rehearsals.RehearsalFailure,
+    deployments.Rehearsal,
+    deployments.RehearsalFailure,
     answers.PipelineEvent,
     consumers.PartitionConsumer,
     consumers.PartitionDelivery,
@@ -68,7 +67,7 @@ CALLS: list[ApiCall[Any]] = [
         force=True,
     ),
     calls.deploy("clicks", PipelineSpec("SELECT 1"), key="k", upgrade=calls.UpgradeWish(False, ("a",), ("b",), "3f0c")),
-    upgrades.plan_upgrade("clicks", "SELECT 1", ("def f(): ...",), calls.UpgradeWish(True, ("a",), ("b",))),
+    approval.plan_upgrade("clicks", "SELECT 1", ("def f(): ...",), calls.UpgradeWish(True, ("a",), ("b",))),
     calls.list_pipelines(),
     calls.list_pipelines("pl_1"),
     calls.get_pipeline("clicks"),
@@ -76,7 +75,7 @@ CALLS: list[ApiCall[Any]] = [
     calls.delete_pipeline("clicks", with_savepoints=True),
     calls.rescale_pipeline("clicks", 2),
     calls.restart_pipeline("clicks", key="k"),
-    upgrades.roll_back_pipeline("clicks", 2, key="k"),
+    approval.roll_back_pipeline("clicks", 2, key="k"),
     savepoints.restore_savepoint("clicks", "sp", allow_replay=True, with_version=True, key="k"),
     copies.fork_savepoint(
         "sp",
@@ -88,7 +87,7 @@ CALLS: list[ApiCall[Any]] = [
     copies.reprocess("clicks", {"into": "again", "since": "2026-01-01", "partial_windows": True}, key="k"),
     copies.hand_over("clicks-again"),
     copies.get_hand_over("clicks-again"),
-    rehearsals.rehearse(
+    deployments.rehearse(
         "clicks",
         {
             "query": "SELECT 1",
@@ -102,18 +101,18 @@ CALLS: list[ApiCall[Any]] = [
         },
         key="k",
     ),
-    rehearsals.get_rehearsal("clicks", "reh_1"),
+    deployments.get_rehearsal("clicks", "reh_1"),
     calls.list_jobs("clicks"),
     calls.list_checkpoints("clicks", "job"),
     calls.list_events("clicks", since=NOON, severity="warn"),
     savepoints.take_savepoint("clicks", label="x", key="k"),
     savepoints.get_savepoint("clicks", "sp"),
     savepoints.drill_savepoint("clicks", "sp"),
-    retention.set_retention(
-        "clicks", retention.RetentionRules(1, 2, 3, timedelta(days=4), timedelta(days=5), "Asia/Tokyo")
+    savepoints.set_retention(
+        "clicks", savepoints.RetentionRules(1, 2, 3, timedelta(days=4), timedelta(days=5), "Asia/Tokyo")
     ),
-    retention.prune_savepoints("clicks", retention.RetentionRules(1), dry_run=True),
-    retention.prune_savepoints("clicks"),
+    savepoints.prune_savepoints("clicks", savepoints.RetentionRules(1), dry_run=True),
+    savepoints.prune_savepoints("clicks"),
     consumers.put_consumer(
         "hours", consumers.ConsumerSpec("clicks", "1 day", "t", "output", "UTC", "1 hour", "2026", "2027")
     ),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_arroyo.consumers import to_length
 from airflow_provider_arroyo.durations import to_duration
 from airflow_provider_arroyo.notifications.arroyo import ArroyoNotifier
 from airflow_provider_arroyo.operators.rehearse import RehearseOperator
@@ -15,7 +16,6 @@ from airflow_provider_arroyo.operators.savepoint_retention import SavepointReten
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.operators.upgrade_plan import UpgradePlanOperator
-from airflow_provider_arroyo.partitions import to_length
 from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
 from airflow_provider_arroyo.sensors.lag import LagSensor
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_arroyo.answers import Checkpoint
-from airflow_provider_arroyo.lag import MOST_EPOCHS, LagBounds
+from airflow_provider_arroyo.waits import MOST_EPOCHS, LagBounds
 
 NOW = datetime(2026, 1, 31, 5, tzinfo=UTC)
 Commit = tuple[int, int]

@@ -18,7 +18,7 @@ from airflow_provider_arroyo.errors import (
 )
 from airflow_provider_arroyo.operators.move import MoveOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, problem
-from airflow_provider_arroyo.testing.moves import KEY
+from airflow_provider_arroyo.testing.partitions import KEY
 
 from .tasks import Run
 

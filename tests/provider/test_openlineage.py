@@ -35,8 +35,7 @@ from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 from airflow_provider_arroyo.testing import FakeControlPlane
 from engine.compile import compile_script
-from engine.openlineage.datasets import datasets_of
-from engine.openlineage.names import JobName
+from engine.openlineage.datasets import JobName, datasets_of
 
 from . import tasks
 

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_arroyo.errors import BadConnectionError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
-from airflow_provider_arroyo.spark_connection import spark_place, to_interval, to_settings
+from airflow_provider_arroyo.secret_sources import spark_place, to_interval, to_settings
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 
 from .tasks import Run

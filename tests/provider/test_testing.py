@@ -70,7 +70,7 @@ def test_a_run_that_takes_too_long_leaves_no_process(tmp_path: Path, monkeypatch
     program.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ > {noted}\nwhile :; do sleep 1; done\n")
     program.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(program))
-    monkeypatch.setattr("airflow_provider_arroyo.testing.pipelines.END_TIME", timedelta(milliseconds=100))
+    monkeypatch.setattr("airflow_provider_arroyo.testing.rows.END_TIME", timedelta(milliseconds=100))
 
     with pytest.raises(TrialError, match="did not end within"):
         run_pipeline(SELECT, {"a": []}, within=timedelta(seconds=1))

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo.answers import JobState
 from airflow_provider_arroyo.conversations import Backoff
 from airflow_provider_arroyo.errors import BadEventError, DeadlineError, JobEndedError, RefusedError, UnreachableError
 from airflow_provider_arroyo.events import Broken, Ended, Event, Reached, TimedOut, settle
-from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.testing.control_plane import TOKEN, FakeControlPlane
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 from airflow_provider_arroyo.waits import (

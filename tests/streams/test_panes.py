@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.checkpoints.forms import read_form, read_panes
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.operator_form import read_form
-from engine.checkpoints.panes import read_panes
 from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.checkpoints.savepoints import take

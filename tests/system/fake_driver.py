@@ -26,7 +26,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.driver.home import StopMode
 from engine.driver.main import main
-from engine.driver.run_listener import RunListener
+from engine.driver.run_log import RunListener
 from engine.errors import EngineError
 from engine.jobs.processes.assignment import Assignment
 from engine.values.epoch_report import EpochReport

@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from engine.cli.scripts.warm import fits_spare, hand_over, leave_spare, read_order, write_order
-from engine.driver.handover import SOCKET, TOKEN, Line, call, is_private
+from engine.driver.handover import SOCKET, TOKEN, Line, call, digest_of_surroundings, is_private
 from engine.driver.left_spares import end_spare, find_spare
-from engine.driver.surroundings import digest_of_surroundings
 from engine.errors import DriverCrashedError
 from engine.jobs.processes import processes
 from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
@@ -50,7 +49,7 @@ CALLER = """
 import os, pathlib, sys
 from engine.cli.scripts.warm import hand_over
 from engine.driver.handover import call
-from engine.driver.surroundings import digest_of_surroundings
+from engine.driver.handover import digest_of_surroundings
 line = call(pathlib.Path(sys.argv[1]), digest_of_surroundings(os.environ))
 assert line is not None
 sys.exit(hand_over(line, sys.argv[2]))

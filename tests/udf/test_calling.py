@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from engine.errors import EngineError
-from engine.udf.aggregating import aggregate_lists
-from engine.udf.calling import call_udf
+from engine.udf.calling import aggregate_lists, call_udf
 from engine.udf.declared import Udf, UdfFile
 from engine.udf.reading import read_udfs
 

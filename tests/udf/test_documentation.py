@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from engine.errors import UdfError
-from engine.udf.aggregating import aggregate_lists
-from engine.udf.calling import call_udf
+from engine.udf.calling import aggregate_lists, call_udf
 from engine.udf.declared import Udf, UdfFile
 from engine.udf.reading import read_udfs
 from engine.udf.requirements import check_requirements

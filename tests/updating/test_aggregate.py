@@ -17,8 +17,8 @@ from engine.functions.aggregates import AGGREGATE_FUNCTIONS
 from engine.functions.base import Retention
 from engine.schema import Field, Schema, to_arrow
 from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Array, Decimal, Type
-from engine.updating.accumulators.base import Measure, Sorting
-from engine.updating.accumulators.functions_of_lists import LISTS
+from engine.updating.accumulators.counts import Measure, Sorting
+from engine.updating.accumulators.moments import LISTS
 from engine.updating.aggregate import AggregateOperator
 from engine.updating.aggregate_spec import AggregateSpec
 from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, fold, identity, rows_after

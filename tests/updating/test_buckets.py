@@ -13,7 +13,7 @@ from pyspark.sql import Row
 from engine.schema import Field, Schema
 from engine.spark.state.buckets import LABELS, BucketProcessor, recent_chunks
 from engine.types import BIGINT, TEXT
-from engine.updating.accumulators.base import Measure
+from engine.updating.accumulators.counts import Measure
 from engine.updating.aggregate import AggregateOperator
 from engine.updating.aggregate_spec import AggregateSpec
 from engine.updating.serialization import BUCKETS, from_bytes
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from engine.updating.head import BucketWrite, LargeChunk
+    from engine.updating.bucket_state import BucketWrite, LargeChunk
 
 
 class Store:

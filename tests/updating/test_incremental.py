@@ -14,7 +14,7 @@ from engine.schema import Field, Schema, to_arrow
 from engine.types import BIGINT, TEXT
 from engine.udf.declared import Udf, UdfFile
 from engine.udf.reading import read_udfs
-from engine.updating.accumulators.base import Measure
+from engine.updating.accumulators.counts import Measure
 from engine.updating.aggregate import AggregateOperator
 from engine.updating.aggregate_spec import AggregateSpec
 from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, fold, identity, rows_after

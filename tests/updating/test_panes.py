@@ -19,8 +19,7 @@ from engine.updating import panes
 from engine.updating.accumulators import Measure
 from engine.updating.bucket_state import NEVER, BucketState
 from engine.updating.chunks import Chunks
-from engine.updating.pane_spec import PaneSpec
-from engine.updating.panes import END_OF_ALL, TABLE, PaneOperator, in_form, open_windows, starts_of
+from engine.updating.panes import END_OF_ALL, TABLE, PaneOperator, PaneSpec, in_form, open_windows, starts_of
 from tests.updating.streams import INSTANT, identity
 
 pytestmark = pytest.mark.unit

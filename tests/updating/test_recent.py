@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from engine.updating import mapped_tables
+from engine.updating import chunk_cache
 from engine.updating.chunk_cache import RecentChunks
 
 
@@ -85,7 +85,7 @@ def test_those_that_find_no_room_in_memory_are_kept_in_files_without_a_name(tmp_
 
 
 def test_a_full_disk_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped_tables, "LEAST_FREE", 1 << 60)
+    monkeypatch.setattr(chunk_cache, "LEAST_FREE", 1 << 60)
     loads = Loads(RecentChunks(0, tmp_path))
     assert [loads.get(number) for number in (1, 1)] == [1, 1]
     assert loads.loaded == [1, 1]
@@ -106,5 +106,5 @@ def test_nothing_is_left_of_a_process_that_is_killed_while_it_writes(
 
     new_stream = pa.ipc.new_stream
     monkeypatch.setattr(pa.ipc, "new_stream", begin)
-    assert mapped_tables.mapped(table(1), tmp_path) == table(1)
+    assert chunk_cache.mapped(table(1), tmp_path) == table(1)
     assert names == []

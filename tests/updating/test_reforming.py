@@ -12,8 +12,7 @@ import pytest
 
 from engine.plan.tree import RETRACT
 from engine.updating.aggregate import AggregateOperator
-from engine.updating.bucket_state import BucketState
-from engine.updating.head import StoredBucket, read_head, write_head
+from engine.updating.bucket_state import BucketState, StoredBucket, read_head, write_head
 from tests.updating.streams import Buckets, Change, epochs_of, rows_after
 from tests.updating.test_aggregate import MEASURES, batch_answer, operator, packed, random_rows, rounded
 

@@ -13,7 +13,7 @@ import pytest
 from engine.plan.nodes.updating import Ranking
 from engine.schema import Field, Schema
 from engine.types import BIGINT, DOUBLE, TEXT
-from engine.updating.accumulators.base import Sorting
+from engine.updating.accumulators.counts import Sorting
 from engine.updating.state_columns import MATCH, ROW
 from engine.updating.top import TopOperator, TopSpec
 from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, fold, identity, rows_after

@@ -12,11 +12,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from engine.changes.compare import compare
+from engine.changes.compare import as_the_new_has_them, compare
 from engine.changes.operators import Pair, pairs_of
 from engine.changes.show import show
 from engine.changes.verdict import Change, UpgradePlan
-from engine.changes.widening import as_the_new_has_them
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.running_query import query_of_state

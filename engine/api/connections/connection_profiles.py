@@ -9,10 +9,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
-from engine.api.connections.stored_rules import WhoDep, administrators, in_use, refuse_id
+from engine.api.connections.stored_text import WhoDep, administrators, in_use, refuse_id
 from engine.api.http.bodies import Body
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.connectors import find_connector
 from engine.connectors.kinds import Connector
 from engine.connectors.option_schemas import secret_options

@@ -15,8 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from engine.api import answers
 from engine.api.http.authentication import is_let_in
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.control.changes import ChangeFeed, FeedItem, News
 from engine.control.context import Context, LastCalls
 from engine.errors import AuthError, RequestError

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Depends, Query
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
-from engine.api.http.query_instants import read_instant
+from engine.api.http.problems import ContextDep, refusals
+from engine.api.http.query_parameters import read_instant
 from engine.control.context import Context
 from engine.store.jobs import events
 from engine.store.jobs.events import EventQuery, Severity

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from engine.api.http.authentication import bearer
 from engine.api.http.bodies import Body
-from engine.api.http.depends import ContextDep
+from engine.api.http.problems import ContextDep
 from engine.checkpoints.lineage import parents_of
 from engine.control.context import Context, adopt
 from engine.control.traces.asked_starts import epoch_span, start_span

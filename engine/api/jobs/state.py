@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from engine.api import answers
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.jobs.processes.probes import RowsOrder
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import versions
@@ -24,8 +23,7 @@ def get(
     count: Annotated[bool, Query(description="Count rows however much state there is, which reads all of it.")] = False,
 ) -> Response:
     """Show the state of the newest committed epoch. Unknown values are null, and `unknown` has the reason."""
-    from engine.inspection.as_json import summary_to_json  # noqa: PLC0415 - the server is there sooner
-    from engine.inspection.summary import summarize_state  # noqa: PLC0415
+    from engine.inspection.summary import summarize_state, summary_to_json  # noqa: PLC0415 - the server is there sooner
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     with context.database.reading() as connection:
@@ -53,7 +51,7 @@ def read_rows(
 ) -> answers.Page[answers.StateRow]:
     """Show rows of an operator's state in the newest committed epoch. A separate process reads them, which takes some
     seconds if it needs Spark. One request is processed at a time."""
-    from engine.inspection.row_conditions import refuse_without_value  # noqa: PLC0415 - the server is there sooner
+    from engine.inspection.row_names import refuse_without_value  # noqa: PLC0415 - the server is there sooner
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     refuse_without_value(key or ())

@@ -13,10 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from engine.api import answers
 from engine.api.answers import Page
 from engine.api.http.authentication import is_let_in
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
-from engine.api.http.query_instants import read_instant
-from engine.checkpoints.input_offsets import offsets_of_epoch
+from engine.api.http.problems import ContextDep, refusals
+from engine.api.http.query_parameters import read_instant
+from engine.checkpoints.spark_log import offsets_of_epoch
 from engine.control.changes import Reading
 from engine.control.context import Context
 from engine.control.preview_room import run_behind

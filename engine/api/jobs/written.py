@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.control.context import Context
 from engine.errors import NotReadBackError, SinkNotFoundError
 from engine.store.jobs.records import read_record

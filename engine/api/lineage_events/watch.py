@@ -14,8 +14,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from engine.api.lineage_events.due import Seen, Telling, next_telling
-from engine.api.lineage_events.events import EventMaker
+from engine.api.lineage_events.events import EventMaker, Seen, Telling, next_telling
 from engine.api.lineage_events.senders import Sender
 from engine.control.context import Context
 from engine.errors import EngineError, LineageEventRefusedError, LineageUnreachableError, PipelineNotFoundError

@@ -24,10 +24,9 @@ from sqlalchemy import Connection
 from engine.api import answers
 from engine.api.http.bodies import Body
 from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, note, note_asking_run
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
-from engine.api.moves.passports import Passport, lock_of
-from engine.api.pipelines import deletions
+from engine.api.http.problems import ContextDep, refusals
+from engine.api.moves.departures import Passport, lock_of
+from engine.api.pipelines import previews
 from engine.api.pipelines.deployments import Secrets, plan_of, refuse_id
 from engine.api.savepoints.savepoint_moves import check_place
 from engine.control.context import Context
@@ -172,7 +171,7 @@ def give_up(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> No
         stored_deletions.add(connection, pipeline, context.clock())
     LOG.info("pipeline %s goes back to %s, as %s has asked", pipeline, move.peer, request.caller)
     context.holds.tasks.pop(pipeline, None)
-    deletions.finish(context, pipeline)
+    previews.finish(context, pipeline)
     context.changes.notify(pipeline)
 
 

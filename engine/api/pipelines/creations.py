@@ -8,8 +8,7 @@ from pydantic import Field
 from engine.api import answers
 from engine.api.http.bodies import Tags, Udf
 from engine.api.http.change_request import ChangeRequestDep
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.api.pipelines.deployments import Deployment, Name, bring_about
 from engine.api.pipelines.pipelines import Interval, JobSurroundings, Parallelism
 from engine.errors import UnsupportedRequestError

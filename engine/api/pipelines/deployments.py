@@ -18,19 +18,19 @@ from engine.api.http.bodies import Body, PlanId, Tags, Udf, udf_texts
 from engine.api.http.change_request import (
     ChangeRequest,
     ChangeRequestDep,
+    DryRun,
     again,
     earlier_answer,
     note,
     note_asking_run,
     record_answer,
+    rehearse,
 )
-from engine.api.http.depends import ContextDep
-from engine.api.http.dry_run import DryRun, rehearse
-from engine.api.http.problems import refusals, refuse_unless_accepted
-from engine.api.pipelines.expectations import with_expectations
+from engine.api.http.problems import ContextDep, refusals, refuse_unless_accepted
+from engine.api.pipelines.lineage import with_expectations
 from engine.api.pipelines.pipelines import Interval, Parallelism, show
 from engine.api.savepoints.savepoints import take_due
-from engine.changes.accepted import Wording
+from engine.changes.verdict import Wording
 from engine.checkpoints.layout import StatePaths
 from engine.control.context import Context
 from engine.control.preview_room import refuse_further_preview, refuse_preview_again

@@ -23,18 +23,18 @@ from engine.api.http.bodies import Body, PlanId, Udf, udf_texts
 from engine.api.http.change_request import (
     ChangeRequest,
     ChangeRequestDep,
+    DryRun,
     again,
     earlier_answer,
     note,
     note_asking_run,
     record_answer,
+    rehearse,
 )
-from engine.api.http.depends import ContextDep
-from engine.api.http.dry_run import DryRun, rehearse
-from engine.api.http.problems import refusals, refuse_unless_accepted
+from engine.api.http.problems import ContextDep, refusals, refuse_unless_accepted
 from engine.api.pipelines.deployments import Name, Names, Secrets, check_starts, plan_whole, refuse_id, starts_of
 from engine.api.pipelines.pipelines import show
-from engine.changes.accepted import Wording
+from engine.changes.verdict import Wording
 from engine.control.context import Context
 from engine.control.upgrades.plan_restore import read_checked
 from engine.delivery.faults import reach

@@ -11,8 +11,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api.answers import Page, PipelineFacts, pipeline_facts
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.control.context import Context, LastCalls
 from engine.control.upgrades.go_back import reasons_not_undone
 from engine.jobs.authors import JobRecord

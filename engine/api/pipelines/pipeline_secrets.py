@@ -6,8 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page, micros
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.store.pipelines import pipeline_secrets, pipelines
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/secrets", tags=["pipelines"], responses=refusals(404))

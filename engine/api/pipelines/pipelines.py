@@ -16,16 +16,16 @@ from engine.api.http.bodies import Body, Tags
 from engine.api.http.change_request import (
     ChangeRequest,
     ChangeRequestDep,
+    DryRun,
     again,
     earlier_answer,
     etag,
     note,
     note_asking_run,
     record_answer,
+    rehearse,
 )
-from engine.api.http.depends import ContextDep
-from engine.api.http.dry_run import DryRun, rehearse
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.control.context import Context
 from engine.control.preview_room import is_preview, refuse_preview_again
 from engine.control.upgrades.go_back import reasons_not_undone

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from engine.api.pipelines.previews import end_preview
-from engine.api.savepoints.savepoint_rules import prune
+from engine.api.savepoints.savepoint_schedules import prune
 from engine.api.savepoints.scheduled_savepoints import carry_out
 from engine.control.context import Context
 from engine.control.savepoints.savepoint_removal import finish_all

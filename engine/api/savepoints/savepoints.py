@@ -19,10 +19,18 @@ from sqlalchemy.exc import OperationalError
 from engine.api import answers
 from engine.api.answers import Page
 from engine.api.http.bodies import Body
-from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
-from engine.api.http.depends import ContextDep
-from engine.api.http.dry_run import DryRun, answer_with, effects_between
-from engine.api.http.problems import refusals
+from engine.api.http.change_request import (
+    ChangeRequest,
+    ChangeRequestDep,
+    DryRun,
+    again,
+    answer_with,
+    earlier_answer,
+    effects_between,
+    note,
+    record_answer,
+)
+from engine.api.http.problems import ContextDep, refusals
 from engine.api.pipelines.pipelines import update
 from engine.checkpoints import manifest
 from engine.control.context import Context

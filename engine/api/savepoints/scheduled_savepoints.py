@@ -16,7 +16,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from engine.api.savepoints.savepoint_tasks import start_drill
+from engine.api.savepoints.savepoint_moves import start_drill
 from engine.api.savepoints.savepoints import take_due
 from engine.control.context import Context
 from engine.delivery.faults import reach

@@ -19,10 +19,8 @@ from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, note, note_asking_run
-from engine.api.http.depends import ContextDep
-from engine.api.http.dry_run import DryRun
-from engine.api.http.problems import refusals
+from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, DryRun, note, note_asking_run
+from engine.api.http.problems import ContextDep, refusals
 from engine.api.upgrades.hand_over_plans import plan_hand_over, refuse_other_values
 from engine.api.upgrades.hand_over_steps import let_go
 from engine.control.context import Context

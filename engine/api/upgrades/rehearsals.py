@@ -22,11 +22,10 @@ from sqlalchemy import Connection
 
 from engine.api.answers import Page
 from engine.api.http.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.api.pipelines.deployments import plan_whole, starts_of
 from engine.api.upgrades import rehearsal_answers as answers
-from engine.api.upgrades.other_query import OtherQuery
+from engine.api.upgrades.upgrades import OtherQuery
 from engine.control.context import Context
 from engine.control.rehearsals import refuse_without_memory, refuse_without_room
 from engine.errors import RehearsalBusyError, RehearsalStoppedError, SavepointError

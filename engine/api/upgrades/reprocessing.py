@@ -25,15 +25,14 @@ from engine.api.http.bodies import Body
 from engine.api.http.change_request import (
     ChangeRequest,
     ChangeRequestDep,
+    DryRun,
     again,
     earlier_answer,
     note,
     note_asking_run,
     record_answer,
 )
-from engine.api.http.depends import ContextDep
-from engine.api.http.dry_run import DryRun
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.api.pipelines.deployments import Name, Secrets, plan_of, refuse_id
 from engine.api.pipelines.pipelines import show
 from engine.api.upgrades.hand_over_plans import READS, refuse_other_values

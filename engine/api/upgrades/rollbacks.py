@@ -22,15 +22,15 @@ from engine.api.http.bodies import Body
 from engine.api.http.change_request import (
     ChangeRequest,
     ChangeRequestDep,
+    DryRun,
     again,
     earlier_answer,
     note,
     note_asking_run,
     record_answer,
+    rehearse,
 )
-from engine.api.http.depends import ContextDep
-from engine.api.http.dry_run import DryRun, rehearse
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.api.pipelines.deployments import starts_of
 from engine.api.pipelines.pipelines import show
 from engine.api.savepoints.savepoints import settle_taken, take_due

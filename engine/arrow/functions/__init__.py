@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.arrow.functions.arrays import ARRAY_KERNELS
+from engine.arrow.functions.arrays import ARRAY_KERNELS, MATH_KERNELS
 from engine.arrow.functions.hashing import HASH_KERNELS
 from engine.arrow.functions.json import JSON_KERNELS
 from engine.arrow.functions.kernel import Kernel
-from engine.arrow.functions.math import MATH_KERNELS
 from engine.arrow.functions.time import TIME_KERNELS
 
 __all__ = ["FUNCTION_KERNELS", "Kernel"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -9,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.arrow.functions.kernel import Kernel
+from engine import types
+from engine.arrow.functions.kernel import Kernel, by_row
 
 _LONGEST = 10_000_000
 """Largest length of a resulting array: one longer row would fill a worker's memory."""
@@ -138,4 +140,28 @@ ARRAY_KERNELS: Mapping[str, Kernel] = {
     "string_to_array": _split,
     "generate_series": _series(with_end=True),
     "range": _series(with_end=False),
+}
+
+
+def _within_bigint(function: Callable[..., int]) -> Kernel:
+    """NULL where the number does not fit into a BIGINT."""
+
+    def compute(*numbers: int) -> int | None:
+        result = function(*numbers)
+        return result if types.BIGINT.holds(result) else None
+
+    return by_row(compute, pa.int64())
+
+
+def _power(base: int, exponent: int) -> int:
+    # above 63 only the powers of -1, 0 and 1 fit; others are not even computed, since they could take all memory
+    if exponent < 0 or (exponent > 63 and abs(base) > 1):
+        raise ValueError(exponent)
+    return int(base**exponent)
+
+
+MATH_KERNELS: Mapping[str, Kernel] = {
+    "gcd": _within_bigint(math.gcd),
+    "lcm": _within_bigint(math.lcm),
+    "power": _within_bigint(_power),
 }

@@ -150,8 +150,7 @@ def _run_lineage(arguments: Namespace) -> int:
     if arguments.pipeline is not None:
         return _show(arguments, _of_pipeline(arguments))
     from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
-    from engine.openlineage.datasets import datasets_of  # noqa: PLC0415
-    from engine.openlineage.names import JobName  # noqa: PLC0415
+    from engine.openlineage.datasets import JobName, datasets_of  # noqa: PLC0415
 
     script = read_script(arguments.file)
     try:

@@ -53,8 +53,8 @@ def _of_pipeline(arguments: Namespace) -> int:
 
 def _of_state(arguments: Namespace) -> int:
     from engine.changes.compare import compare  # noqa: PLC0415 - `--help` must not pay for the parser
-    from engine.changes.expected import WITHOUT_A_CONTROL_PLANE  # noqa: PLC0415
     from engine.changes.show import show, with_expected  # noqa: PLC0415
+    from engine.changes.verdict import WITHOUT_A_CONTROL_PLANE  # noqa: PLC0415
     from engine.checkpoints.running_query import (  # noqa: PLC0415
         compile_running,
         query_of_savepoint,

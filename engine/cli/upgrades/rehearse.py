@@ -271,7 +271,7 @@ def _run(arguments: Namespace) -> int:
 
 def _rehearse_here(arguments: Namespace) -> int:
     from engine.changes.row_difference import to_json, to_text  # noqa: PLC0415 - `--help` must not pay for the parser
-    from engine.checkpoints.held_directories import scratch_directory  # noqa: PLC0415
+    from engine.checkpoints.layout import scratch_directory  # noqa: PLC0415
     from engine.checkpoints.running_query import query_of_state  # noqa: PLC0415
     from engine.checkpoints.savepoints import take_aside  # noqa: PLC0415
     from engine.spark.run.stop_control import Control  # noqa: PLC0415

@@ -16,7 +16,7 @@ from engine.connectors.files.inputs import InputFile, local_file
 from engine.connectors.text_files import open_text
 from engine.errors import BadRecordError, EngineError, UnreadableFileError, message_of
 from engine.formats.csv import CsvOptions
-from engine.formats.numbers import fitting
+from engine.formats.timestamps import fitting
 from engine.plan.expressions.expr import Cast, Column
 from engine.schema import Field, Schema, arrow_schema, to_arrow
 

@@ -58,7 +58,7 @@ def objects_of(program: Program) -> str:
 def _tables(program: Program) -> Iterator[dict[str, str | None]]:
     """Yield the tables that are read and written, with their public location. A location that contains a secret or a
     variable of the driver's environment is left out."""
-    from engine.openlineage.names import known_place  # noqa: PLC0415
+    from engine.openlineage.datasets import known_place  # noqa: PLC0415
 
     for direction, names in (("source", sorted(program.scans)), ("sink", program.target_names)):
         for name in names:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import SavepointManifest, check_files, read_manifest
 from engine.checkpoints.parting import refuse_gap
-from engine.checkpoints.replay import refuse_replay
+from engine.checkpoints.restore import refuse_replay
 from engine.checkpoints.saved_query import SavedQuery, read_saved_query
 from engine.control.context import Context
 from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError

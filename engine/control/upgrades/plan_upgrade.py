@@ -97,7 +97,7 @@ def plan_fork(
     may_hold_secrets: bool = False,
 ) -> PlannedFork:
     """Compare a query with that of a savepoint whose state it is to go on from beside the original."""
-    from engine.changes import fork  # noqa: PLC0415
+    from engine.changes import hand_over as forks  # noqa: PLC0415
     from engine.checkpoints.running_query import compile_running, query_of_savepoint  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.inspection.summary import operator_figures  # noqa: PLC0415
@@ -106,11 +106,11 @@ def plan_fork(
     files = name_files(udfs)
     before = compile_running(query_of_savepoint(savepoint), udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
-    plan = fork.plan_fork(
+    plan = forks.plan_fork(
         before, after, keep_state=wish.keep_state, reset=wish.reset, hold_back=wish.hold_back
     ).with_starts(starts)
     plan = plan.with_figures(operator_figures(savepoint, before))
-    return PlannedFork(_shown(plan, before), tuple(fork.shared_places(before, after)))
+    return PlannedFork(_shown(plan, before), tuple(forks.shared_places(before, after)))
 
 
 def plan_hand_over(

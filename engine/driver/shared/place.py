@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.driver.handover import is_private
-from engine.driver.surroundings import digest_of_surroundings
+from engine.driver.handover import digest_of_surroundings, is_private
 from engine.errors import SharedJavaDiedError
 from engine.jobs.processes import processes
 from engine.values.secret_references import SECRET_PREFIX

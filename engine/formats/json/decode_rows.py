@@ -26,8 +26,7 @@ from engine.errors import message_of
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.json.options import JsonOptions
 from engine.formats.json.parse import RawJson, SpelledNumber, Value, WrongValueError, parse_record
-from engine.formats.numbers import NON_FINITE, finite, fitting
-from engine.formats.timestamps import read_timestamp
+from engine.formats.timestamps import NON_FINITE, finite, fitting, read_timestamp
 from engine.schema import Schema, arrow_schema
 
 MOST_EXACT = 2**53 - 1

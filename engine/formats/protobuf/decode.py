@@ -19,8 +19,16 @@ import pyarrow as pa
 
 from engine.errors import message_of
 from engine.formats.base import Decoded
-from engine.formats.protobuf.messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map, message, message_class
-from engine.formats.protobuf.options import ProtobufOptions
+from engine.formats.protobuf.messages import (
+    LENGTH,
+    TIME,
+    WRAPPERS,
+    FieldDescriptor,
+    ProtobufOptions,
+    is_map,
+    message,
+    message_class,
+)
 from engine.formats.record_rows import ParsedRecord, to_rows
 from engine.formats.schema_registry import HEADER_BYTES, read_header
 from engine.schema import Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.formats.base import Format, FormatOptions, RecordKind
-from engine.formats.protobuf.options import ProtobufOptions
+from engine.formats.protobuf.messages import ProtobufOptions
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder

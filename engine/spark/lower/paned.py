@@ -17,8 +17,7 @@ from engine.spark.printers.expressions import hash_to_sql, to_sql
 from engine.spark.spark_types import spark_schema
 from engine.spark.state.watermarked_buckets import run_by_watermark
 from engine.updating.accumulators import Measure
-from engine.updating.pane_spec import PaneSpec
-from engine.updating.panes import PaneOperator
+from engine.updating.panes import PaneOperator, PaneSpec
 
 _TICK = timedelta(microseconds=1)
 

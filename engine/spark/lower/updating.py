@@ -33,8 +33,8 @@ from engine.spark.printers.udfs import udf_to_sql
 from engine.spark.spark_types import spark_schema
 from engine.spark.state.buckets import run_in_buckets
 from engine.udf.declared import Udf, Udfs
-from engine.updating.accumulators.base import Measure, Sorting
-from engine.updating.accumulators.functions_of_lists import GATHERED
+from engine.updating.accumulators.counts import Measure, Sorting
+from engine.updating.accumulators.moments import GATHERED
 from engine.updating.aggregate import AggregateOperator
 from engine.updating.aggregate_spec import AggregateSpec
 from engine.updating.join import JoinSide, JoinSpec

@@ -17,7 +17,7 @@ from engine.spark.lower.updating import CHANGE, numbered
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 from engine.spark.spark_types import spark_schema
 from engine.spark.state.buckets import run_in_buckets
-from engine.updating.accumulators.base import Sorting
+from engine.updating.accumulators.counts import Sorting
 from engine.updating.state_columns import MATCH, ROW
 from engine.updating.top import TopOperator, TopSpec
 

@@ -23,7 +23,7 @@ from engine.arrow.merging import MergingRows
 from engine.connectors.base import Chunk
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.errors import OutOfRangeError
-from engine.formats.row_ids import row_ids
+from engine.formats.record_rows import row_ids
 from engine.plan.nodes import Fused, Partials
 from engine.plan.tree import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
 from engine.schema import arrow_schema

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 if TYPE_CHECKING:
-    from engine.updating.head import BucketWrite, LargeChunk
+    from engine.updating.bucket_state import BucketWrite, LargeChunk
 
 _PROTOCOL = 0
 _BEFORE_REQUEST = struct.Struct("!ii")

@@ -38,9 +38,8 @@ from engine.spark.state.bucket_store import BucketStore
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from engine.updating.bucket_state import BucketState, StepsResult
+    from engine.updating.bucket_state import BucketState, LargeChunk, StepsResult, StoredBucket
     from engine.updating.chunk_cache import RecentChunks
-    from engine.updating.head import LargeChunk, StoredBucket
 
 PACKED = "bucket int, payload binary"
 _NO_TIMERS = "None"
@@ -248,7 +247,7 @@ class BucketProcessor(StatefulProcessor):
 
 def _read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None) -> StoredBucket:
     """Read the state of a shard by its head."""
-    from engine.updating.head import StoredBucket, read_head  # noqa: PLC0415 - only tasks need it
+    from engine.updating.bucket_state import StoredBucket, read_head  # noqa: PLC0415 - only tasks need it
     from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
 
     def load(chunk: LargeChunk) -> pa.Table:
@@ -259,7 +258,7 @@ def _read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None)
 
 def _write_buckets(store: BucketStore, before: Mapping[int, StoredBucket], after: Mapping[int, BucketState]) -> None:
     """Keep what has changed of some buckets, by their labels."""
-    from engine.updating.head import write_head  # noqa: PLC0415 - only tasks need it
+    from engine.updating.bucket_state import write_head  # noqa: PLC0415 - only tasks need it
     from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
 
     writes = {

@@ -18,15 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.checkpoints import spark_log
-from engine.checkpoints.state_partitions import files_of_partitions
+from engine.checkpoints.whole_state import files_of_partitions
 from engine.errors import UnreadableStateError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.store import read_store
 from engine.plan.nodes import WindowAggregate
 from engine.schema import arrow_schema
 from engine.spark.lower.paned import pane_spec
-from engine.updating.pane_spec import PaneSpec
-from engine.updating.panes import open_windows
+from engine.updating.panes import PaneSpec, open_windows
 
 
 def rows_of_windows(

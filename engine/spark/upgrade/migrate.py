@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 
 from engine.changes.verdict import Migration
 from engine.checkpoints import spark_log
+from engine.checkpoints.forms import read_form
 from engine.checkpoints.layout import write_text
-from engine.checkpoints.operator_form import read_form
 from engine.errors import StateNotKeptError
 from engine.plan.nodes import WindowAggregate
 from engine.plan.state.operators import Operator

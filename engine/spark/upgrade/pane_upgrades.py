@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.changes.verdict import Migration, UpgradePlan
 from engine.checkpoints import spark_log
 from engine.checkpoints.forms import read_forms
-from engine.checkpoints.state_partitions import files_of_partitions
+from engine.checkpoints.whole_state import files_of_partitions
 from engine.compile import Program
 from engine.inspection.store import read_store
 from engine.plan.nodes import Hop, WindowAggregate

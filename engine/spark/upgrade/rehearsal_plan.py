@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.changes.fork import plan_fork
-from engine.changes.rehearsal import refuse_unrepeatable
+from engine.changes.hand_over import plan_fork
+from engine.changes.row_difference import refuse_unrepeatable
 from engine.changes.show import show
 from engine.changes.verdict import UpgradePlan
 from engine.checkpoints.layout import StatePaths, read_json

@@ -22,8 +22,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine.changes.rehearsal import remarks, with_kept_rows
-from engine.changes.row_difference import PlayedRange, RehearsalReport, SinkDifference
+from engine.changes.row_difference import PlayedRange, RehearsalReport, SinkDifference, remarks, with_kept_rows
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.restore import restore
 from engine.compile import Program

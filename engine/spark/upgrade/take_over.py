@@ -22,25 +22,22 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from engine.changes.accepted import Wording, why_not
 from engine.changes.compare import compare
-from engine.changes.fork import plan_fork
-from engine.changes.retelling import can_tell, tells_the_same
+from engine.changes.hand_over import plan_fork
 from engine.changes.show import show
-from engine.changes.verdict import UpgradePlan
+from engine.changes.sources import can_tell, tells_the_same
+from engine.changes.verdict import UpgradePlan, Wording, why_not
 from engine.checkpoints import spark_log
-from engine.checkpoints.carried_sources import SourceChoice
-from engine.checkpoints.carry_over import carry_over
+from engine.checkpoints.carry_over import SourceChoice, carry_over
 from engine.checkpoints.claim import Claim, StatefulQuery
-from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.forms import carried_forms, read_forms, untold
 from engine.checkpoints.home import bring_home
+from engine.checkpoints.late_batches import carried, read_withheld
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.checkpoints.savepoints import Request, take_requested
-from engine.checkpoints.scratch import scratch
-from engine.checkpoints.withheld import carried, read_withheld
+from engine.checkpoints.swap import StatePoint, scratch
 from engine.compile import Program
 from engine.connectors import sink_kind_of
 from engine.delivery.faults import reach

@@ -29,7 +29,7 @@ def _register(spark: SparkSession, function: Udf) -> None:
         return call_udf(function, columns[1:], columns[0])
 
     def aggregate(groups):  # type: ignore[no-untyped-def]  # as above
-        from engine.udf.aggregating import aggregate_lists  # noqa: PLC0415 - as above
+        from engine.udf.calling import aggregate_lists  # noqa: PLC0415 - as above
 
         return aggregate_lists(function, groups)
 

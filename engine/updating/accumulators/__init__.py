@@ -15,13 +15,9 @@ from engine.functions import AGGREGATES
 from engine.functions.base import Retention
 from engine.schema import to_arrow
 from engine.types import Decimal, Float
-from engine.updating.accumulators.base import Accumulator, Measure
-from engine.updating.accumulators.counts import Count, Every, ExclusiveOr
-from engine.updating.accumulators.exact_totals import Whole
-from engine.updating.accumulators.extremes import Extreme
-from engine.updating.accumulators.floats import Floats
-from engine.updating.accumulators.functions_of_lists import GATHERED
-from engine.updating.accumulators.moments import Moments
+from engine.updating.accumulators.counts import Accumulator, Count, Every, ExclusiveOr, Measure
+from engine.updating.accumulators.exact_totals import Extreme, Floats, Whole
+from engine.updating.accumulators.moments import GATHERED, Moments
 from engine.updating.accumulators.udf_objects import Incremental
 
 __all__ = ["Accumulator", "Measure", "accumulator_for", "accumulator_of", "columns_of_merged", "keeps_values"]

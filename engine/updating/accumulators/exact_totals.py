@@ -7,19 +7,29 @@
 
 A number is stored as 32-bit limbs in 64-bit columns, so that no partial sum overflows: only a final result can, and
 then the run fails with an error.
+
+Sums and means of floating-point numbers that may be retracted.
+
+    add 1e16 and 1.0       sum 1e16, error 1.0, 2 numbers
+    retract 1e16           sum 1.0, error 0.0, 1 number          with plain floats the sum would be 0.0
+
+A sum is stored as two numbers with twice the precision, so that retractions leave no residue; infinities and NaN are
+only counted.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine.errors import SumOverflowError
-from engine.updating.groups import Groups, Longs, valid
+from engine.updating.groups import Doubles, Flags, Groups, Longs, valid
 
 _BITS = 32
 """Half of a column's width: 2**31 limbs can be added before an overflow."""
@@ -114,3 +124,100 @@ def _whole_numbers(limbs: Sequence[Longs]) -> list[int]:
 def _scale(number: int, scale: int) -> Decimal:
     with localcontext(prec=80):
         return Decimal(number).scaleb(-scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """Minimum or maximum; NaN is greater than all numbers. One column: the value."""
+
+    greatest: bool
+
+    def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
+        """The extreme of each group; rows without a weight are left out."""
+        values = arguments[0]
+        if (weights == 0).any():
+            values = pc.if_else(pa.array(weights != 0), values, pa.scalar(None, values.type))
+        return self.merge([values], groups)
+
+    def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """The extreme of the extremes."""
+        values = columns[0].take(pa.array(groups.order))
+        if groups.count == len(values):
+            return [values]
+        sortable = _sortable(values)
+        order = pc.sort_indices(
+            pa.table({"group": groups.numbers, "value": sortable}),
+            sort_keys=[("group", "ascending"), ("value", "ascending")],
+        ).to_numpy()
+        # NULLs come last in their group, so the values of a group are its first ones
+        counts = np.add.reduceat(valid(values).astype(np.int64), groups.starts)
+        place = np.where(counts > 0, groups.starts + (counts - 1 if self.greatest else 0), groups.starts)
+        return [values.take(pa.array(order[place]))]
+
+    def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """The value itself, NULL when there is none."""
+        return columns[0]
+
+
+def _sortable(values: pa.Array) -> pa.Array:
+    if pa.types.is_boolean(values.type):
+        return values.cast(pa.int8())
+    if pa.types.is_duration(values.type):
+        return values.cast(pa.int64())
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Floats:
+    """Sum or mean of numbers. The columns are the sum, its error, the numbers of infinite, negative infinite and NaN
+    values, and the number of all values."""
+
+    mean: bool
+
+    def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
+        """The sum of each group."""
+        is_valid = valid(arguments[0])
+        values = arguments[0].fill_null(0.0).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        odd: list[Flags] = [np.isposinf(values), np.isneginf(values), np.isnan(values)]
+        finite: Doubles = np.where(np.isfinite(values), values, 0.0) * weights
+        counts: list[Longs] = [groups.sum_of(weights * (is_odd & is_valid)) for is_odd in odd] + [
+            groups.sum_of(weights * is_valid)
+        ]
+        return [*_exact([finite], groups), *map(pa.array, counts)]
+
+    def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """The sums of the sums."""
+        sums, lacking, *counts = (column.to_numpy(zero_copy_only=False) for column in columns)
+        return [*_exact([sums, lacking], groups), *(pa.array(groups.sum_of(count)) for count in counts)]
+
+    def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """NULL when there is no number."""
+        sums, lacking, plus, minus, none, counts = (column.to_numpy(zero_copy_only=False) for column in columns)
+        result = sums + lacking
+        result = np.where(plus > 0, np.inf, np.where(minus > 0, -np.inf, result))
+        result = np.where((none > 0) | ((plus > 0) & (minus > 0)), np.nan, result)
+        if self.mean:
+            result = result / np.where(counts == 0, 1, counts)
+        return pa.array(result, mask=counts == 0)
+
+
+def _exact(parts: Sequence[Doubles], groups: Groups) -> list[pa.Array]:
+    ordered = [part[groups.order].tolist() for part in parts]
+    sums, lacking = np.zeros(groups.count), np.zeros(groups.count)
+    for index, (start, end) in enumerate(zip(groups.starts.tolist(), groups.ends.tolist(), strict=True)):
+        numbers = [number for part in ordered for number in part[start:end]]
+        if len(numbers) == 1:
+            sums[index] = numbers[0]
+            continue
+        total = _sum(numbers)
+        sums[index] = total
+        if math.isfinite(total):
+            lacking[index] = math.fsum([*numbers, -total])
+    return [pa.array(sums), pa.array(lacking)]
+
+
+def _sum(numbers: list[float]) -> float:
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return math.inf if sum(1 if number > 0 else -1 for number in numbers) > 0 else -math.inf

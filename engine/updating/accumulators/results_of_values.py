@@ -18,9 +18,8 @@ from engine.functions import AGGREGATES
 from engine.plan.tree import ROW_ID
 from engine.schema import to_arrow
 from engine.updating.accumulators import accumulator_of
-from engine.updating.accumulators.base import Measure, Sorting
-from engine.updating.accumulators.counts import present
-from engine.updating.accumulators.functions_of_lists import GATHERED, LISTS, function_of
+from engine.updating.accumulators.counts import Measure, Sorting, present
+from engine.updating.accumulators.moments import GATHERED, LISTS, function_of
 from engine.updating.groups import Groups, Longs, longs
 from engine.updating.state_columns import FIRST, VALUE, WEIGHT
 
