@@ -23,9 +23,8 @@ from engine.checkpoints.doctor import examine
 from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths, read_json, read_text, unreadable, write_json, write_text
 from engine.checkpoints.lineage import Lineage, new_id, read_lineage, write_lineage
-from engine.checkpoints.scratch import remove_scratch
 from engine.checkpoints.state_pointer import PREFIXES
-from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap, remove_scratch
 from engine.delivery.open_files import OPEN_FILES
 from engine.errors import ForeignStateError, OtherFormatError, OtherQueryError, StateInUseError, SupersededError
 from engine.plan.identity.fingerprint import differ_in_format

@@ -1,14 +1,43 @@
-"""Manifest of a savepoint. It is written last: a directory without a manifest is no savepoint."""
+"""Manifest of a savepoint. It is written last: a directory without a manifest is no savepoint.
+
+List the files of a checkpoint that belong to an epoch: the smallest set from which a query can start.
+
+Epoch 41 of a store that has 40.zip, 41_aa.changelog, 41_bb.changelog, 42_aa.changelog and 43_aa.changelog needs:
+
+    metadata, withheld.json, forms.json, panes.json, sources/*, offsets/40, offsets/41, commits/40, commits/41
+    42_aa.changelog    version 42 is the result of epoch 41
+    41_aa.changelog    commits/40 names the id aa; 41_bb is from a run that was killed
+    40.zip             the newest older snapshot, and the SST files it names
+    offsets/42         if it exists: the plan of the next epoch
+
+This was determined by leaving files out one by one and restarting, with Spark 4.2 and state format 2
+(docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md):
+
+- `metadata`, everything below `sources/`, `offsets` and `commits` of the epoch and the one before it;
+- of every store the newest snapshot at or below version epoch + 1, the changelogs after it up to that version, and the
+  `SSTs` that the snapshot names. The commit of epoch v - 1 has the ids of version v; files of that version with other
+  ids are from a killed run;
+- everything else below `state/` without a version in its name: operators and schemas.
+
+Spark's `.crc` files may be left out. The plan of the next epoch (`offsets` alone) is included if it exists: sinks may
+already have used its range and its watermark, and a restart repeats it exactly.
+"""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from engine.checkpoints.layout import read_json
+from engine.checkpoints.spark_log import read_committed
+from engine.checkpoints.state_files import StateFiles, state_files
+from engine.checkpoints.state_pointer import read_pointer
 from engine.delivery.durable import replace_durably
 from engine.errors import DamagedSavepointError, SavepointNotFoundError, UnreadableStateError, message_of
 
@@ -188,3 +217,120 @@ def _whole(value: object) -> int:
     if not isinstance(value, int):
         raise TypeError(repr(value))
     return value
+
+
+WITHHELD = "withheld.json"
+"""File with the suppressed aggregates (`withheld.py`)."""
+FORMS = "forms.json"
+"""File with the former aggregates of changed operators (`forms.py`)."""
+PANES = "panes.json"
+"""File with the operators whose state is stored by pane (`panes.py`)."""
+_VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot)$")
+
+
+def files_of(checkpoint: Path, epoch: int, files: StateFiles | None = None) -> Iterator[Path]:
+    """The files of an epoch, relative to the checkpoint, wherever its state is. One that vanishes meanwhile raises
+    FileNotFoundError."""
+    yield Path("metadata")
+    yield from (Path(name) for name in (WITHHELD, FORMS, PANES) if (checkpoint / name).exists())
+    for log in ("offsets", "commits"):
+        yield from (Path(log) / str(number) for number in (epoch - 1, epoch) if number >= 0)
+    yield from _below(checkpoint, Path("sources"))
+    files = files or state_files(checkpoint)
+    for store in _stores(files.sizes()):
+        yield from _store_files(checkpoint, files, store, epoch)
+
+
+def size_of(checkpoint: Path, epoch: int) -> int:
+    """Return the size of the files of an epoch. One that vanishes meanwhile raises FileNotFoundError."""
+    files = state_files(checkpoint)
+    sizes, needed = files.sizes(), files_of(checkpoint, epoch, files)
+    return sum(sizes[path] if path in sizes else (checkpoint / path).stat().st_size for path in needed)
+
+
+def plan_of_the_next(checkpoint: Path, epoch: int) -> Path | None:
+    """The file in which the next epoch is planned already, relative to the checkpoint. Ask for it last."""
+    plan = Path("offsets") / str(epoch + 1)
+    return plan if (checkpoint / plan).exists() else None
+
+
+def has_state(checkpoint: Path) -> bool:
+    """Whether the query keeps anything from one epoch to the next."""
+    return (checkpoint / "state").is_dir() or read_pointer(checkpoint) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _VersionFile:
+    """A file of one version of a store, or one that leads to it. A version can have several, from different runs."""
+
+    path: Path
+    id: str | None
+    is_snapshot: bool
+
+
+def _store_files(checkpoint: Path, files: StateFiles, store: list[Path], epoch: int) -> Iterator[Path]:
+    versions: dict[int, list[_VersionFile]] = {}
+    for path in store:
+        if match := _VERSIONED.match(path.name):
+            file = _VersionFile(path, match[2], match[3] in {"zip", "snapshot"})
+            versions.setdefault(int(match[1]), []).append(file)
+        else:
+            yield path
+    for path in _needed(checkpoint, versions, epoch):
+        yield path
+        if path.suffix == ".zip":
+            yield from _tables_of(path, files.read(path))
+
+
+def _needed(checkpoint: Path, versions: dict[int, list[_VersionFile]], epoch: int) -> list[Path]:
+    """From the version of the epoch back to the newest snapshot of its history; all files when it has none."""
+    needed: list[Path] = []
+    for version in range(epoch + 1, 0, -1):
+        history_files = _files_of_history(checkpoint, version, versions.get(version, []))
+        snapshots = [file.path for file in history_files if file.is_snapshot]
+        if snapshots:
+            return [*needed, *snapshots]
+        needed += [file.path for file in history_files]
+    return needed
+
+
+def _files_of_history(checkpoint: Path, version: int, files: list[_VersionFile]) -> list[_VersionFile]:
+    """The files of a version that belong to the history of the checkpoint."""
+    # Only where several runs have written the version must the commit log say which of them has committed it.
+    ids = _ids_of(checkpoint, version) if len(files) > 1 else frozenset()
+    return [file for file in files if not ids or file.id is None or file.id in ids]
+
+
+def _ids_of(checkpoint: Path, version: int) -> frozenset[str]:
+    try:
+        return read_committed(checkpoint, version - 1).state_ids
+    except FileNotFoundError:
+        return frozenset()
+
+
+def _tables_of(snapshot: Path, content: bytes) -> Iterator[Path]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        listing = json.loads(archive.read("metadata").decode().split("\n", 1)[1])
+    for table in listing.get("sstFiles", ()):
+        yield snapshot.parent / "SSTs" / table["dfsSstFileName"]
+    for log in listing.get("logFiles", ()):
+        yield snapshot.parent / "logs" / log["dfsLogFileName"]
+
+
+def _stores(paths: Iterable[Path]) -> list[list[Path]]:
+    """Return the files of every folder but those whose files a snapshot names."""
+    stores: dict[Path, list[Path]] = {}
+    for path in sorted(paths):
+        if not _is_scratch(path) and not {"SSTs", "logs"} & set(path.parent.parts):
+            stores.setdefault(path.parent, []).append(path)
+    return [stores[folder] for folder in sorted(stores)]
+
+
+def _below(checkpoint: Path, folder: Path) -> Iterator[Path]:
+    for path in sorted((checkpoint / folder).rglob("*")):
+        if path.is_file() and not _is_scratch(path):
+            yield path.relative_to(checkpoint)
+
+
+def _is_scratch(path: Path) -> bool:
+    return path.name.startswith(".") or path.name.endswith((".crc", ".tmp"))

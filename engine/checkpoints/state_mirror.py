@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.checkpoints import contents, spark_log
+from engine.checkpoints import manifest, spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.state_files import state_files
 from engine.checkpoints.state_pointer import POINTER, read_pointer, state_folder
@@ -49,4 +49,4 @@ def _download(checkpoint: Path, target: Path) -> None:
         return
     files = state_files(checkpoint)
     there = files.sizes()
-    files.copy([file for file in contents.files_of(checkpoint, epoch, files) if file in there], target)
+    files.copy([file for file in manifest.files_of(checkpoint, epoch, files) if file in there], target)

@@ -33,9 +33,8 @@ def check_rehearsal(
     """Compare a query with that of the state or savepoint at a place, which is only looked at. Raises
     UpgradeRefusedError when it cannot take it over, RehearsalError when the input cannot be read again, and
     NothingToSaveError when no epoch is committed. The compiler is loaded late: the server is there sooner."""
-    from engine.checkpoints import contents  # noqa: PLC0415
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
-    from engine.checkpoints.manifest import NAME, read_manifest  # noqa: PLC0415
+    from engine.checkpoints.manifest import NAME, read_manifest, size_of  # noqa: PLC0415
     from engine.checkpoints.running_query import RunningQuery, query_of_savepoint, query_of_state  # noqa: PLC0415
     from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
     from engine.inspection.reading_again import read_again  # noqa: PLC0415
@@ -50,7 +49,7 @@ def check_rehearsal(
             raise NothingToSaveError(
                 "the pipeline has not yet committed an epoch", hint="wait for its first epoch, then try again"
             )
-        return query_of_state(place), contents.size_of(paths.checkpoint, epoch)
+        return query_of_state(place), size_of(paths.checkpoint, epoch)
 
     if (place / NAME).exists():
         running, size = query_of_savepoint(place), sum(file.bytes for file in read_manifest(place).files)

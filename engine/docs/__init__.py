@@ -6,18 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from engine.docs.airflow import airflow_page, airflow_pages
-from engine.docs.api import api_page, api_pages
-from engine.docs.cli import cli_page, cli_pages
-from engine.docs.connectors import connector_pages, connectors_page
+from engine.docs.airflow_results import states_page
+from engine.docs.changelog import sql_support_page
+from engine.docs.connectors import connector_pages, connectors_page, formats_page
 from engine.docs.errors import errors_page
-from engine.docs.formats import formats_page
-from engine.docs.functions import functions_page
-from engine.docs.metrics import metrics_page
 from engine.docs.run_settings import run_settings_page
-from engine.docs.settings import settings_page
-from engine.docs.sql_support import sql_support_page
-from engine.docs.states import states_page
-from engine.docs.web_types import web_types
+from engine.docs.settings import cli_page, cli_pages, functions_page, metrics_page, settings_page
+from engine.docs.web_types import api_page, api_pages, web_types
 
 FOLDER = Path("docs") / "reference"
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from engine.docs.models import code, page, table
+from engine.jobs.decisions.states import STATES, TRANSITIONS
+
 
 class Key(NamedTuple):
     """A key of a result, with the type of its value."""
@@ -133,3 +136,16 @@ PUSHED: Mapping[str, Sequence[Key]] = {
     "RehearseOperator": (Key("rehearsal", "dict", "The result, also if the task fails."),),
 }
 """XComs under other keys. Every operator pushes `pipeline_id` before it waits."""
+
+
+def states_page() -> str:
+    """Return the page of job states with their meaning and transitions."""
+    rows = [
+        [code(state), meaning.text, ", ".join(code(after) for after in sorted(TRANSITIONS[state]))]
+        for state, meaning in STATES.items()
+    ]
+    return page(
+        "States of a job",
+        "A job stays in its state or changes to one of the states that may follow.",
+        [table(["state", "meaning", "may be followed by"], rows)],
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from enum import Enum
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from engine.docs.markdown import code, table
 from engine.values.durations import spell_duration
 
 _WORDS: dict[object, str] = {
@@ -84,3 +83,36 @@ def walk_settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
             yield from walk_settings(kind, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", info
+
+
+def page(title: str, introduction: str, sections: Iterable[str]) -> str:
+    """A whole page; it says that it is not to be edited."""
+    note = "<!-- Written by `make docs` from the declarations in the code. Do not edit. -->"
+    return "\n\n".join([note, f"# {title}", introduction, *(section.strip() for section in sections)]) + "\n"
+
+
+def section(title: str, *paragraphs: str) -> str:
+    """A section with its heading; empty paragraphs are left out."""
+    return "\n\n".join([f"## {title}", *(text for text in paragraphs if text)])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; without rows it is empty text."""
+    body = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+    if not body:
+        return ""
+    return "\n".join([f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *body])
+
+
+def code(text: str) -> str:
+    """Text as it is typed."""
+    return f"`{text}`" if text else ""
+
+
+def sentence(docstring: str | None) -> str:
+    """A docstring on one line."""
+    return " ".join((docstring or "").split())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

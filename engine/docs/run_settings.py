@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.docs.markdown import code, page, section, table
+from engine.docs.models import code, page, section, table
 from engine.values.declared_settings import Setting
 from engine.values.run_settings import HISTORY, RUN_SETTINGS
 from engine.values.spark_settings import ALLOWED, refused_settings

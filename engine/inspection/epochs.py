@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.checkpoints import contents, spark_log
+from engine.checkpoints import manifest as contents
+from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import NAME, read_manifest
 from engine.checkpoints.state_files import state_files
-from engine.checkpoints.state_partitions import missing_versions
+from engine.checkpoints.whole_state import missing_versions
 from engine.errors import EngineError
 from engine.values.instants import to_micros
 

@@ -10,7 +10,7 @@ import errno
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from engine.changes.verdict import StateFigures
@@ -22,18 +22,38 @@ from engine.checkpoints.running_query import RunningQuery, compile_running, quer
 from engine.checkpoints.savepoints import committed_watermark
 from engine.checkpoints.spark_log import PlannedEpoch
 from engine.checkpoints.state_files import state_files
-from engine.checkpoints.state_partitions import files_of_partitions
 from engine.checkpoints.state_pointer import read_pointer
+from engine.checkpoints.whole_state import files_of_partitions
 from engine.compile import Program
 from engine.delivery.file_ledger import newest_ledger, read_ledger
 from engine.errors import EngineError, NoStateError, UnreadableStateError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
-from engine.inspection.epochs import is_savepoint
+from engine.inspection.epochs import StateListing, is_savepoint
 from engine.inspection.reading_again import read_again
 from engine.inspection.sinks_written import tables_written
 from engine.inspection.store import read_store
 from engine.plan.state.operators import Operator
 from engine.udf.declared import UdfFile
+
+
+def summary_to_json(summary: StateSummary) -> dict[str, object]:
+    """A summary; what is not known is null, and `unknown` beside it says why."""
+    shown = asdict(summary)
+    shown["directory"] = str(summary.directory)
+    shown["parents"] = [list(parent) for parent in summary.parents]
+    for operator, figures in zip(summary.operators, shown["operators"], strict=True):
+        figures["skew"] = operator.skew
+    return shown
+
+
+def listing_to_json(listing: StateListing) -> dict[str, object]:
+    """A listing, with whether each epoch can be restored."""
+    shown = asdict(listing)
+    shown["directory"] = str(listing.directory)
+    for epoch, fields in zip(listing.epochs, shown["epochs"], strict=True):
+        fields["is_restorable"] = epoch.is_restorable
+    return shown
+
 
 COUNTED_BYTES = 8 << 20
 _TOO_MUCH = "there is more state than is counted unasked"

@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from engine.checkpoints import contents
+from engine.checkpoints import manifest as contents
 from engine.checkpoints.claim import StatefulQuery, claim
 from engine.checkpoints.doctor import examine
-from engine.checkpoints.fault_points import StateMovePoint
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.places import Directory
 from engine.checkpoints.savepoints import take, verify
@@ -32,7 +31,7 @@ from engine.checkpoints.state_moves import (
     sweep_prefixes,
 )
 from engine.checkpoints.state_pointer import begun_prefixes, read_pointer
-from engine.checkpoints.swap import begin_swap, commit_swap
+from engine.checkpoints.swap import StateMovePoint, begin_swap, commit_swap
 from engine.checkpoints.whole_state import export_state, import_state, read_state
 from engine.compile import compile_script
 from engine.delivery.faults import ALLOWED, ARMED

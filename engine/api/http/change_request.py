@@ -7,34 +7,128 @@
     PATCH, If-Match of before b  refused: the pipeline has changed since
 
 Only successful requests are recorded: a refused one may be sent again with its key.
+
+Parent run of a change in OpenLineage, from headers, so that the body is the same for every try of a task, and
+earlier control planes accept it.
+
+On whose behalf a token requests a change, such as an Airflow task; from a header, so that the body is the same for
+every try, and earlier control planes accept it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import unquote
+from uuid import UUID
 
-from fastapi import Depends, Header, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from engine.api.http.asking_run import AskingRunDep
+from engine.api import answers
 from engine.api.http.authentication import who_asks
-from engine.api.http.requested_by import RequestedByDep
 from engine.control.access import ADMIN
 from engine.control.context import Context
 from engine.delivery.faults import reach
-from engine.errors import IdempotencyConflictError, PipelineChangedError
-from engine.jobs.decisions.spec import Pipeline
+from engine.errors import IdempotencyConflictError, PipelineChangedError, RequestError
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.effects import Effects, Facts, effects_of
+from engine.jobs.decisions.spec import Pipeline, ShownUpgrade
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import ControlPoint
-from engine.openlineage.runs import AskingRun
+from engine.openlineage.runs import AskingRun, ParentRun
+from engine.store import savepoints
 from engine.store.access import keys
 from engine.store.access.keys import KeptAnswer
-from engine.store.jobs import events
+from engine.store.jobs import checkpoints, events, runs
+from engine.store.jobs.records import read_record
 from engine.store.openlineage import asking_runs
+from engine.store.partitions import certificates
+from engine.store.partitions.certificates import Certificate
+from engine.store.pipelines import versions
+from engine.store.pipelines.lineages import voided_by_request
+
+_PARENT = "OpenLineage-Parent"
+_ROOT = "OpenLineage-Root"
+_LONGEST = 2048
+
+
+def read_run(text: str, header: str) -> ParentRun:
+    """The run that `NAMESPACE/JOB/RUN_ID` names. A namespace may have slashes in it."""
+    job, _, number = text.rpartition("/")
+    namespace, _, name = job.rpartition("/")
+    if namespace and name:
+        with suppress(ValueError):
+            return ParentRun(namespace=namespace, name=name, run_id=UUID(number))
+    raise RequestError(
+        f"the header {header} is {text!r}, which names no run",
+        hint="write it as NAMESPACE/JOB/RUN_ID, where the last is a UUID, or leave it out",
+    )
+
+
+async def _asking_run(
+    parent: Annotated[
+        str | None,
+        Header(
+            alias=_PARENT,
+            max_length=_LONGEST,
+            description="The run of OpenLineage that asks for this, as `NAMESPACE/JOB/RUN_ID` with percent-encoding. "
+            "It becomes the parent of the runs that follow, until another request changes what they do.",
+        ),
+    ] = None,
+    root: Annotated[
+        str | None,
+        Header(
+            alias=_ROOT,
+            max_length=_LONGEST,
+            description="The run that this one is a part of, such as that of a task's DAG, in the same form.",
+        ),
+    ] = None,
+) -> AskingRun | None:
+    if parent is not None:
+        run = read_run(unquote(parent), _PARENT)
+        return AskingRun(run, None if root is None else read_run(unquote(root), _ROOT))
+    if root is not None:
+        raise RequestError(
+            f"the header {_ROOT} names a run, and {_PARENT} none that is a part of it",
+            hint=f"name the run that asks in {_PARENT}, or leave both out",
+        )
+    return None
+
+
+AskingRunDep = Annotated[AskingRun | None, Depends(_asking_run)]
+"""Dependency of endpoints that make changes."""
+
+
+HEADER = "X-Requested-By"
+LONGEST = 300
+
+
+async def _requested_by(
+    text: Annotated[
+        str | None,
+        Header(
+            alias=HEADER,
+            max_length=LONGEST,
+            description="Who asks for this, in printable characters, such as `dag_id/task_id/run_id`. The pipeline's "
+            "events show it beside the name of the token.",
+        ),
+    ] = None,
+) -> str | None:
+    if text is not None and not text.isprintable():
+        raise RequestError(f"the header {HEADER} has characters that cannot be printed", hint="percent-encode them")
+    return (text or "").strip() or None
+
+
+RequestedByDep = Annotated[str | None, Depends(_requested_by)]
+"""Dependency of endpoints that make changes."""
+
 
 _MOST_OF_AGENT = 120
 """Largest number of stored characters of a client's User-Agent."""
@@ -172,3 +266,89 @@ def _read_body(body: bytes) -> Any:
 
 ChangeRequestDep = Annotated[ChangeRequest, Depends(_change_request)]
 """Dependency of endpoints that make changes."""
+
+
+DryRun = Annotated[bool, Query(description="Whether only to say what the request would do, after all its checks.")]
+STARTS = 5
+"""Number of recent starts from which the duration of the next one is estimated."""
+
+
+def rehearse(
+    context: Context,
+    change: Callable[[Connection], tuple[JobRecord | None, Pipeline]],
+    upgrade: ShownUpgrade | None = None,
+    rollback: answers.Rollback | None = None,
+    remarks: Sequence[str] = (),
+) -> Response:
+    """Make a change, say what it comes to, and undo it; refused as the change itself would be. `change` gives what was
+    there before, and what is desired afterwards; `upgrade` is what becomes of the state, where that is known. `change`
+    may add to the `remarks`."""
+    with context.database.rehearsing() as connection:
+        before, after = change(connection)
+        effects = (
+            Effects(starts=after.stop == "none")
+            if before is None
+            else effects_between(connection, context, before, after)
+        )
+    return answer_with(effects, upgrade, rollback, remarks)
+
+
+def answer_with(
+    effects: Effects,
+    upgrade: ShownUpgrade | None = None,
+    rollback: answers.Rollback | None = None,
+    remarks: Sequence[str] = (),
+) -> Response:
+    """Effects as they are sent."""
+    shown = answers.effects(effects, upgrade).model_copy(update={"rollback": rollback, "remarks": list(remarks)})
+    return JSONResponse(shown.model_dump(mode="json"))
+
+
+def facts_of(connection: Connection, context: Context, record: JobRecord, *, is_deleted: bool = False) -> Facts:
+    """Return the known facts of a pipeline's past."""
+    reports = checkpoints.latest(connection, record.status.job_id, 1)
+    return Facts(
+        savepoints=savepoints.states(connection, record.pipeline.id).count("completed"),
+        starts=runs.starts(connection, record.status.job_id, STARTS),
+        upgrades=runs.upgrade_starts(
+            connection, record.status.job_id, upgraded(connection, record.pipeline.id), STARTS
+        ),
+        epoch=reports[0].duration if reports else None,
+        restored=_restored(connection, record.pipeline),
+        certificates=_certificates(connection, context, record, is_deleted=is_deleted),
+    )
+
+
+def effects_between(connection: Connection, context: Context, before: JobRecord, after: Pipeline) -> Effects:
+    """Return the effects of the change from a pipeline's earlier record to its desired state."""
+    current = versions.get(connection, after.id, before.pipeline.version)
+    following = versions.get(connection, after.id, after.version)
+    written = read_record(connection, after.id)
+    return effects_of(before, after, current, following, facts_of(connection, context, written))
+
+
+def _restored(connection: Connection, pipeline: Pipeline) -> int | None:
+    if pipeline.restore is None:
+        return None
+    origin = pipeline.restore.of_pipeline or pipeline.id
+    return savepoints.get(connection, origin, pipeline.restore.savepoint_id).epoch
+
+
+def _certificates(connection: Connection, context: Context, record: JobRecord, *, is_deleted: bool) -> tuple[str, ...]:
+    """The gate certificates that a change voids, each with the run of the DAG that holds it."""
+    voided = (
+        certificates.would_void(connection, record.pipeline.id, None)
+        if is_deleted
+        else voided_by_request(connection, record, context.directory)
+    )
+    return certificate_names(voided)
+
+
+def certificate_names(voided: Sequence[Certificate]) -> tuple[str, ...]:
+    """Return the names of certificates, each with the DAG run that holds it."""
+    return tuple(f"{certificate.id} of {certificate.dag_id} {certificate.run_id}" for certificate in voided)
+
+
+def upgraded(connection: Connection, pipeline_id: str) -> list[int]:
+    """The versions that took over the state of the one before; a fork's first had nothing to save."""
+    return [number for number in versions.upgraded(connection, pipeline_id) if number > 1]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -12,14 +14,21 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
+from engine.api import answers
 from engine.api.http.authentication import is_let_in
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
+from engine.api.http.problems import ContextDep, refusals
 from engine.api.jobs.changes import EventStream
 from engine.api.jobs.jobs import read_job
-from engine.api.jobs.output import ShownRows, read_shown, shown_directories, shown_directory
 from engine.api.pipelines.previews import keep_preview
+from engine.checkpoints.layout import StatePaths
+from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
 from engine.control.context import Context
+from engine.errors import RequestError, SinkNotFoundError
+from engine.jobs.authors import JobRecord
+from engine.jobs.decisions.intend import is_settled
+from engine.jobs.decisions.status import Progress
+from engine.spark.read.safe_table_names import safe_name
+from engine.store.jobs.records import read_record
 from engine.values.instants import to_micros
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/jobs/{job}", tags=["jobs"], responses=refusals(400, 404))
@@ -119,3 +128,103 @@ def _output(table: str, output: ShownRows, now: int) -> OutputData:
         start_id=int(output.cursor) - len(output.rows),
         batch=f"[{','.join(row.decode() for row in output.rows)}]",
     )
+
+
+OUTPUT_ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"], responses=refusals(400, 404))
+
+
+@OUTPUT_ROUTER.get("/output")
+def read_output(
+    pipeline: str,
+    context: ContextDep,
+    table: Annotated[str | None, Query(description="The preview table; without it the only one there is.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[
+        str | None,
+        Query(pattern="^[0-9]{1,18}$", description="The cursor of an answer before: show the rows that follow it."),
+    ] = None,
+) -> answers.Output:
+    """Show the newest rows of a `preview` table, oldest first; with `after`, the rows since then, as far as they are
+    stored."""
+    with context.database.reading() as connection:
+        # before the file: what a job at rest has shown is all there
+        record = read_record(connection, pipeline)
+    keep_preview(context, record.pipeline.id)
+    shown = read_shown(record, shown_directory(context, record, table), after, limit)
+    return answers.Output(
+        data=[json.loads(line) for line in shown.rows],
+        has_more=shown.later > 0,
+        cursor=shown.cursor,
+        missed=shown.missed,
+        over=shown.is_over,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRows:
+    """Rows of a preview table as JSON, oldest first. `cursor` is their end, `later` the number of rows after them, and
+    `missed` the number of rows that were dropped before they were read."""
+
+    rows: tuple[bytes, ...]
+    cursor: str
+    later: int
+    missed: int
+    is_over: bool
+
+
+def read_shown(record: JobRecord, directory: Path | None, after: str | None, limit: int) -> ShownRows:
+    """The rows that a preview sink keeps in its directory and that have come since a cursor, at most so many; the
+    newest without one."""
+    is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
+    rows = PreviewRows(0, ()) if directory is None else read_preview(directory)
+    fresh = rows.lines[-limit:] if after is None else rows.after(int(after))
+    shown, later = fresh[:limit], len(fresh[limit:])
+    position = rows.total - len(fresh) if after is None or int(after) > rows.total else int(after)
+    return ShownRows(
+        shown, str(rows.total - later), later, rows.total - len(fresh) - position, is_at_rest and later == 0
+    )
+
+
+def shown_directory(context: Context, record: JobRecord, table: str | None) -> Path | None:
+    """Return the folder of a preview sink's rows; None before it has any. Refuse an unknown table, or an omitted one if
+    there are several."""
+    directory = _directory(StatePaths(context.directory.state(record.pipeline.id)).sinks, table)
+    if table is not None and directory is not None and not directory.exists():
+        _refuse_other(table, record.status.progress)
+    return directory
+
+
+def shown_directories(context: Context, record: JobRecord) -> Mapping[str, Path]:
+    """Return the folders of all preview sinks of a pipeline that have rows, by table.
+
+    The first report of an epoch says which table a folder belongs to. Before that, a plain name can be read off the
+    folder; a folder with another name is left out until the job rests, since its rows would appear under two names.
+    """
+    names = {safe_name(name): name for name in record.status.progress.sinks}
+    sinks = StatePaths(context.directory.state(record.pipeline.id)).sinks
+    shown = {}
+    for file in sorted(sinks.glob(f"*/{PREVIEW_FILE}")):
+        folder = file.parent.name
+        plain = folder.rpartition("_")[0]
+        if name := names.get(folder) or (plain if safe_name(plain) == folder else None):
+            shown[name] = file.parent
+        elif record.status.state.is_terminal:
+            shown[folder] = file.parent
+    return shown
+
+
+def _directory(sinks: Path, table: str | None) -> Path | None:
+    """Return the folder of the preview sink's rows; None before it has any."""
+    if table is not None:
+        return sinks / safe_name(table)
+    shown = sorted(sinks.glob(f"*/{PREVIEW_FILE}"))
+    if len(shown) > 1:
+        raise RequestError("the pipeline has more than one preview table", hint="say which one with `table`")
+    return shown[0].parent if shown else None
+
+
+def _refuse_other(table: str, progress: Progress) -> None:
+    """Refuse a table that is no sink, as far as that is known: nobody would ever see a row of it."""
+    names = sorted(progress.sinks)
+    if names and safe_name(table) not in map(safe_name, names):
+        raise SinkNotFoundError(f"the pipeline has no sink {table!r}", hint=f"its sinks are {', '.join(names)}")

@@ -15,6 +15,7 @@ which the target cannot start the pipeline.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from concurrent.futures import wait
 from dataclasses import replace
@@ -27,12 +28,10 @@ from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.http.bodies import Body
-from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, note
-from engine.api.http.depends import ContextDep
-from engine.api.http.dry_run import DryRun
-from engine.api.http.problems import refusals
-from engine.api.moves.passports import Passport, lock_of
+from engine.api.http.bodies import Body, Tags
+from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, DryRun, note
+from engine.api.http.problems import ContextDep, refusals
+from engine.api.pipelines.deployments import Name
 from engine.api.savepoints.savepoint_moves import check_place
 from engine.control.context import Context
 from engine.control.savepoints.savepoint_holds import SavepointTask
@@ -40,7 +39,7 @@ from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, PipelineMovingError
 from engine.jobs.authors import JobRecord
 from engine.jobs.decisions.intend import is_settled
-from engine.jobs.decisions.spec import StopRequest
+from engine.jobs.decisions.spec import Spec, StopRequest
 from engine.jobs.decisions.states import State
 from engine.jobs.fault_points import TransferPoint
 from engine.jobs.processes.unleft_java import is_at_work
@@ -48,6 +47,41 @@ from engine.store.jobs.records import read_record, read_version
 from engine.store.pipelines import moves, pipeline_secrets, pipelines
 from engine.store.pipelines.moves import Move, MoveStep
 from engine.values.instants import to_micros
+
+
+def lock_of(key: str) -> str:
+    """Return a digest of a key, which does not reveal it."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class Passport(Body):
+    """A pipeline at its export, without its secrets."""
+
+    move: str = Field(min_length=1, max_length=64, description="The id of the move.")
+    pipeline_id: str = Field(description="Its id, which it keeps: by that its targets know their owner.")
+    name: Name = Field(description="What it is called, here and there.")
+    version: int = Field(ge=1, description="The number of its version.")
+    parallelism: int = Field(ge=1, le=1024, description="How many tasks run in parallel.")
+    query: str = Field(min_length=1, description="The SQL text.")
+    udfs: tuple[str, ...] = Field(default=(), description="The files of its Python functions.")
+    settings: dict[str, str] = Field(default={}, description="The settings of its runs.")
+    checkpoint_interval_micros: int | None = Field(default=None, description="The least time between epochs.")
+    fingerprint: str = Field(description="What its state is bound to.")
+    tags: Tags = Field(default={}, description="Its labels.")
+    secrets: tuple[str, ...] = Field(default=(), description="The names of the secrets that its script names.")
+    runs: bool = Field(description="Whether it is to run there.")
+    lock: str = Field(max_length=64, description="The digest of the key with which it may be started there.")
+    generation: int = Field(ge=0, description="The number of its newest run.")
+    committed: int | None = Field(default=None, description="The newest epoch that its state has committed.")
+    planned: int | None = Field(default=None, description="The newest epoch that its state has planned.")
+
+    @property
+    def spec(self) -> Spec:
+        """Return the version's content."""
+        micros = self.checkpoint_interval_micros
+        interval = None if micros is None else timedelta(microseconds=micros)
+        return Spec(self.query, self.udfs, self.settings, interval)
+
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/departure", tags=["moves"], responses=refusals(404))
 

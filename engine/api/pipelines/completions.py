@@ -10,10 +10,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from engine.api.answers import graph
+from engine.api.connections.stored_text import with_stored
+from engine.api.http.bodies import Body, Udf, udf_texts
+from engine.api.http.problems import Complaint, ContextDep, complaints_of, refusals
 from engine.connectors import offered_connectors
 from engine.connectors.options import TableOptions
+from engine.errors import EngineError, RequestTooLargeError
 from engine.formats import FORMATS
 from engine.functions import AGGREGATES, FUNCTIONS, OVER, AggregateFunction, Function
+from engine.jobs.decisions.spec import Spec
 
 ROUTER = APIRouter(tags=["connectors"])
 
@@ -95,3 +101,41 @@ def _choices(annotation: Any) -> list[str]:
     if origin in (Union, types.UnionType):
         return [choice for option in inside for choice in _choices(option)]
     return ["true", "false"] if annotation is bool else []
+
+
+VALIDATE_QUERY_ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
+
+
+class Question(Body):
+    """A query to check."""
+
+    query: str = Field(description="The SQL text.")
+    udfs: tuple[str | Udf, ...] | None = Field(
+        default=None, description="Files of Python functions that the query may use."
+    )
+
+
+class Verdict(BaseModel):
+    """The graph of the plan, or all errors of the query."""
+
+    graph: dict[str, Any] | None = Field(
+        default=None, description="The plan, as nodes and edges; null when something is wrong."
+    )
+    errors: list[Complaint] = Field(default=[], description="Everything that is wrong.")
+
+
+@VALIDATE_QUERY_ROUTER.post("/validate_query", responses=refusals(400))
+def validate(body: Question, context: ContextDep) -> Verdict:
+    """Plan a query without running it."""
+    if len(body.query.encode()) > context.max_query_bytes:
+        raise RequestTooLargeError(
+            f"the query is longer than {context.max_query_bytes} bytes",
+            hint="the setting api.max_query_bytes is the limit",
+        )
+    whole = with_stored(context, Spec(body.query, udf_texts(body.udfs or ())))
+    try:
+        with whole.places_as_sent():
+            planned = context.planner.plan(whole.spec.query, whole.spec.udfs)
+    except EngineError as error:
+        return Verdict(errors=complaints_of(error))
+    return Verdict(graph=graph(planned.graph, 1))

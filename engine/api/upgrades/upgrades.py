@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from engine.api import answers
-from engine.api.http.depends import ContextDep
-from engine.api.http.problems import refusals
-from engine.api.pipelines.deployments import check_starts, plan_whole, starts_of
-from engine.api.pipelines.expectations import with_expectations
-from engine.api.upgrades.other_query import OtherQuery
+from engine.api.http.bodies import Body, Udf, udf_texts
+from engine.api.http.problems import ContextDep, refusals
+from engine.api.pipelines.deployments import Names, check_starts, plan_whole, starts_of
+from engine.api.pipelines.lineage import with_expectations
 from engine.jobs.decisions import intend
-from engine.jobs.decisions.spec import ShownUpgrade, Upgrade, is_bound_alike
+from engine.jobs.decisions.spec import ShownUpgrade, Spec, Upgrade, is_bound_alike
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import versions
+
+
+class OtherQuery(Body):
+    """Another query for a pipeline, with the same options for losses as a deployment."""
+
+    query: str = Field(min_length=1, description="The SQL text.")
+    udfs: tuple[str | Udf, ...] | None = Field(
+        default=None, description="Files of Python functions that the query may use; those of the pipeline by default."
+    )
+    keep_state: Names = Field(
+        default=(), description="Operators whose state stays although the rows before it have changed their meaning."
+    )
+    reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
+    hold_back: Names = Field(
+        default=(),
+        description="Operators with an added aggregate whose open windows are suppressed, instead "
+        "of emitted with NULL.",
+    )
+    settings: dict[str, str] | None = None
+    """Each request defines which of them it uses."""
+
+    def to_spec(self, current: Spec) -> Spec:
+        """Return the pipeline's version with this query; omitted fields keep their current value."""
+        spec = replace(current, query=self.query)
+        if self.udfs is not None:
+            spec = replace(spec, udfs=udf_texts(self.udfs))
+        return spec if self.settings is None else replace(spec, settings=self.settings)
+
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
 

@@ -28,13 +28,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from engine.changes.rehearsal import with_kept_rows
+from engine.changes.row_difference import with_kept_rows
 from engine.checkpoints import late_batches, spark_log
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
-from engine.checkpoints.forms import read_forms
-from engine.checkpoints.late_batches import LateBatch
+from engine.checkpoints.forms import is_begun, read_forms, read_panes, write_panes
+from engine.checkpoints.late_batches import LateBatch, read_withheld
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.panes import is_begun, read_panes, write_panes
 from engine.checkpoints.state_moves import (
     bring_state_home,
     delete_prefixes,
@@ -44,7 +43,6 @@ from engine.checkpoints.state_moves import (
     sweep_prefixes,
 )
 from engine.checkpoints.state_pointer import read_pointer
-from engine.checkpoints.withheld import read_withheld
 from engine.compile import Program, compile_script
 from engine.connectors.base import SinkContext, Table
 from engine.connectors.secret_values import fill_in
