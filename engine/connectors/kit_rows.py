@@ -19,7 +19,8 @@ from engine.connectors.base import Epoch, SinkContext, Table, row_schema
 from engine.connectors.line_rows import chunks
 from engine.connectors.refused_rows import keep_refused
 from engine.connectors.staged import ArrowSegment, segment_rows, send_unless_sent
-from engine.delivery.segments import Segment, to_message
+from engine.delivery.driver_files import readable
+from engine.delivery.segments import Segment, segment_name, segment_path, to_message
 from engine.formats import make_decoder, make_encoder
 from engine.schema import arrow_schema
 
@@ -32,7 +33,10 @@ __all__ = (
     "keep_refused",
     "make_decoder",
     "make_encoder",
+    "readable",
     "row_schema",
+    "segment_name",
+    "segment_path",
 )
 
 _ROWS_AT_ONCE = 10_000

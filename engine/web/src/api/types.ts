@@ -1,6 +1,6 @@
 // Written by `make docs` from the declarations in the code. Do not edit.
 
-/** Up to which delivery a consumer is done with all. */
+/** Number of the last processed delivery. */
 export interface Acknowledgement {
   /** The number of that delivery. */
   up_to: number;
@@ -24,7 +24,7 @@ export interface Arrival {
   is_up: boolean;
 }
 
-/** Who comes, by which way, and the secrets of its script, which are not at the place. */
+/** The pipeline to import, its location, and the secrets of its script, which are not at the location. */
 export interface ArrivalRequest {
   /** What the control plane says of it that it leaves. */
   passport: Passport;
@@ -36,7 +36,7 @@ export interface ArrivalRequest {
   secrets?: Record<string, unknown>;
 }
 
-/** A function or an aggregate, by one of its names. */
+/** Name of a function or an aggregate. */
 export interface CallableName {
   /** The name. */
   name: string;
@@ -46,7 +46,7 @@ export interface CallableName {
   description: string;
 }
 
-/** What a DAG run relies on that has passed a gate: kept, and named by what voids it. */
+/** An epoch that a DAG run relies on, after it has passed a gate. It is stored, and named by events that void it. */
 export interface Certificate {
   id: string;
   /** The pipeline whose output it is about. */
@@ -79,7 +79,7 @@ export interface Certificate {
   openlineage?: ParentRun | null;
 }
 
-/** What is to change; what is left out stays as it is. */
+/** Settings to change; omitted ones are unchanged. */
 export interface ChangeInput {
   /** Must be empty: a job has no environment. */
   env_vars?: Record<string, string> | null;
@@ -95,7 +95,7 @@ export interface ChangeInput {
   tags?: Record<string, unknown> | null;
 }
 
-/** A pipeline that has changed, as it is now: changes in between are left out. */
+/** Current state of a pipeline that has changed; intermediate changes are skipped. */
 export interface ChangeOutput {
   /** The pipeline that has changed. */
   pipeline_id: string;
@@ -107,7 +107,7 @@ export interface ChangeOutput {
   job: Job | null;
 }
 
-/** What has changed after a cursor. */
+/** Changes after a cursor. */
 export interface ChangesPage {
   data: ChangeOutput[];
   /** How far this goes; sent as `after`, it asks for what follows. */
@@ -171,7 +171,7 @@ export interface ColumnLineageFacet {
   dataset: InputField[];
 }
 
-/** One thing that is wrong. */
+/** One error. */
 export interface Complaint {
   /** The code of the error. */
   code: string;
@@ -183,7 +183,7 @@ export interface Complaint {
   span?: Span | null;
 }
 
-/** What a script may say. */
+/** Completions for a script. */
 export interface Completions {
   /** Whatever is called with brackets. */
   functions: CallableName[];
@@ -272,7 +272,7 @@ export interface ConnectionTablePost {
   schema?: TableSchema | null;
 }
 
-/** What rows come from or go to. Options with a dot in their name are in an object of the word before it. */
+/** A connector. Options with a dot in their name are in an object named by the part before it. */
 export interface Connector {
   id: string;
   /** The same: what `connector = '...'` says. */
@@ -381,7 +381,7 @@ export interface Departure {
   task: SavepointTask | null;
 }
 
-/** Where a pipeline is to go, and by which way. */
+/** Target of the move, and the location for the state. */
 export interface DepartureRequest {
   /** The other control plane, as people know it: its URL. */
   to: string;
@@ -455,7 +455,7 @@ export interface DeployedPipeline {
   remarks?: string[];
 }
 
-/** What a pipeline is to be. What is left out stays as it is, and is the default for a new pipeline. */
+/** Desired settings of a pipeline. Omitted ones are unchanged, or have their defaults in a new pipeline. */
 export interface Deployment {
   /** The SQL text. */
   query: string;
@@ -489,7 +489,7 @@ export interface Deployment {
   accept_loss?: string | null;
 }
 
-/** What a request would do, as its `dry_run` says it; nothing was done. */
+/** Effects of a request, from its `dry_run`; nothing was done. */
 export interface Effects {
   /** Whether the job that is up ends. */
   stops: boolean;
@@ -513,7 +513,7 @@ export interface Effects {
   remarks?: string[];
 }
 
-/** Where a savepoint is to be copied to. */
+/** Location to which a savepoint is copied. */
 export interface ExportRequest {
   /** `file:///folder` of the control plane's machine, `s3://bucket/prefix`, or `s3::https://endpoint/bucket/prefix`; a bucket is asked with the control plane's own credentials. */
   place: string;
@@ -521,7 +521,7 @@ export interface ExportRequest {
   base?: string | null;
 }
 
-/** Why a job has failed. */
+/** Reason of a job's failure. */
 export interface FailureReason {
   /** What is wrong. */
   error: string;
@@ -529,7 +529,7 @@ export interface FailureReason {
   domain: "user" | "external" | "internal";
 }
 
-/** Where the state of a fork comes from. */
+/** Origin of a fork's state. */
 export interface ForkOrigin {
   /** The original. */
   pipeline_id: string;
@@ -545,7 +545,7 @@ export interface ForkOrigin {
   plan: UpgradePlan;
 }
 
-/** The new pipeline. What is left out is as in the original. */
+/** The new pipeline. Omitted settings are those of the original. */
 export interface ForkRequest {
   /** What the new pipeline is called. */
   name: string;
@@ -631,7 +631,7 @@ export interface ForkedPipeline {
   forked_from: ForkOrigin;
 }
 
-/** A token that was just made. */
+/** A new token. */
 export interface FreshToken {
   /** Who has it; events name it. */
   name: string;
@@ -698,7 +698,7 @@ export interface HeldBy {
   since?: number | null;
 }
 
-/** How far an import has come. */
+/** Progress of an import. */
 export interface ImportAnswer {
   /** What the savepoint is called here. */
   id: string;
@@ -708,7 +708,7 @@ export interface ImportAnswer {
   savepoint: Savepoint | null;
 }
 
-/** Where a savepoint is to be copied from. */
+/** Location from which a savepoint is copied. */
 export interface ImportRequest {
   /** `file:///folder` of the control plane's machine, `s3://bucket/prefix`, or `s3::https://endpoint/bucket/prefix`; a bucket is asked with the control plane's own credentials. */
   place: string;
@@ -716,7 +716,7 @@ export interface ImportRequest {
   label?: string | null;
 }
 
-/** The columns that a table is best given, as far as what it is to read says. */
+/** Suggested columns of a table, inferred from its input. */
 export interface InferredSchema {
   /** The columns. */
   fields: Record<string, unknown>[];
@@ -744,7 +744,7 @@ export interface InputFields {
   inputFields: InputField[];
 }
 
-/** One life of a pipeline on the control plane. */
+/** Job of a pipeline on the control plane. */
 export interface Job {
   id: string;
   /** Its pipeline. */
@@ -799,7 +799,7 @@ export interface Job {
   shared_java: SharedWith | null;
 }
 
-/** What went wrong with a job. */
+/** An error of a job. */
 export interface JobLogMessage {
   id: string;
   /** When it happened. */
@@ -822,7 +822,7 @@ export interface JobLogMessage {
   run_id: number | null;
 }
 
-/** Something that is left behind: a file, a directory, or rows of one kind. */
+/** A leftover: a file, a directory, or rows of one kind. */
 export interface Leak {
   /** What it is. */
   kind: string;
@@ -836,7 +836,7 @@ export interface Leak {
   reason: string;
 }
 
-/** The datasets of a version, as OpenLineage writes them. */
+/** Datasets of a version in OpenLineage's format. */
 export interface Lineage {
   /** What is read, and looked up in. */
   inputs: Dataset[];
@@ -852,7 +852,7 @@ export interface Lineage {
   name: string;
 }
 
-/** A way into the page without typing a token. */
+/** One-time login link. */
 export interface Link {
   /** What to open at this control plane; it works once. */
   path: string;
@@ -860,7 +860,7 @@ export interface Link {
   expires_at: number;
 }
 
-/** A pipeline as the list shows it: with figures of its run, and without what is long unless it is asked for. */
+/** A pipeline in the list: with figures of its run, and long fields only on request. */
 export interface ListedPipeline {
   /** What names the pipeline for good. */
   id: string;
@@ -940,7 +940,7 @@ export interface ListedPipeline {
   shared_java: SharedWith | null;
 }
 
-/** When the savepoints of one of the pipelines are taken by themselves. */
+/** Schedule of one pipeline's savepoints. */
 export interface ListedSchedule {
   /** The cron expression. */
   cron?: string | null;
@@ -964,7 +964,7 @@ export interface ListedSchedule {
   pipeline: string;
 }
 
-/** Lines that drivers have printed. */
+/** Output lines of drivers. */
 export interface Log {
   data: string[];
   /** Whether the list goes on. */
@@ -1007,7 +1007,7 @@ export interface OperatorCheckpointGroup {
   subtasks: SubtaskCheckpointGroup[];
 }
 
-/** What is known of an operator. */
+/** Rates of an operator. */
 export interface OperatorMetricGroup {
   /** Its number in the graph. */
   node_id: number;
@@ -1015,7 +1015,7 @@ export interface OperatorMetricGroup {
   metric_groups: MetricGroup[];
 }
 
-/** What may stand between the brackets of `WITH`. */
+/** Option of a `WITH` clause. */
 export interface OptionName {
   /** The name; one with a dot needs quotes. */
   name: string;
@@ -1025,7 +1025,7 @@ export interface OptionName {
   choices: string[];
 }
 
-/** What is there beside the pipelines. */
+/** Disk usage besides the pipelines. */
 export interface OtherStorage {
   /** What it is. */
   kind: string;
@@ -1293,7 +1293,7 @@ export interface PartitionDelivery {
   certificate: Certificate | null;
 }
 
-/** Where the deliveries of a consumer are pushed to, and how it goes. */
+/** Push target of a consumer, and its progress. */
 export interface PartitionPush {
   /** The API server of the Airflow. */
   url: string;
@@ -1323,7 +1323,7 @@ export interface PartitionPush {
   pushed_at: number | null;
 }
 
-/** A pipeline as it leaves. Its secrets are not in it. */
+/** A pipeline at its export, without its secrets. */
 export interface Passport {
   /** The id of the move. */
   move: string;
@@ -1361,7 +1361,7 @@ export interface Passport {
   planned?: number | null;
 }
 
-/** Who answers at this address. */
+/** Identity of the server. */
 export interface Ping {
   pong?: boolean;
   /** The version of the engine. */
@@ -1370,7 +1370,7 @@ export interface Ping {
   instance: string;
 }
 
-/** A pipeline, and where its job stands. */
+/** A pipeline, and the state of its job. */
 export interface Pipeline {
   /** What names the pipeline for good. */
   id: string;
@@ -1432,7 +1432,7 @@ export interface Pipeline {
   query: string;
 }
 
-/** Something that happened to a pipeline. Its `id` is a cursor: one that came later has a larger one. */
+/** An event of a pipeline. Its `id` is a cursor: later events have larger ones. */
 export interface PipelineEvent {
   id: number;
   /** When it happened. */
@@ -1479,7 +1479,7 @@ export interface PipelinePost {
   tags?: Record<string, unknown> | null;
 }
 
-/** What one pipeline takes on the disk. A file that several names stand for counts once. */
+/** Disk usage of one pipeline. A file with several hard links counts once. */
 export interface PipelineStorage {
   /** The pipeline. */
   pipeline_id: string;
@@ -1513,13 +1513,13 @@ export interface PlanRequest {
   settings?: Record<string, string> | null;
 }
 
-/** A place in a script; both numbers count from one. */
+/** A position in a script; both numbers count from one. */
 export interface Position {
   line: number;
   column: number;
 }
 
-/** A query to be looked at. */
+/** A query to preview. */
 export interface PreviewPost {
   /** The SQL text. */
   query: string;
@@ -1553,7 +1553,7 @@ export interface Problem {
   plan?: UpgradePlan | null;
 }
 
-/** What a policy makes, or has made, of the savepoints of a pipeline. */
+/** Result of retention rules for each savepoint of a pipeline. */
 export interface PruneAnswer {
   /** Whether nothing was deleted. */
   dry_run: boolean;
@@ -1758,7 +1758,7 @@ export interface RestartRequest {
   ignore_state?: boolean | null;
 }
 
-/** Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again, and `with_version` brings back the query that the savepoint belongs to. */
+/** Savepoint to restore; `allow_replay` accepts that later output may be written again, and `with_version` also restores the query of the savepoint. */
 export interface RestoreRequest {
   /** The savepoint. */
   savepoint_id: string;
@@ -1768,7 +1768,7 @@ export interface RestoreRequest {
   with_version?: boolean;
 }
 
-/** What of a pipeline's savepoints is kept; the rest goes. Never one that is pinned or in use, nor the newest. */
+/** Retention of a pipeline's savepoints. Pinned savepoints, those in use, and the newest are never deleted. */
 export interface RetentionRules {
   /** How many of the newest are kept. */
   keep_last?: number | null;
@@ -1784,7 +1784,7 @@ export interface RetentionRules {
   time_zone?: string;
 }
 
-/** What a rollback goes back to. */
+/** Target of a rollback. */
 export interface Rollback {
   /** The earlier version that comes back. */
   version: number;
@@ -1798,13 +1798,13 @@ export interface Rollback {
   ahead: SinkAhead[];
 }
 
-/** Which earlier version to go back to. */
+/** Version to roll back to. */
 export interface RollbackRequest {
   /** The version; the one that ran before by default. */
   to?: number | null;
 }
 
-/** A pipeline after a rollback was asked for. */
+/** A pipeline after a rollback was requested. */
 export interface RolledBackPipeline {
   /** What names the pipeline for good. */
   id: string;
@@ -1868,7 +1868,7 @@ export interface RolledBackPipeline {
   rollback: Rollback;
 }
 
-/** A kept copy of a checkpoint. */
+/** A stored copy of a checkpoint. */
 export interface Savepoint {
   id: string;
   /** Its pipeline. */
@@ -1909,7 +1909,7 @@ export interface Savepoint {
   task?: SavepointTask | null;
 }
 
-/** What is to be kept of a savepoint, whatever the policy. */
+/** Pin of a savepoint, which overrides retention rules. */
 export interface SavepointChange {
   /** Whether nothing may delete it, until it is unpinned. */
   pinned: boolean;
@@ -1925,7 +1925,7 @@ export interface SavepointFate {
   reason: string;
 }
 
-/** How to label the savepoint, and whose it is; that is for people, and need not differ. */
+/** Label and owner of the savepoint, for people; they need not be unique. */
 export interface SavepointRequest {
   /** What to call it. */
   label?: string | null;
@@ -1937,7 +1937,7 @@ export interface SavepointRequest {
   stop?: "none" | "checkpoint" | "graceful" | "immediate" | "force";
 }
 
-/** When the savepoints of a pipeline are taken by themselves. Without a schedule, all is null. */
+/** Schedule of a pipeline's savepoints. Without a schedule, all fields are null. */
 export interface SavepointSchedule {
   /** The cron expression. */
   cron?: string | null;
@@ -1957,7 +1957,7 @@ export interface SavepointSchedule {
   retention: RetentionRules;
 }
 
-/** What was to be done with a savepoint. */
+/** Operation on a savepoint. */
 export interface SavepointTask {
   /** What. */
   kind: "verify" | "drill" | "export" | "import" | "departure" | "arrival";
@@ -1981,7 +1981,7 @@ export interface ScheduleOutcome {
   reason: string | null;
 }
 
-/** When savepoints are taken: at instants, once each, while the pipeline runs. */
+/** Schedule of savepoints: each instant once, while the pipeline runs. */
 export interface ScheduleRules {
   /** Minute, hour, day of the month, month and day of the week: `30 2 * * *` is 02:30 every day. */
   cron: string;
@@ -2023,7 +2023,7 @@ export interface Secret {
   set_at: number | null;
 }
 
-/** Who is let in. */
+/** The logged-in user. */
 export interface Session {
   /** The name of the token; `admin` for the first one. */
   who: string;
@@ -2035,7 +2035,7 @@ export interface Session {
   may_change?: boolean;
 }
 
-/** What lets a browser in: one of both. */
+/** Credentials: a token or a one-time link. */
 export interface SessionRequest {
   /** A token of this control plane. */
   token?: string | null;
@@ -2051,7 +2051,7 @@ export interface SharedWith {
   drivers: number;
 }
 
-/** What the records of a table look like. */
+/** Schema of a table's records. */
 export interface ShownSchema {
   /** The format of the records, with its options. */
   format: Record<string, unknown> | null;
@@ -2071,7 +2071,7 @@ export interface ShownSchema {
   primary_keys: string[];
 }
 
-/** A sink that keeps what it was given after the state that a pipeline goes back to; it is given that again. */
+/** An append-only sink that keeps output after the state that a pipeline is rolled back to, and gets that output again. */
 export interface SinkAhead {
   /** The sink. */
   table: string;
@@ -2097,7 +2097,7 @@ export interface SinkProgress {
   held_by?: HeldBy | null;
 }
 
-/** A column. `sql_name` is its type as SQL has it; without it, `type` says it as Arroyo does. */
+/** A column. `sql_name` is its SQL type; without it, `type` is Arroyo's. */
 export interface SourceField {
   /** What it is called. */
   name: string;
@@ -2119,14 +2119,14 @@ export interface SourceField {
   items?: SourceField | null;
 }
 
-/** Where in a script something stands. */
+/** A range in a script. */
 export interface Span {
   start: Position;
   /** The same place: how far it goes is not known. */
   end: Position;
 }
 
-/** That the control plane which the pipeline leaves has released it. */
+/** Confirmation that the source has released the pipeline. */
 export interface StartRequest {
   /** What that control plane tells from then on. */
   key: string;
@@ -2135,7 +2135,7 @@ export interface StartRequest {
 /** State of a job. */
 export type State = "Created" | "Scheduling" | "Running" | "CheckpointStopping" | "Stopping" | "Stopped" | "Rescaling" | "Recovering" | "Finished" | "Failed";
 
-/** An operator that keeps state. */
+/** A stateful operator. */
 export interface StateOperator {
   /** Spark's number of it. */
   number: number;
@@ -2157,7 +2157,7 @@ export interface StateOperator {
   unknown: Record<string, string>;
 }
 
-/** A part of an operator's state, which one task looks after. */
+/** A partition of an operator's state, which one task processes. */
 export interface StatePartition {
   /** Its number. */
   number: number;
@@ -2167,7 +2167,7 @@ export interface StatePartition {
   rows: number | null;
 }
 
-/** A row that an operator keeps. */
+/** A row of an operator's state. */
 export interface StateRow {
   /** The part of the state that it is in. */
   partition: number;
@@ -2209,7 +2209,7 @@ export interface StateSource {
   unknown: Record<string, string>;
 }
 
-/** What the newest committed epoch of a state holds, as its files say it. */
+/** Summary of a state at its newest committed epoch, from its files. */
 export interface StateSummary {
   /** Where it lies on the control plane's machine. */
   directory: string;
@@ -2301,7 +2301,7 @@ export interface SubtaskMetrics {
   metrics: Metric[];
 }
 
-/** What may go, or has gone. */
+/** Leftovers that can be, or were, removed. */
 export interface SweepAnswer {
   /** Whether nothing was deleted. */
   dry_run: boolean;
@@ -2343,7 +2343,7 @@ export interface TableFigures {
   dead_letters?: number | null;
 }
 
-/** What the records of a table look like. */
+/** Schema of a table's records. */
 export interface TableSchema {
   /** The format of the records, as its name or as `{"json": {...}}` with its options. */
   format?: string | Record<string, unknown> | null;
@@ -2375,7 +2375,7 @@ export interface TableUse {
   uri: string | null;
 }
 
-/** What a test says. */
+/** Result of a connection test. */
 export interface TestMessage {
   /** Whether something is wrong. */
   error: boolean;
@@ -2432,7 +2432,7 @@ export interface Udf {
   language?: "python";
 }
 
-/** The function, or everything that is wrong with it. */
+/** The function, or all errors in it. */
 export interface UdfVerdict {
   /** The first function of the file; null when something is wrong. */
   udf_name: string | null;
@@ -2458,7 +2458,7 @@ export interface UpgradePlan {
   plan: Record<string, unknown>;
 }
 
-/** The graph of the plan, or everything that is wrong with the query. */
+/** The graph of the plan, or all errors of the query. */
 export interface Verdict {
   /** The plan, as nodes and edges; null when something is wrong. */
   graph?: Record<string, unknown> | null;
@@ -2502,7 +2502,7 @@ export interface Welcome {
   targets: string[];
 }
 
-/** The newest rows that a sink has written, the newest last. */
+/** Newest rows of a sink, newest last. */
 export interface WrittenRows {
   data: Record<string, unknown>[];
   /** Whether the list goes on. */
