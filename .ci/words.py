@@ -1,7 +1,8 @@
 """Find words of our own where the industry has one: in docs, the web UI, CLI help, errors, events and docstrings.
 
 `make style` runs it. A hit names the file, the line, the words and what to write instead. A function's docstring begins
-with a verb. Generated pages (`docs/reference`, `types.ts`) are checked where their texts are declared.
+with a verb, and the docstring of a module or class says what it does or is. Generated pages (`docs/reference`,
+`types.ts`) are checked where their texts are declared.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ WORDS = {
 _INSTEAD = tuple(WORDS.values())
 _ANY = re.compile(rf"\b(?:{'|'.join(f'({pattern})' for pattern in WORDS)})\b".replace(" ", r"\s+"), re.IGNORECASE)
 
+_ALSO_NAMES = re.compile(r"withheld|retelling|retold|of which|those that|says so", re.IGNORECASE)
+"""Words that docstrings may have: names in the code, and some that are plain between engineers."""
+
 FIRST = re.compile(r"(?:What|How|Who|Where|When|Which|The same|That|Those|It|Of|So)\b")
-"""Words that no docstring of a function may begin with; it begins with a verb."""
+"""Words that no docstring may begin with: of a function a verb is first, of a module or class what it does or is."""
 
 PAGES = (
     "README.md",
@@ -104,17 +108,29 @@ def hits_in_web() -> Iterator[Hit]:
 
 
 def hits_in_module(name: str, source: str) -> Iterator[Hit]:
-    """Yield the hits in the string literals of a module, and function docstrings that begin with no verb."""
+    """Yield the hits in the string literals of a module, and docstrings that begin with a word of `FIRST`."""
     tree = ast.parse(source)
     docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = FIRST.match(ast.get_docstring(node) or "")
             if first is not None:
-                yield Hit(name, node.body[0].lineno, first[0], "a docstring that begins with a verb")
+                yield Hit(name, node.body[0].lineno, first[0], "what it does, or is")
+            yield from hits_in_docstring(name, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
             # one word is the name of a field, a file or a code
             yield from hits_in_text(name, node.value, node.lineno) if " " in node.value else ()
+
+
+def hits_in_docstring(
+    name: str, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+) -> Iterator[Hit]:
+    """Yield the hits in the docstring of a module or class, without names in code."""
+    text = ast.get_docstring(node, clean=False)
+    if text is not None and isinstance(node, ast.Module | ast.ClassDef):
+        for hit in hits_in_text(name, re.sub(r"`[^`\n]*`", "", text), node.body[0].lineno):
+            if not _ALSO_NAMES.fullmatch(hit.words):
+                yield hit
 
 
 def hits_in_text(name: str, text: str, first_line: int = 1) -> Iterator[Hit]:

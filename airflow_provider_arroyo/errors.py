@@ -165,7 +165,7 @@ class JobEndedError(ArroyoError):
 
 
 class JobMistakeError(JobEndedError, AirflowFailException):
-    """The job has failed because of a mistake; it will fail again until somebody fixes it."""
+    """The job has failed because of a mistake; it will fail again until that is fixed."""
 
 
 class UpgradeRefusedError(ArroyoError, AirflowFailException):

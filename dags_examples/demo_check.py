@@ -1,4 +1,4 @@
-"""The reports of the batch tasks, worked out again by DuckDB from the orders that were written."""
+"""Compute the reports of the batch tasks again with DuckDB, from the written orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where everything of one demonstration is, and the environment that keeps Airflow in there."""
+"""Folder of one demonstration, and the environment that keeps Airflow in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JOURNAL = "ARROYO_DEMO_JOURNAL"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where everything of one demonstration is."""
+    """Paths of one demonstration."""
 
     root: Path
 

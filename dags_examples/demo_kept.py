@@ -1,4 +1,4 @@
-"""What `make demo KEEP=1` leaves running: an Airflow with the examples in it, beside the control plane."""
+"""Processes that `make demo KEEP=1` leaves running: an Airflow with the examples, and the control plane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PASSWORDS = "simple_auth_manager_passwords.json.generated"
 
 @dataclass(frozen=True, slots=True)
 class KeptAirflow:
-    """Where it is, and who may log in."""
+    """Its address and its login."""
 
     url: str
     user: str

@@ -31,7 +31,7 @@ LIMIT = timedelta(minutes=8)
 
 @dataclass
 class Account:
-    """What is told, with the seconds since the beginning. On a terminal the last line is kept up to date."""
+    """Progress output, with the seconds since the beginning. On a terminal the last line is updated."""
 
     out: TextIO
     began: float = field(default_factory=time.monotonic)

@@ -1,7 +1,7 @@
 """An hour that was complete is handed on once more when a row comes late for it, and the report counts that row, too.
 
-A row that comes after its hour is closed is not in the sums any more: the option `late_rows` of the source has a table
-that takes it. `late="reopen"` has its hour told of again, as `reopened`, and the report reads both tables.
+A row that arrives after its hour is closed is no longer in the sums: the option `late_rows` of the source names a table
+that stores it. `late="reopen"` reports its hour again, as `reopened`, and the report reads both tables.
 
 This DAG plays all of it in one run: it writes the orders itself, and one more when their hour is closed. With a stream
 of your own, `batch_by_partitions` shows the DAGs that this is for.

@@ -1,4 +1,4 @@
-"""Build the output of a running query anew from the first order on, beside it, and let the query go on with that.
+"""Reprocess the input of a running query from the first order on, and let the query continue with the result.
 
 `again` makes a second pipeline that reads all orders once more and writes into a folder of its own, and ends when the
 first one goes on with the state of that, at exactly the next order: no order is counted twice, and none is missing. The

@@ -1,4 +1,4 @@
-"""People are told what Airflow does not know: why a job has failed, how far it is behind, whether its state was lost.
+"""Notify people of what Airflow does not know: why a job has failed, its lag, and whether its state was lost.
 
 When a task of this DAG fails, `TELL` says what its pipeline does. The task `look` says it whenever something is wrong
 with the pipeline although no task has failed; in a DAG of its own, every five minutes, it watches a stream.

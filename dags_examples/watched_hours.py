@@ -1,7 +1,7 @@
 """A DAG that starts by itself with each hour of a stream that is complete, and no task waits for it.
 
 The triggerer watches the stream, and each hour becomes an event of the asset. Several that come at once may start one
-run, which is told of all of them. For one run for each hour see `batch_by_partitions`.
+run, which gets all of them. For one run per hour see `batch_by_partitions`.
 
 `watched_hours_stream` deploys the stream; until then the watcher asks again now and then.
 """

@@ -324,7 +324,7 @@ class StateError(EngineError):
 
 
 class UnknownSubjectError(StateError):
-    """What is to be kept or given up in a change of scripts is in neither of them."""
+    """An operator or table to keep or discard in an upgrade is in neither script."""
 
     code = "state.unknown_subject"
 
@@ -397,7 +397,7 @@ class LeftSinkError(StateError):
 
 
 class EpochNotKeptError(StateError):
-    """What the state was after that epoch is not known: it is not the newest one."""
+    """The state after that epoch is no longer stored: it is not the newest one."""
 
     code = "state.epoch_not_kept"
 
@@ -509,7 +509,7 @@ class SumOverflowError(RunError):
 
 
 class MissingPackageError(RunError):
-    """What is asked for needs a Python package that is not installed."""
+    """The requested feature needs a Python package that is not installed."""
 
     code = "run.missing_package"
 
@@ -852,7 +852,7 @@ class PipelineError(EngineError):
 
 
 class NotReadBackError(PipelineError):
-    """What a sink has written is not where the control plane can read it."""
+    """The control plane cannot read the output of a sink."""
 
     code = "pipeline.not_read_back"
 
@@ -937,7 +937,7 @@ class SinkNotFoundError(PipelineError):
 
 
 class CompletenessUnknownError(PipelineError):
-    """It cannot be known up to which instant of its input a sink is complete."""
+    """The input time up to which a sink is complete cannot be known."""
 
     code = "pipeline.completeness_unknown"
 

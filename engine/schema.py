@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column's name and type, and whether NULL may stand in it."""
+    """A column's name and type, and whether it may be NULL."""
 
     name: str
     type: types.Type

@@ -328,7 +328,7 @@ def _lineage_watch(settings: Settings, context: Context) -> LineageWatch | None:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the control plane can be reached, and where that is written down."""
+    """Address of the control plane, and the file that contains it."""
 
     directory: DataDirectory
     url: str

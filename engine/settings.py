@@ -53,7 +53,7 @@ class Section(BaseModel):
 
 
 class ApiSettings(Section):
-    """How the control plane is reached."""
+    """Address and access of the control plane."""
 
     host: str = Field(default="127.0.0.1", description="The address that the control plane listens on.")
     port: int = Field(default=5115, ge=0, le=65535, description="The port that it listens on; 0 takes a free one.")
@@ -74,7 +74,7 @@ class ApiSettings(Section):
 
 
 class TraceSettings(Section):
-    """Where traces go."""
+    """Receiver of traces."""
 
     endpoint: str | None = Field(
         default=None,
@@ -85,7 +85,7 @@ class TraceSettings(Section):
 
 
 class OpenLineageSettings(Section):
-    """Where events of runs go. Without `url` and `file` there are none."""
+    """Receiver of OpenLineage events. Without `url` and `file` there are none."""
 
     url: str | None = Field(
         default=None,
@@ -110,7 +110,7 @@ class OpenLineageSettings(Section):
 
 
 class PipelineSettings(Section):
-    """How jobs are started, watched, and started again."""
+    """Start, monitoring and restart of jobs."""
 
     allowed_restarts: int = Field(
         default=20,
@@ -176,7 +176,7 @@ class PipelineSettings(Section):
 
 
 class RehearsalSettings(Section):
-    """How rehearsals are played, and what they may take."""
+    """Execution and limits of rehearsals."""
 
     at_once: int = Field(
         default=1, ge=1, le=16, description="How many are played at the same time; the others wait for their turn."
@@ -192,7 +192,7 @@ class RehearsalSettings(Section):
 
 
 class PreviewSettings(Section):
-    """What previews may take."""
+    """Limits of previews."""
 
     at_once: int = Field(
         default=4,
@@ -203,7 +203,7 @@ class PreviewSettings(Section):
 
 
 class SweepSettings(Section):
-    """What of the past is kept, and how often the rest is removed."""
+    """Retention of old data, and the interval of its removal."""
 
     interval: Duration = Field(
         default=timedelta(hours=1), description="How often is looked for what may go; also at every start."

@@ -145,7 +145,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Struct(Type):
-    """Named values side by side; every member may be NULL."""
+    """A struct of named members; every member may be NULL."""
 
     members: tuple[Member, ...]
 

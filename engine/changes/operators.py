@@ -32,8 +32,8 @@ from engine.plan.tree import inputs_of, walk
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What the user has agreed to: operators in `keep_state` keep rows that they would not get any longer, objects in
-    `reset` start empty, and operators in `hold_back` suppress their open windows."""
+    """Losses and changes that the user has accepted: operators in `keep_state` keep rows that they would no
+    longer get, objects in `reset` start empty, and operators in `hold_back` suppress their open windows."""
 
     keep_state: frozenset[str] = frozenset()
     reset: frozenset[str] = frozenset()

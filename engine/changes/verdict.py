@@ -91,12 +91,12 @@ class StateFigures:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How an operator uses the state of the old `operator`, which has other columns. `aggregates` maps each new
-    aggregate to the index of the same old one, None for a new one. `origins` does so for each column in Spark's state:
-    an index, a conversion, or an initial value. `columns_before` and `columns_after` are Spark's names of these
-    columns. With `has_wider_keys` rows move to other partitions. Open windows are `held_back` as a whole, or show
-    unknown values as NULL. For windows that stay stored by pane, `reform` has the conversion of their shards; with
-    `leave_panes` they are converted to Spark's windows."""
+    """Conversion of the state of the old `operator`, which has other columns. `aggregates` maps each new aggregate to
+    the index of the same old one, None for a new one. `origins` does so for each column in Spark's state: an index, a
+    conversion, or an initial value. `columns_before` and `columns_after` are Spark's names of these columns. With
+    `has_wider_keys` rows move to other partitions. Open windows are `held_back` as a whole, or show unknown values as
+    NULL. For windows that stay stored by pane, `reform` has the conversion of their shards; with `leave_panes` they are
+    converted to Spark's windows."""
 
     operator: int
     aggregates: tuple[int | None, ...]
@@ -111,7 +111,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Reform:
-    """How a changelog operator uses the state of the old `operator`: each shard is converted when it next changes.
+    """Conversion of a changelog operator's state from the old `operator`: each shard is converted when it next changes.
     `aggregates` are as in `Migration`; `form` has a text for each old aggregate, None if it has none, and `formerly`
     the text that a new aggregate had with narrower numbers. `widened` has the former type of each hashed value
     (`plan/state/forms.py`), empty if unchanged; `groups` maps groups of them to old ones."""

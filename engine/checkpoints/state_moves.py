@@ -3,8 +3,8 @@
     upload       record the new prefix; upload what the newest epoch needs; write the pointer; remove the local files
     download     download what the newest epoch needs; remove the pointer
 
-The pointer decides: whoever is killed before it is written, or removed, has the old state as it was. What is left of
-the other place is removed at the next start. Old prefixes are deleted by `sweep_prefixes`, until they are seen empty.
+The pointer decides: after a crash before it is written, or removed, the old state is unchanged. Leftovers at
+the other location are removed at the next start. Old prefixes are deleted by `sweep_prefixes`, until they are seen empty.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def probe_bucket(state_url: str) -> None:
     bucket = StateBucket(read_state_url(state_url))
     name, content = f"{_PROBE}{secrets.token_hex(8)}", secrets.token_bytes(16)
     if not bucket.create(name, content):
-        raise StateBucketError(f"{bucket.prefix} says that there is an object which nobody has written", hint=_OTHER)
+        raise StateBucketError(f"{bucket.prefix} reports an object that was never written", hint=_OTHER)
     try:
         if bucket.create(name, b""):
             raise StateBucketError(

@@ -1,4 +1,4 @@
-"""Where the state of operators is, if it is not in the checkpoint itself.
+"""Pointer to the state of operators, if it is not in the checkpoint itself.
 
     checkpoint/state_in_bucket.json    {"url": "s3://bucket/jobs/20261128T2015-5f2c", "folder": "/s/checkpoint/state"}
     checkpoint/state                   absent; what is there anyway is left of a move that was cut short

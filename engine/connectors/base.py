@@ -214,8 +214,8 @@ class HasClock(Protocol):
 
 
 class SparkRead(Protocol):
-    """How to read slices of a table with a data source of Spark, which returns the rows of a slice in one task, in
-    order."""
+    """Options for reading slices of a table with a data source of Spark, which returns the rows of a slice in one task,
+    in order."""
 
     @property
     def option(self) -> str:

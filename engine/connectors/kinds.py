@@ -34,7 +34,7 @@ Guarantee: TypeAlias = Literal["exactly-once", "at-least-once", "best effort"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKind:
-    """What sources, sinks and lookup tables of a connector have in common."""
+    """Common declaration of a connector's sources, sinks and lookup tables."""
 
     options: type[Options]
     """The WITH options of such a table."""
@@ -52,7 +52,7 @@ class TableKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKind(TableKind):
-    """How a table is read."""
+    """Declaration of a connector's source."""
 
     open: Callable[[Table], Source]
     starts: Callable[[Options], frozenset[StartWord]] = lambda options: EARLIEST_ONLY
@@ -69,7 +69,7 @@ class SourceKind(TableKind):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkKind(TableKind):
-    """How a table is written."""
+    """Declaration of a connector's sink."""
 
     open: Callable[[Table, SinkContext], Sink]
     guarantee: Guarantee = "best effort"
@@ -102,14 +102,14 @@ class SinkKind(TableKind):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupKind(TableKind):
-    """How rows of a table are found by key."""
+    """Declaration of a connector's lookup table."""
 
     open: Callable[[Table], Lookup]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connector:
-    """What rows come from or go to, and how. With one kind of table, `type` need not be given."""
+    """Declaration of a connector. With one kind of table, `type` need not be given."""
 
     name: str
     summary: str

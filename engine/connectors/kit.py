@@ -1,4 +1,4 @@
-"""What a package needs to declare a connector of its own.
+"""Everything that another package needs to declare a connector.
 
 This module imports no Arrow and no client of another system, and neither should the module with a declaration: it is
 imported by every check of a script. Helpers that read and write rows are in `engine.connectors.kit_rows`.

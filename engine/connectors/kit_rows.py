@@ -2,7 +2,7 @@
 
 A sink that cannot commit together with a ledger of its own writes at least once, with `StagedSink`:
 
-    tasks     stage their rows of epoch 7 in segments, which nobody sees
+    tasks     stage their rows of epoch 7 in segments, which are not visible
     driver    sends them, then records epoch 7 in the sink's ledger; after a crash in between it sends them again
 """
 

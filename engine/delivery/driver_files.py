@@ -3,8 +3,7 @@
     a worker of the driver's machine     reads /data/shops.csv
     a worker that sees another disk      asks the mailbox of the driver, and reads <its own directory>/0-shops.csv
 
-A copy is used again as long as size and time of the file are the same. Only the paths that the tables of the script
-read are given out.
+A copy is reused while size and time of the file are the same. Only paths that the script's tables read are served.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a task on another machine and the mailbox of the driver say to each other, over TLS.
+"""Protocol between a task on another machine and the mailbox of the driver, over TLS.
 
     task      {"token": "..."}                                       once per connection
     driver    {}
@@ -62,8 +62,8 @@ class BrokenConversationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MailboxAddress:
-    """Where the mailbox of a run is, and what a task needs to be let in. `root` is the state directory as the driver
-    names it, and `certificate` the SHA-256 of the certificate in hexadecimal digits."""
+    """Address of a run's mailbox, and the credentials of its tasks. `root` is the state directory as the driver names
+    it, and `certificate` the SHA-256 of the certificate in hexadecimal digits."""
 
     host: str
     port: int

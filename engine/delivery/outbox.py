@@ -1,4 +1,4 @@
-"""How files of tasks get to the driver: by the disk that both see, or by the mailbox of the driver.
+"""Send files from tasks to the driver: over a shared disk, or through the driver's mailbox.
 
     a worker of the driver's machine      writes sinks/out/segments/7-B/00000-9f2c, which the driver reads
     a worker that sees another disk       writes <its own directory>/sinks/out/segments/7-B/00000-9f2c, and posts it;

@@ -11,7 +11,7 @@ from engine.values.option_values import ByteCount
 
 
 class ParquetOptions(FormatOptions):
-    """How Parquet files are written; reading needs no options."""
+    """Options for writing Parquet files; reading needs none."""
 
     format: str = Field("parquet", description="`parquet`.")
     compression: Literal["zstd", "none", "snappy", "gzip", "lz4", "lz4_raw"] = Field(

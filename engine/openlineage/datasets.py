@@ -63,7 +63,7 @@ class SchemaFacet(Facet):
 
 
 class Transformation(Shape):
-    """How a column is used."""
+    """Use of a column."""
 
     type: Literal["DIRECT", "INDIRECT"] = Field(description="Whether its values are in the result, or decide on it.")
     subtype: Use = Field(description="In which way.")

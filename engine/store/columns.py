@@ -168,7 +168,7 @@ class Offsets(TypeDecorator[Mapping[str, object]]):
 
 
 class Upgrades(TypeDecorator[Upgrade]):
-    """How a version takes over the previous version's state, as JSON; None if it does not."""
+    """Options of taking over the previous version's state, as JSON; None if it does not."""
 
     impl = Text
     cache_ok = True

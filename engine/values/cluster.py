@@ -80,7 +80,7 @@ JARS: Kind[tuple[str, ...]] = Kind("paths of .jar files, separated by commas", _
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """What a run asks of a cluster. Each field is a run setting of the same name; all have defaults, so that `master`
+    """Settings of a run on a cluster. Each field is a run setting of the same name; all have defaults, so that `master`
     and `state_url` are enough. `spark_conf` has the settings of Spark that are set by their own names."""
 
     state_url: str | None = setting(

@@ -1,4 +1,4 @@
-"""How a setting of a run is declared: once, as a field of a dataclass.
+"""Declaration of a run setting: once, as a field of a dataclass.
 
     linger: timedelta = setting("The pause between epochs", LINGER, DEFAULT_LINGER)
 

@@ -51,7 +51,7 @@ ALLOWED: Mapping[str, SparkSetting] = {
         SparkSetting("spark.rpc.askTimeout", _LENGTH, "how long a request between driver and executor may take"),
         SparkSetting("spark.rpc.message.maxSize", _NUMBER, "MiB of a message: large plans need more than 128"),
         SparkSetting("spark.memory.fraction", _FRACTION, "the part of the heap for shuffles and cached blocks"),
-        SparkSetting("spark.memory.storageFraction", _FRACTION, "the part of that which is not evicted"),
+        SparkSetting("spark.memory.storageFraction", _FRACTION, "the part of that memory that is never evicted"),
         SparkSetting("spark.task.maxFailures", _NUMBER, "how many failures of a task the run survives"),
         SparkSetting("spark.stage.maxConsecutiveAttempts", _NUMBER, "how often a stage is tried again"),
         SparkSetting("spark.excludeOnFailure.enabled", _TRUTH, "whether executors that fail get no more tasks"),

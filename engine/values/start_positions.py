@@ -39,7 +39,7 @@ _DAY_OR_NUMBER = re.compile(r"-?[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class StartPosition:
-    """Where a table is first read. `instant` belongs to `timestamp`, and `offsets`, by partition, to `offsets`."""
+    """Start position of a table. `instant` belongs to `timestamp`, and `offsets`, by partition, to `offsets`."""
 
     word: StartWord
     instant: datetime | None = None

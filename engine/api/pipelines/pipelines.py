@@ -81,7 +81,7 @@ class Change(JobSurroundings):
 
 
 class RestartRequest(Body):
-    """How to start again; `force` gives up the current epoch."""
+    """Options of a restart; `force` aborts the current epoch."""
 
     force: bool | None = Field(default=False, description="Whether to give up the current epoch.")
     ignore_state: bool | None = Field(

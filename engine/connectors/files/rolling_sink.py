@@ -6,7 +6,7 @@
               manifest 8 contains   day=1/0000000008-3f.json = a + c         open: day=2 [b]
 
 Creating the manifest decides which files an epoch publishes and which it leaves open. Of two drivers only one succeeds.
-All later steps can be repeated: the file is built from its segments and moved into place; if it exists there already,
+All later steps can be repeated: the file is built from its segments and moved into place; if it already exists,
 it must be equal. See `docs/decisions/files-are-built-of-segments.md`.
 """
 

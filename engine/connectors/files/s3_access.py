@@ -1,4 +1,4 @@
-"""How a bucket is reached: endpoint, region and keys, found once for boto3 and for Spark's S3A.
+"""Access to a bucket (endpoint, region and keys), resolved once for boto3 and for Spark's S3A.
 
     AWS_ENDPOINT_URL=http://store:9000, AWS_PROFILE=jobs      endpoint http://store:9000, keys of the profile
     a machine with a role, no variables                       no endpoint, no keys: each process asks for its own
@@ -45,7 +45,7 @@ class S3Keys:
 
 @dataclass(frozen=True, slots=True)
 class S3Access:
-    """How a bucket is reached. Without an endpoint it is one of Amazon's; without keys each machine has its role."""
+    """Access to a bucket. Without an endpoint it is one of Amazon's; without keys each machine uses its role."""
 
     endpoint: str | None
     region: str

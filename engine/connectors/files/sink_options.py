@@ -17,7 +17,7 @@ from engine.values.option_values import ByteCount
 
 
 class FileSinkOptions(Options):
-    """How rows are distributed over files."""
+    """Options for the distribution of rows over files."""
 
     changeable: ClassVar[frozenset[str]] = frozenset({"existing"})
 

@@ -91,7 +91,8 @@ WritablePath = Annotated[str, AfterValidator(_is_location)]
 
 
 class BucketOptions(Options):
-    """How a bucket is reached. Options that are not set are found as by Amazon's own tools: variables, files, roles."""
+    """Access to a bucket. Options that are not set are looked up like Amazon's own tools do: variables, files,
+    roles."""
 
     endpoint: str | None = Option(
         None, alias="storage.endpoint", description="For a bucket: URL of the server, if the path does not name it."
@@ -111,7 +112,7 @@ class BucketOptions(Options):
 
 
 class StorageOptions(BucketOptions):
-    """How a bucket is written."""
+    """Options for writing to a bucket."""
 
     part_size: ByteCount = Option(
         32 * 1024 * 1024,

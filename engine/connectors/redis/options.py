@@ -40,7 +40,7 @@ class RedisLookupOptions(RedisOptions):
 
 
 class RedisSinkOptions(RedisOptions):
-    """How rows are written. If an epoch is run again, its rows are written again."""
+    """Options for writing rows. If an epoch is run again, its rows are written again."""
 
     target: Literal["string", "list", "hash"] = Option(
         description="What each row becomes: a string under its own key, a value in a list, or a field of a hash."

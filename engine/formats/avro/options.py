@@ -10,7 +10,7 @@ from engine.formats.base import FormatOptions
 
 
 class AvroOptions(FormatOptions):
-    """How a row is written as an Avro record; without options every message is an object container."""
+    """Options of Avro records; without options every message is an object container."""
 
     format: str = Field("avro", description="`avro`.")
     confluent_schema_registry: bool = Field(

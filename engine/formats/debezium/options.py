@@ -10,7 +10,7 @@ from engine.formats.json.options import TIMESTAMP_FORMAT, JsonOptions, Timestamp
 
 
 class DebeziumOptions(JsonOptions):
-    """How the rows of a record are written; Debezium's conventions are the defaults."""
+    """Options for the rows of a record; Debezium's conventions are the defaults."""
 
     format: str = Field("debezium_json", description="`debezium_json`.")
     timestamp_format: TimestampFormat = Field(

@@ -22,7 +22,7 @@ _TIMESTAMP_FORMATS = {
 
 
 class JsonOptions(FormatOptions):
-    """How a row is written as one JSON object."""
+    """Options of JSON records."""
 
     added: ClassVar[frozenset[str]] = frozenset({"non_finite", "excess_digits"})
 

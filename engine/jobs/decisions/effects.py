@@ -1,10 +1,10 @@
 """Describe the effects of a change before it is made. Pure.
 
-job at epoch 9, restore of a savepoint of epoch 7    it stops and starts again, for about as long as its last starts
-took; the savepoints are kept; epochs 8 to 9 are repeated
-version 2 with force, which has another plan         it stops and starts again; the state of version 1 is lost, and
-all input that the sources still have is repeated
-stop with force                                      it stops; the epoch in hand is repeated at the next start
+    job at epoch 9, restore of epoch 7      it restarts, in about the time of its last starts; the savepoints stay;
+                                            epochs 8 to 9 are repeated
+    version 2 with force, another plan      it restarts; the state of version 1 is lost, and all input that the
+                                            sources still have is read again
+    stop with force                         it stops; the next start repeats the current epoch
 
 Decide whether a pipeline has passed a gate.
 

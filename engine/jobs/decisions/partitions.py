@@ -7,10 +7,10 @@
     complete until 08:00                            closed 06:00, closed 07:00
     rows of 05:20 and 05:40 come late               reopened 05:00, if the consumer has asked for late rows
 
-Nothing of it is decided in the background: whoever asks for what is next has it worked out and written down, in one
-transaction. What nobody has asked for can be neither missed nor doubled.
+Nothing is decided in the background: a request for deliveries computes and stores them in one transaction. So no
+delivery can be missed or repeated.
 
-Find out from a stored plan graph whether the late rows of a sink's inputs are stored.
+Tell from a stored plan graph whether the late rows of a sink's inputs are stored.
 
     Write counts <- WindowAggregate <- Scan clicks
     Write late <- LateRows <- Scan clicks             stores those of counts, too, since both read clicks

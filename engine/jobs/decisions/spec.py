@@ -14,7 +14,7 @@ from engine.jobs.decisions.states import StopMode
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a user deploys under a name. Parallelism is not included: it changes without a new version."""
+    """Deployed script and settings under a name. Parallelism is not included: it changes without a new version."""
 
     query: str
     udfs: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Spec:
 
 
 class Bound(Protocol):
-    """What a state depends on: the fingerprint of a plan, and a short text for the code that can read the stored
+    """Dependencies of a state: the fingerprint of a plan, and a short text for the code that can read the stored
     objects of its functions; None if it was not recorded."""
 
     @property
@@ -91,8 +91,8 @@ class PlannedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """How a version takes over the state of the previous query. `keep_state` and `reset` name operators, sources and
-    sinks: those whose state stays although its rows have changed, and those that may lose theirs."""
+    """Options with which a version takes over the state of the previous query. `keep_state` and `reset` name operators,
+    sources and sinks: those whose state stays although its rows have changed, and those that may lose theirs."""
 
     keep_state: tuple[str, ...] = ()
     reset: tuple[str, ...] = ()

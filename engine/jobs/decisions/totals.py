@@ -1,4 +1,4 @@
-"""Figures of jobs: totals, throughput, the picture of a plan, and the runs that OpenLineage was told of.
+"""Figures of jobs: totals, throughput, the graph of a plan, and the runs emitted to OpenLineage.
 
 Totals of a job, added up from its epoch reports.
 

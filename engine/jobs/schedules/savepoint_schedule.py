@@ -5,8 +5,8 @@ Every hour, except on working days from 9 to 17; the control plane was down from
     06:00  taken
     07:00  skipped: a later one is due
     08:00  taken at 08:20, since at most one is caught up
-    09:00  left out: it lies in a window in which none is taken
-    17:00  taken; at a pipeline that rests it would be left out, and while it recovers it waits until 18:00
+    09:00  skipped: it is in a blackout window
+    17:00  taken; skipped if the pipeline is stopped, and delayed up to 18:00 while it recovers
 
 Cron expressions of five fields: minute, hour, day of the month, month, day of the week.
 
@@ -210,7 +210,7 @@ _LATE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When savepoints are taken: instants in a time zone, except in a window of `blackout`."""
+    """Schedule of savepoints: instants in a time zone, except in a window of `blackout`."""
 
     cron: str
     time_zone: str = "UTC"

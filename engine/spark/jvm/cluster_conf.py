@@ -42,7 +42,7 @@ _HOST = re.compile(r"(\[[^\]]+\]|[^:,]+):(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ClusterLaunch:
-    """What a session on a cluster is opened with."""
+    """Settings with which a session on a cluster is opened."""
 
     settings: ClusterSettings = field(default_factory=ClusterSettings)
     executor_environment: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -22,8 +22,8 @@ from engine.spark.read.watermarks import END_OF_TIME
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How far an epoch makes its output final: no row before `watermark` (microseconds) follows, and none at all if it
-    `is_last`. None means not known yet."""
+    """Limit up to which an epoch makes its output final: no row before `watermark` (microseconds) follows, and none at
+    all if it `is_last`. None means not known yet."""
 
     watermark: int | None
     is_last: bool

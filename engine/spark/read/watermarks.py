@@ -129,8 +129,8 @@ class Silence:
 
 @dataclass(slots=True)
 class Activity:
-    """When each partition last had rows (read or waiting), by the planner's clock. A new partition counts as active
-    when it is first seen."""
+    """Times at which each partition last had rows (read or waiting), by the planner's clock. A new partition counts as
+    active when it is first seen."""
 
     limit: timedelta | None
     last: dict[str, datetime]

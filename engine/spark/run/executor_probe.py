@@ -55,7 +55,7 @@ _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a task has found on its executor. Each fault says what is wrong there, and None that nothing is."""
+    """Result of a task on its executor. Each fault describes a problem; None means no problem."""
 
     host: str
     engine: str

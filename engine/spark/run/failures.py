@@ -80,7 +80,7 @@ def _bucket_error(text: str) -> EngineError | None:
     if _EXPIRED.search(text):
         return errors.StateBucketUnavailableError(
             f"the credentials for the state have expired: {_short(text)}",
-            hint="nothing is lost: the next start takes the credentials that are there then",
+            hint="nothing is lost: the next start uses the credentials of that time",
         )
     if _REFUSED_BY_BUCKET.search(text):
         return errors.StateBucketError(

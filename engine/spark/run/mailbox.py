@@ -52,7 +52,7 @@ _EXPECTED_BESIDE = re.compile(r"[^/]+-[0-9a-f]{16}\.json")
 
 @dataclass(frozen=True, slots=True)
 class MailboxLimits:
-    """How many connections there may be, and how long each may take."""
+    """Limits: number of connections, and duration of each."""
 
     strangers: int = 64
     connections: int = 2048
@@ -66,7 +66,7 @@ class MailboxLimits:
 
 @dataclass(slots=True)
 class MailboxCounts:
-    """What has come so far."""
+    """Counts of received files so far."""
 
     files: int = 0
     bytes: int = 0
@@ -250,7 +250,7 @@ class Mailbox:
 
 
 class _Draft:
-    """A file that comes, under a name that nobody reads. After a fault of the disk it drops what comes."""
+    """An incoming file, under a temporary name. After a disk error it drops its data."""
 
     def __init__(self, target: Path) -> None:
         self._target = target

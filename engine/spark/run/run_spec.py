@@ -67,7 +67,7 @@ class RunSpec:
 
     @property
     def master(self) -> str | None:
-        """Where Spark runs, if not in this process."""
+        """Return the Spark master, if it is not in this process."""
         return self.settings.master
 
     @property
@@ -77,7 +77,7 @@ class RunSpec:
 
     @property
     def cluster(self) -> ClusterSettings:
-        """What is asked of a cluster, and where the state is."""
+        """Return the settings of the cluster and of the state's location."""
         return self.settings.cluster
 
     @property

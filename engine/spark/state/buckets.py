@@ -1,6 +1,6 @@
 """Our own stateful operators: rows are distributed to shards, and a task advances its shards together.
 
-Rows are packed as Arrow into one binary column on the way, because Spark passes rows to stateful Python value by value.
+Rows are packed as Arrow into one binary column, because Spark passes rows to stateful Python value by value.
 
     rows of two tasks      key a: 3 rows, key b: 1                      key a: 2 rows, key c: 1
     packed                 (shard 5, a 3), (shard 9, b 1)               (shard 5, a 2; c 1)
@@ -52,7 +52,7 @@ tasks that divides 10,080 gets shards in turn, and the tasks differ by at most o
 
 
 class Packing(Protocol):
-    """How a task distributes its rows to shards."""
+    """Distribution of a task's rows to shards."""
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
         """The rows of each bucket, packed."""

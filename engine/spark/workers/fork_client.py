@@ -1,4 +1,4 @@
-"""Program that Spark starts instead of Python: asks the server to fork, and stands in for the child process.
+"""Program that Spark starts instead of Python: asks the server to fork, and represents the child process.
 
     Spark     starts the client with `-m pyspark.daemon pyspark.worker`, and pipes as 0, 1 and 2
     client    sends arguments, environment, folder and the three pipes; then waits

@@ -64,7 +64,7 @@ VERSIONS = Table(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a version's state depends on, and whether the version may discard another query's state; `repeated` is as in
+    """Dependencies of a version's state, and whether the version may discard another query's state; `repeated` is as in
     `Upgrade`."""
 
     fingerprint: str

@@ -23,7 +23,7 @@ _COLUMNS = {"key": "key", "headers": "headers", "timestamp": "timestamp", "event
 
 @dataclass(frozen=True, slots=True)
 class KafkaSparkRead:
-    """How Spark reads one table."""
+    """Options with which Spark reads one table."""
 
     table: Table
     options: KafkaSourceOptions

@@ -66,7 +66,7 @@ class FencedProducer:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """How to write to a topic in one run: client settings, sink, and transaction timeout."""
+    """Settings of a run for writing to a topic: client settings, sink, and transaction timeout."""
 
     client: ClientConfig
     directory: Path
