@@ -1750,7 +1750,7 @@ export interface ReprocessingAnswer {
   stays: string[];
 }
 
-/** How to start again; `force` gives up the current epoch. */
+/** Options of a restart; `force` aborts the current epoch. */
 export interface RestartRequest {
   /** Whether to give up the current epoch. */
   force?: boolean | null;
@@ -2413,7 +2413,7 @@ export interface TokenRequest {
   expires_at?: number | null;
 }
 
-/** How a column is used. */
+/** Use of a column. */
 export interface Transformation {
   /** Whether its values are in the result, or decide on it. */
   type: "DIRECT" | "INDIRECT";
