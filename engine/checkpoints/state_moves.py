@@ -3,8 +3,8 @@
     upload       record the new prefix; upload what the newest epoch needs; write the pointer; remove the local files
     download     download what the newest epoch needs; remove the pointer
 
-The pointer decides: after a crash before it is written, or removed, the old state is unchanged. Leftovers at
-the other location are removed at the next start. Old prefixes are deleted by `sweep_prefixes`, until they are seen empty.
+The pointer decides: after a crash before it is written, or removed, the old state is unchanged. Leftovers at the
+other location are removed at the next start. `sweep_prefixes` deletes old prefixes until they are empty.
 """
 
 from __future__ import annotations
