@@ -9,6 +9,7 @@ from engine.docs.airflow import airflow_page, airflow_pages
 from engine.docs.airflow_results import states_page
 from engine.docs.changelog import sql_support_page
 from engine.docs.connectors import connector_pages, connectors_page, formats_page
+from engine.docs.dialects import dialects_page
 from engine.docs.errors import errors_page
 from engine.docs.run_settings import run_settings_page
 from engine.docs.settings import cli_page, cli_pages, functions_page, metrics_page, settings_page
@@ -21,6 +22,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     **connector_pages(),
     "formats": formats_page,
     "functions": functions_page,
+    "functions-of-other-engines": dialects_page,
     "sql-support": sql_support_page,
     "errors": errors_page,
     "settings": settings_page,

@@ -193,8 +193,47 @@ SELECT key FROM events AS e WHERE EXISTS (SELECT 1 FROM events AS f WHERE f.valu
 --: recursive WITH
 WITH RECURSIVE e AS (SELECT key FROM events UNION ALL SELECT key FROM e) SELECT key FROM e;
 
+--: GROUP BY ALL
+SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY ALL;
+
+--+ QUALIFY
+SELECT key, value FROM events QUALIFY row_number() OVER (PARTITION BY key ORDER BY value DESC) = 1;
+
+--+ JOIN (VALUES ...)
+SELECT e.key, t.name FROM events AS e JOIN (VALUES ('a', 'first'), ('b', 'second')) AS t(key, name) ON e.key = t.key;
+
+--+ Flink's TUMBLE, HOP and SESSION of a table
+SELECT window_start, window_end, key, count(*) AS n
+FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(at), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, key;
+
+--+ CUMULATE (aggregate by tumble(step), and add up its rows where they are read)
+SELECT window_start, count(*) AS n
+FROM TABLE(CUMULATE(TABLE events, DESCRIPTOR(at), INTERVAL '1' MINUTE, INTERVAL '1' HOUR)) GROUP BY window_start;
+
+--+ PIVOT (write sum(n) FILTER (WHERE key = 'a') AS a)
+SELECT key FROM events PIVOT (sum(value) FOR key IN ('a'));
+
+--+ MATCH_RECOGNIZE (join the table with itself, once per step)
+SELECT key FROM events MATCH_RECOGNIZE (PARTITION BY key ORDER BY at PATTERN (A B) DEFINE A AS value > 1);
+
+--+ FOR SYSTEM_TIME AS OF (join a lookup table)
+SELECT e.key FROM events AS e JOIN events FOR SYSTEM_TIME AS OF e.at AS r ON e.key = r.key;
+
+--+ IF, IIF, DECODE
+SELECT IF(value > 1, 'a', 'b') AS x, DECODE(value, 1, 'one', 'other') AS y FROM events;
+
+--+ time zones in functions
+SELECT date_trunc('day', at, 'Europe/Berlin') AS day, from_utc_timestamp(at, 'Asia/Tokyo') AS clock FROM events;
+
+--+ AT TIME ZONE, twice
+SELECT at AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Tokyo' AS clock FROM events;
+
+--+ AT TIME ZONE, once (write from_utc_timestamp or to_utc_timestamp)
+SELECT at AT TIME ZONE 'UTC' AS clock FROM events;
+
 --: GROUPING SETS, ROLLUP, CUBE
-SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY ROLLUP (w, key);
+SELECT tumble(INTERVAL '1 minute') AS w, key, grouping(key) AS g, count(*) AS n FROM events
+GROUP BY w, ROLLUP (key);
 
 
 --: UNNEST

@@ -130,5 +130,15 @@ JSON_FUNCTIONS = (
         Array(TEXT),
     ),
     _path("extract_json_string", "The first value that a JSONPath finds, when it is text; else NULL.", TEXT),
+    _path("json_value", "The first value that a JSONPath finds, as plain text; NULL unless it is scalar.", TEXT),
+    _path("json_query", "The first value that a JSONPath finds, as JSON; NULL unless it is an object or array.", TEXT),
+    _path("get_json_object", "The first value that a JSONPath finds: text without quotes, all else as JSON.", TEXT),
+    _path("json_exists", "Whether a JSONPath finds a value; NULL when the text is not JSON.", BOOLEAN),
+    _json(
+        "json_object_keys",
+        f"json_object_keys({_KEYS})",
+        "The names of the members of the object at that place; NULL where there is none.",
+        _along(Array(TEXT)),
+    ),
     _path("get_first_json_object", "The first value that a JSONPath finds, as JSON text; NULL without any.", TEXT),
 )

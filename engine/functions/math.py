@@ -9,6 +9,7 @@ from engine.functions.base import (
     Function,
     Resolve,
     Signature,
+    always,
     first_of,
     fraction,
     fraction_or_decimal,
@@ -19,7 +20,7 @@ from engine.functions.base import (
     whole,
 )
 from engine.functions.coercion import common_type
-from engine.types import BIGINT, BOOLEAN, DOUBLE, Decimal, Type
+from engine.types import BIGINT, BOOLEAN, DOUBLE, INT, TEXT, Decimal, Type
 
 
 def _first(arguments: tuple[Type, ...]) -> Type:
@@ -55,6 +56,12 @@ def _math(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> F
 
 def _real(name: str, doc: str, *aliases: str) -> Function:
     return _math(name, f"{name}(number)", f"{doc}; NULL for NULL.", takes(DOUBLE, result=DOUBLE), *aliases)
+
+
+def _try(name: str, word: str) -> Function:
+    doc = f"The {word} of both numbers; NULL where it does not fit, and when either is."
+    resolve = first_of(takes(only_whole, only_whole, result=BIGINT), takes(DOUBLE, DOUBLE, result=DOUBLE))
+    return Function(f"try_{name}", "math", f"try_{name}(a, b)", doc, resolve, nullable=always)
 
 
 MATH_FUNCTIONS = (
@@ -137,6 +144,24 @@ MATH_FUNCTIONS = (
         "The angle of the point (x, y); NULL when either is.",
         takes(DOUBLE, DOUBLE, result=DOUBLE),
     ),
+    _real("expm1", "e to the power of the number, less one"),
+    _real("log1p", "The logarithm to base e of the number plus one; NaN below -1"),
+    _real("rint", "The nearest whole number, and the even one of two"),
+    _math(
+        "width_bucket",
+        "width_bucket(number, low, high, count)",
+        "The number of the bucket from 1 to `count`, of equal width between low and high; 0 below, one more above; "
+        "NULL when an argument is.",
+        takes(DOUBLE, DOUBLE, DOUBLE, BIGINT, result=BIGINT),
+    ),
+    _math("bit_count", "bit_count(number)", "How many bits are set; NULL for NULL.", takes(whole, result=INT)),
+    _math(
+        "conv",
+        "conv(text, base, other)",
+        "The whole number, written in one base, in another one, 2 to 36; NULL when an argument is.",
+        takes(TEXT, BIGINT, BIGINT, result=TEXT),
+    ),
+    *(_try(name, word) for name, word in (("add", "sum"), ("subtract", "difference"), ("multiply", "product"))),
     _math(
         "factorial",
         "factorial(number)",

@@ -11,7 +11,9 @@ from engine.functions.base import (
     Resolve,
     always,
     first,
+    first_of,
     never,
+    only_whole,
     scalar,
     scalar_as_text,
     takes,
@@ -32,6 +34,8 @@ _PAD = takes(TEXT, BIGINT, TEXT, result=TEXT, optional=1)
 _CUT = takes(TEXT, BIGINT, result=TEXT)
 _SIZE = takes(text_or_bytes, result=INT)
 _FOUND = takes(TEXT, TEXT, result=BOOLEAN)
+
+URL_PARTS = frozenset({"host", "path", "query", "ref", "protocol", "file", "authority", "userinfo"})
 
 TEXT_FUNCTIONS = (
     _text("upper", "upper(text)", "The text in upper case; NULL for NULL.", _ONE),
@@ -183,6 +187,31 @@ TEXT_FUNCTIONS = (
         "The position of the text in the comma-separated list, from 1, or 0; NULL when either is.",
         takes(TEXT, TEXT, result=INT),
     ),
+    _text("soundex", "soundex(text)", "The Soundex code of an English word; NULL for NULL.", _ONE),
+    _text(
+        "url_encode",
+        "url_encode(text)",
+        "The text as a part of a URL, in which a space is `+`; NULL for NULL.",
+        _ONE,
+    ),
+    Function(
+        "url_decode",
+        "text",
+        "url_decode(text)",
+        "The text that a part of a URL stands for; NULL for NULL and for what is not well-formed.",
+        _ONE,
+        nullable=always,
+    ),
+    Function(
+        "parse_url",
+        "text",
+        "parse_url(url, part [, key])",
+        "A part of a URL: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or USERINFO, or one key of the QUERY; NULL "
+        "where there is none.",
+        takes(TEXT, TEXT, TEXT, result=TEXT, optional=1),
+        nullable=always,
+        choices={1: URL_PARTS},
+    ),
     Function(
         "uuid",
         "text",
@@ -235,6 +264,60 @@ REGEX_FUNCTIONS = (
 )
 
 
+_PATTERN = {1: is_regex}
+
+
+def _searching(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
+    return Function(name, "regex", usage, doc, resolve, checks=_PATTERN, advice=why_refused)
+
+
+REGEX_FUNCTIONS = (
+    *REGEX_FUNCTIONS,
+    Function(
+        "regexp_extract",
+        "regex",
+        "regexp_extract(text, regex [, group])",
+        "The first match, or a group in it, counted from one; empty without a match; NULL when an argument is.",
+        takes(TEXT, TEXT, BIGINT, result=TEXT),
+        choices={2: ANY_CONSTANT},
+        checks=_PATTERN,
+        advice=why_refused,
+    ),
+    Function(
+        "regexp_extract_all",
+        "regex",
+        "regexp_extract_all(text, regex [, group])",
+        "All matches, or a group in each of them; NULL when an argument is.",
+        takes(TEXT, TEXT, BIGINT, result=Array(TEXT)),
+        choices={2: ANY_CONSTANT},
+        checks=_PATTERN,
+        advice=why_refused,
+    ),
+    _searching(
+        "regexp_count",
+        "regexp_count(text, regex)",
+        "How often the expression matches; NULL when either is.",
+        takes(TEXT, TEXT, result=INT),
+    ),
+    _searching(
+        "regexp_instr",
+        "regexp_instr(text, regex)",
+        "The position of the first match, from 1, or 0; NULL when either is.",
+        takes(TEXT, TEXT, result=INT),
+    ),
+    Function(
+        "regexp_substr",
+        "regex",
+        "regexp_substr(text, regex)",
+        "The first match; NULL without one, and when either is.",
+        takes(TEXT, TEXT, result=TEXT),
+        nullable=always,
+        checks=_PATTERN,
+        advice=why_refused,
+    ),
+)
+
+
 DIGESTS = frozenset({"md5", "sha224", "sha256", "sha384", "sha512", "blake2s", "blake2b", "blake3"})
 ENCODINGS = frozenset({"base64", "base64pad", "hex"})
 
@@ -255,6 +338,13 @@ HASH_FUNCTIONS = (
         "The MD5 digest in hexadecimal digits; NULL for NULL.",
         takes(text_or_bytes, result=TEXT),
     ),
+    _hash(
+        "sha1",
+        "sha1(value)",
+        "The SHA-1 digest in hexadecimal digits; NULL for NULL.",
+        takes(text_or_bytes, result=TEXT),
+    ),
+    _hash("crc32", "crc32(value)", "The CRC-32 check sum; NULL for NULL.", takes(text_or_bytes, result=BIGINT)),
     _sha(224),
     _sha(256),
     _sha(384),
@@ -282,6 +372,20 @@ HASH_FUNCTIONS = (
 )
 
 BINARY_FUNCTIONS = (
+    Function(
+        "hex",
+        "binary",
+        "hex(value)",
+        "The bytes, the text in UTF-8, or the whole number in upper-case hexadecimal digits; NULL for NULL.",
+        first_of(takes(only_whole, result=TEXT), takes(text_or_bytes, result=TEXT)),
+    ),
+    Function(
+        "bin",
+        "binary",
+        "bin(number)",
+        "The whole number in binary digits, negative ones in 64 bits; NULL for NULL.",
+        takes(BIGINT, result=TEXT),
+    ),
     Function(
         "encode",
         "binary",

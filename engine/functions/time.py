@@ -3,6 +3,9 @@ so that a repeated epoch gives the same result, except above a closed window."""
 
 from __future__ import annotations
 
+import re
+from zoneinfo import ZoneInfo
+
 from engine.functions.base import (
     ANY_CONSTANT,
     Function,
@@ -22,7 +25,9 @@ from engine.types import BIGINT, DOUBLE, INT, TEXT, TIMESTAMP, Date, Interval, T
 TRUNCATED_TO = frozenset(
     {"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
 )
+_UNITS = TRUNCATED_TO | {f"{unit}s" for unit in TRUNCATED_TO}
 PARTS = TRUNCATED_TO | {f"{unit}s" for unit in TRUNCATED_TO} | {"dow", "isodow", "doy", "isoyear", "epoch"}
+_OFFSET = re.compile("[+-][01][0-9]:[0-5][0-9]")
 _FORMAT = takes_many(TEXT, first=(TEXT,), least=0, result=TIMESTAMP)
 
 
@@ -52,6 +57,17 @@ def _unix_time(name: str, unit: str, *aliases: str) -> Function:
 
 def _clock(name: str, doc: str, result: Type, *aliases: str) -> Function:
     return Function(name, "time", f"{name}()", doc, takes(result=result), aliases, nullable=never, deterministic=False)
+
+
+def _is_zone(name: str) -> bool:
+    """Whether it is the name of a time zone, or an offset such as +02:00."""
+    if _OFFSET.fullmatch(name):
+        return True
+    try:
+        ZoneInfo(name)
+    except (ValueError, KeyError, OSError):
+        return False
+    return True
 
 
 def _in_strftime(pattern: str) -> str | None:
@@ -161,6 +177,49 @@ TIME_FUNCTIONS = (
         "The same day and time that many months later, or the month's last day where it is shorter; NULL when "
         "either is.",
         takes(instant, whole, result=TIMESTAMP),
+    ),
+    Function(
+        "timestampadd",
+        "time",
+        "timestampadd(unit, count, timestamp)",
+        "The instant that many units later; of months and years as with an INTERVAL; NULL when an argument is.",
+        takes(TEXT, whole, instant, result=TIMESTAMP),
+        choices={0: _UNITS},
+    ),
+    Function(
+        "timestampdiff",
+        "time",
+        "timestampdiff(unit, start, end)",
+        "How many whole units lie between both instants, negative if the end is first; NULL when an argument is.",
+        takes(TEXT, instant, instant, result=BIGINT),
+        choices={0: _UNITS},
+    ),
+    Function(
+        "date_diff",
+        "time",
+        "date_diff(unit, start, end)",
+        "How many units begin after the start and up to the end, such as midnights; NULL when an argument is.",
+        takes(TEXT, instant, instant, result=BIGINT),
+        choices={0: _UNITS},
+    ),
+    Function(
+        "from_utc_timestamp",
+        "time",
+        "from_utc_timestamp(timestamp, zone)",
+        "What the clocks of a zone such as 'Europe/Berlin' show at the instant; NULL when either is.",
+        takes(instant, TEXT, result=TIMESTAMP),
+        choices={1: ANY_CONSTANT},
+        checks={1: _is_zone},
+    ),
+    Function(
+        "to_utc_timestamp",
+        "time",
+        "to_utc_timestamp(timestamp, zone)",
+        "The instant at which the clocks of a zone show this time; the first of two, and later by the gap for a time "
+        "that is skipped; NULL when either is.",
+        takes(instant, TEXT, result=TIMESTAMP),
+        choices={1: ANY_CONSTANT},
+        checks={1: _is_zone},
     ),
     _time(
         "make_date",

@@ -42,6 +42,7 @@ from engine.sql.catalog import (
     count_relations,
     errors_located,
 )
+from engine.sql.clauses import rewrite_clauses
 from engine.sql.data_types import count_columns, usable_list
 from engine.sql.query.group_by import OperatorHints
 from engine.sql.query.nondeterministic import refuse_names_of_changes, refuse_nondeterministic
@@ -52,6 +53,7 @@ from engine.sql.query.set_operations import unite
 from engine.sql.scalar.comparisons import cast_for
 from engine.sql.scope import Relation
 from engine.sql.set_statement import SET_USAGE, SinkPrefix, SinksShown, read_set
+from engine.sql.spellings import spell_out
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.tables.create_table import anonymous_sink, declare_table, taking_changes, with_columns
 from engine.sql.tables.late_rows import late_row_writes, with_dead_letter_tables
@@ -126,6 +128,7 @@ class _ScriptReader:
                 self.catalog.give_up(statement.declares)
 
     def _read(self, node: exp.Expr) -> None:
+        node = rewrite_clauses(spell_out(node))
         refused = [*refused_clauses(node, self.script), *self.hints.read(node, self.script)]
         for complaint in refused:
             self.complaints.add(complaint)
@@ -199,9 +202,27 @@ class _ScriptReader:
             self._create_connection(target.name, node, at or TextPosition(1, 1))
             return
         _refuse_variants(node)
+        if node.kind == "TABLE" and node.expression is not None and node.args.get("properties"):
+            self._create_and_insert(node, target, at)
+            return
         with errors_located(at):
             entry = View(self._translate_view(node)) if node.expression is not None else self._declare_table(node)
         self.catalog.declare(target.name, entry, at)
+
+    def _create_and_insert(self, node: exp.Create, target: exp.Table, at: TextPosition | None) -> None:
+        """Read CREATE TABLE ... WITH (...) AS SELECT as a sink and an INSERT into it."""
+        sink = node.copy()
+        query = sink.expression.pop()
+        properties = sink.args["properties"]
+        if not any(isinstance(item, exp.Property) and item.name.lower() == "type" for item in properties.expressions):
+            kind = exp.Property(this=exp.to_identifier("type"), value=exp.Literal.string("sink"))
+            properties.append("expressions", kind)
+        into: exp.Expr = node.this
+        if isinstance(into, exp.Schema):
+            sink.set("this", target.copy())
+        with errors_located(at):
+            self.catalog.declare(target.name, self._declare_table(sink), at)
+        self._insert(exp.Insert(this=into.copy(), expression=query))
 
     def _declare_table(self, node: exp.Create) -> Entry:
         """Return the table that is declared. If its options are refused, its columns are still known to the queries."""
@@ -320,11 +341,8 @@ def _refuse_variants(node: exp.Create) -> None:
     for part, words in (("replace", "OR REPLACE"), ("exists", "IF NOT EXISTS"), ("clone", "CLONE")):
         if node.args.get(part):
             raise UnsupportedStatementError(f"CREATE ... {words} is not supported", hint="each script starts empty")
-    if node.expression is not None and node.args.get("properties"):
-        raise UnsupportedStatementError(
-            "CREATE TABLE AS takes no WITH options",
-            hint="create the sink table first, then INSERT INTO it; or put a semicolon behind CREATE TABLE",
-        )
+    if node.kind == "VIEW" and node.args.get("properties"):
+        raise UnsupportedStatementError("CREATE VIEW takes no WITH options", hint="leave them out")
 
 
 def _describe_unsupported(statement: exp.Expr) -> str:

@@ -43,6 +43,30 @@ REFUSED = [
     ("SELECT TOP 3 k FROM s", "TOP is not supported", "ORDER BY ... LIMIT"),
     ("SELECT k FROM s TABLESAMPLE (10 PERCENT)", "TABLESAMPLE is not supported", "random()"),
     ("SELECT k FROM s LATERAL VIEW explode(k) t AS x", "LATERAL VIEW is not supported", "CROSS JOIN UNNEST"),
+    ("SELECT age(at, at) FROM s", "there is no function 'age'", "a - b"),
+    ("SELECT at AT TIME ZONE 'UTC' FROM s", "at AT TIME ZONE 'UTC' is not supported here", "from_utc_timestamp"),
+    (
+        "SELECT count(*) FROM TUMBLE(TABLE s, DESCRIPTOR(n), INTERVAL '1' MINUTE) GROUP BY window_start",
+        "'n' is not the event time of the table, by which windows count",
+        "WATERMARK FOR n",
+    ),
+    (
+        "SELECT * FROM TABLE(CUMULATE(TABLE s, DESCRIPTOR(at), INTERVAL '1' MINUTE, INTERVAL '1' HOUR))",
+        "CUMULATE is not supported",
+        "tumble(step)",
+    ),
+    (
+        "SELECT * FROM TABLE(HOP(TABLE s, DESCRIPTOR(at), INTERVAL '1' MINUTE, INTERVAL '1' HOUR))",
+        "HOP without GROUP BY is not supported",
+        "GROUP BY window_start",
+    ),
+    ("SELECT a FROM (VALUES (1)) AS t(a)", "cannot read from (VALUES (1)) AS t(a)", "join them to a table"),
+    (
+        "SELECT from_utc_timestamp(at, 'Berln') FROM s",
+        "argument 2 of from_utc_timestamp cannot be 'Berln'",
+        "use it as",
+    ),
+    ("SELECT k FROM s LEFT JOIN (VALUES (1)) AS t(a) ON a = n", "VALUES take an inner join with ON", "JOIN (VALUES"),
     ("DESCRIBE s", "a statement cannot begin with DESCRIBE", "arroyo check"),
     ("EXPLAIN SELECT k FROM s", "a statement cannot begin with EXPLAIN", "arroyo explain"),
     ("DELETE FROM s", "a statement cannot begin with DELETE", "opposite condition"),
@@ -62,7 +86,7 @@ REFUSED = [
         "'partitioning.fields' = [k]",
     ),
     ("SELECT agee(at) FROM s", "there is no function 'agee'", "see the page of functions"),
-    ("SELECT proctime() FROM s", "there is no function 'proctime'", "now()"),
+    ("SELECT json_tuple(k, 'a') FROM s", "there is no function 'json_tuple'", "->>"),
 ]
 
 
@@ -94,6 +118,39 @@ def test_the_last_of_two_options_counts() -> None:
 @pytest.mark.parametrize("call", ["IF(n > 1, 'a', 'b')", "iif(n > 1, 'a', 'b')", "DECODE(n, 1, 'a', 2, 'b', 'c')"])
 def test_a_choice_may_be_written_as_a_call(call: str) -> None:
     assert compile_script(f"{TABLES} SELECT {call} AS x FROM s").tables
+
+
+ACCEPTED = [
+    "CREATE TABLE p (a TEXT, b TEXT, PRIMARY KEY (a, B) NOT ENFORCED) WITH (" + SINGLE_FILE + ", format = 'json');"
+    "SELECT a FROM p",
+    "SELECT *, row_number() OVER (PARTITION BY k ORDER BY n DESC) AS place FROM s QUALIFY place <= 3",
+    "SELECT k FROM s QUALIFY row_number() OVER (PARTITION BY k ORDER BY n) = 1 AND n > 5",
+    "SELECT k, n % 2 AS odd, count(*) AS c FROM s GROUP BY GROUPING SETS ((k, odd), (k), ()) HAVING count(*) > 1",
+    "SELECT k, n, grouping(k, n) AS g, count(*) AS c FROM s GROUP BY CUBE (k, n)",
+    "SELECT k, window_time, count(*) FROM TABLE(SESSION(DATA => TABLE s, TIMECOL => DESCRIPTOR(at), "
+    "GAP => INTERVAL '5' MINUTE)) AS w GROUP BY k, window_start, window_end "
+    "HAVING window_start > TIMESTAMP '2020-01-01'",
+    "SELECT s.k, t.a FROM s, (VALUES (1), (2)) AS t(a) WHERE t.a = s.n",
+    "SELECT LOCALTIMESTAMP AS t, at AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Tokyo' AS clock FROM s",
+]
+
+
+@pytest.mark.parametrize("query", ACCEPTED, ids=[query[:40] for query in ACCEPTED])
+def test_pasted_sql_is_accepted(query: str) -> None:
+    assert compile_script(TABLES + query).tables
+
+
+def test_a_primary_key_of_unknown_columns_is_refused() -> None:
+    table = f"CREATE TABLE p (a TEXT, PRIMARY KEY (a, bb)) WITH ({SINGLE_FILE}, format = 'json'); SELECT a FROM p"
+
+    assert refusals(table)[0] == ("there is no column 'bb' for PRIMARY KEY", "there are a")
+
+
+def test_a_column_without_an_alias_is_named_as_it_was_written() -> None:
+    program = compile_script(TABLES + "SELECT year(at), count_if(n > 1) FROM s GROUP BY year(at)")
+
+    [sink] = [table for table in program.tables.values() if table.direction == "sink"]
+    assert sink.schema.names == ("year(at)", "count_if(n > 1)")
 
 
 def test_an_unknown_verb_proposes_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,6 +131,23 @@ def _first_string(values: list[Json]) -> str | None:
     return values[0] if values and isinstance(values[0], str) else None
 
 
+def _first_scalar(values: list[Json]) -> str | None:
+    value = values[0] if values else None
+    return None if isinstance(value, dict | list) else _unquoted(value)
+
+
+def _first_structure(values: list[Json]) -> str | None:
+    return _encode(values[0]) if values and isinstance(values[0], dict | list) else None
+
+
+def _unquoted(value: Json) -> str | None:
+    return value if value is None or isinstance(value, str) else _encode(value)
+
+
+def _keys_of(raw: bytes) -> list[str] | None:
+    return list(_OBJECT.decode(raw)) if raw[:1] == b"{" else None
+
+
 JSON_KERNELS: Mapping[str, Kernel] = {
     "json_get": _getter(_as_part, pa.string()),
     "json_get_str": _getter(_as_string, pa.string()),
@@ -141,6 +158,11 @@ JSON_KERNELS: Mapping[str, Kernel] = {
     "json_as_text": _getter(_as_text, pa.string()),
     "json_length": _getter(_length, pa.int64()),
     "json_contains": _contains,
+    "json_value": _query_kernel(_first_scalar, pa.string()),
+    "json_query": _query_kernel(_first_structure, pa.string()),
+    "json_exists": _query_kernel(bool, pa.bool_()),
+    "json_object_keys": _getter(_keys_of, pa.list_(pa.string())),
+    "get_json_object": _query_kernel(lambda values: _unquoted(values[0]) if values else None, pa.string()),
     "extract_json": _query_kernel(lambda values: [_encode(value) for value in values], pa.list_(pa.string())),
     "extract_json_string": _query_kernel(_first_string, pa.string()),
     "get_first_json_object": _query_kernel(lambda values: _encode(values[0]) if values else None, pa.string()),

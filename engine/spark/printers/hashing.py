@@ -24,5 +24,7 @@ def _encode(call: Call, arguments: Sequence[str]) -> str:
 HASHING: Mapping[str, Form] = {
     "md5": "md5(CAST({0} AS BINARY))",
     **{f"sha{bits}": f"unhex(sha2(CAST({{0}} AS BINARY), {bits}))" for bits in (224, 256, 384, 512)},
+    "sha1": "sha1(CAST({0} AS BINARY))",
+    "crc32": "crc32(CAST({0} AS BINARY))",
     "encode": _encode,
 }

@@ -62,6 +62,11 @@ def _log(_: Call, arguments: Sequence[str]) -> str:
     return f"({_logarithm('ln', value)} / {_logarithm('ln', base)})"
 
 
+def _log1p(_: Call, arguments: Sequence[str]) -> str:
+    value = arguments[0]
+    return f"(CASE WHEN {value} > -1 THEN log1p({value}) ELSE {_logarithm('ln', f'({value} + 1D)')} END)"
+
+
 MATH: Mapping[str, Form] = {
     "ceil": _rounded("ceil"),
     "floor": _rounded("floor"),
@@ -78,6 +83,8 @@ MATH: Mapping[str, Form] = {
     "iszero": "({0} = 0)",
     "random": "rand()",
     "power": lambda call, arguments: None if call.type == types.BIGINT else f"power({', '.join(arguments)})",
+    "log1p": _log1p,
+    "conv": "conv({0}, CAST({1} AS INT), CAST({2} AS INT))",
     # Spark says false for NULL.
     "isnan": "({0} = CAST('NaN' AS DOUBLE))",
 }

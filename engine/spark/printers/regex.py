@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.functions.parsers.regex import java_name, to_java
 from engine.plan.expressions.expr import Call, Expr, Literal
-from engine.spark.printers import Form
+from engine.spark.printers import Form, Printer
 from engine.spark.printers.literals import text_to_sql
 
 _REST = "engineRest"
@@ -81,4 +81,19 @@ def _match(call: Call, arguments: Sequence[str]) -> str:
     return f"(CASE WHEN {text} RLIKE {expression} THEN array({', '.join(captured or [whole])}) END)"
 
 
-REGEX: Mapping[str, Form] = {"regexp_like": _like, "regexp_replace": _replace, "regexp_match": _match}
+def _searched(name: str) -> Printer:
+    def form(call: Call, arguments: Sequence[str]) -> str:
+        expression = _expression(call.arguments[1], arguments[1], "")
+        groups = [f"CAST({group} AS INT)" for group in arguments[2:]]
+        return f"{name}({', '.join((arguments[0], expression, *groups))})"
+
+    return form
+
+
+_SEARCHES = ("regexp_extract", "regexp_extract_all", "regexp_count", "regexp_instr", "regexp_substr")
+REGEX: Mapping[str, Form] = {
+    "regexp_like": _like,
+    "regexp_replace": _replace,
+    "regexp_match": _match,
+    **{name: _searched(name) for name in _SEARCHES},
+}

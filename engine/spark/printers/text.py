@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.plan.expressions.expr import Call
+from engine.plan.expressions.expr import Call, Literal
 from engine.spark.printers import Form, Printer
 from engine.spark.printers.literals import text_to_sql
 
@@ -46,7 +46,14 @@ def _padded(name: str) -> Printer:
     return form
 
 
+def _parse_url(call: Call, arguments: Sequence[str]) -> str:
+    part = arguments[1].upper() if isinstance(call.arguments[1], Literal) else arguments[1]
+    return f"try_parse_url({', '.join((arguments[0], part, *arguments[2:]))})"
+
+
 TEXT: Mapping[str, Form] = {
+    "parse_url": _parse_url,
+    "url_decode": "try_url_decode({0})",
     "initcap": f"array_join(transform(regexp_extract_all({{0}}, {_WORDS}, 0), {_CAPITAL}), '')",
     "concat": lambda _, arguments: f"concat_ws('', {', '.join(arguments)})",
     "substr": _substr,

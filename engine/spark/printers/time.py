@@ -100,6 +100,43 @@ def _to_char(call: Call, arguments: Sequence[str]) -> str | None:
     return None
 
 
+def _unit(call: Call) -> str:
+    return _constant(call, 0).lower().removesuffix("s")
+
+
+def _timestampadd(call: Call, arguments: Sequence[str]) -> str:
+    return f"timestampadd({_unit(call).upper()}, CAST({arguments[1]} AS INT), {arguments[2]})"
+
+
+def _timestampdiff(call: Call, arguments: Sequence[str]) -> str:
+    return f"timestampdiff({_unit(call).upper()}, {arguments[1]}, {arguments[2]})"
+
+
+_LENGTHS = {
+    "microsecond": 1,
+    "millisecond": 1000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_NUMBERED = {
+    "month": "(CAST(year({0}) AS BIGINT) * 12 + month({0}))",
+    "quarter": "(CAST(year({0}) AS BIGINT) * 4 + quarter({0}))",
+    "year": "CAST(year({0}) AS BIGINT)",
+}
+
+
+def _date_diff(call: Call, arguments: Sequence[str]) -> str:
+    unit = _unit(call)
+    if unit in _NUMBERED:
+        numbered = _NUMBERED[unit]
+        return f"({numbered.format(arguments[2])} - {numbered.format(arguments[1])})"
+    start, end = (f"unix_micros(date_trunc('{unit.upper()}', {instant}))" for instant in arguments[1:])
+    return f"(({end} - {start}) div {_LENGTHS[unit]}L)"
+
+
 TIME: Mapping[str, Form] = {
     "date_trunc": _truncate,
     "date_part": _part,
@@ -119,5 +156,8 @@ TIME: Mapping[str, Form] = {
     "current_date": "CAST(current_timestamp() AS DATE)",
     "current_time": "date_format(current_timestamp(), 'HH:mm:ss.SSSSSS')",
     "add_months": "timestampadd(MONTH, CAST({1} AS INT), {0})",
+    "timestampadd": _timestampadd,
+    "timestampdiff": _timestampdiff,
+    "date_diff": _date_diff,
     "make_date": "make_date(CAST({0} AS INT), CAST({1} AS INT), CAST({2} AS INT))",
 }

@@ -50,7 +50,7 @@ class AggregateCall:
 
     call: exp.Anonymous
     function: AggregateFunction
-    condition: exp.Expr | None = None
+    conditions: tuple[exp.Expr, ...] = ()
     within_group: tuple[exp.Ordered, ...] = ()
     ignores_nulls: bool = False
 
@@ -74,13 +74,13 @@ def has_aggregate(nodes: Sequence[exp.Expr]) -> bool:
 
 def read_aggregate(node: exp.Expr) -> AggregateCall | None:
     """The call of an aggregate that this is, or None."""
-    condition: exp.Expr | None = None
+    conditions: tuple[exp.Expr, ...] = ()
     within_group: tuple[exp.Ordered, ...] = ()
     ignores_nulls = False
     while isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         match node:
             case exp.Filter():
-                condition = node.expression.this
+                conditions = (*conditions, node.expression.this)
             case exp.WithinGroup():
                 within_group = tuple(node.expression.expressions)
             case exp.IgnoreNulls():
@@ -89,7 +89,7 @@ def read_aggregate(node: exp.Expr) -> AggregateCall | None:
     function = find_aggregate(node.name.lower()) if isinstance(node, exp.Anonymous) else None
     if function is None or not isinstance(node, exp.Anonymous):
         return None
-    return AggregateCall(node, function, condition, within_group, ignores_nulls)
+    return AggregateCall(node, function, conditions, within_group, ignores_nulls)
 
 
 def translate_aggregate(call: AggregateCall, inputs: Expressions) -> Aggregate:
@@ -120,7 +120,10 @@ def _condition_of(
     call: AggregateCall, written: _WrittenArguments, arguments: Sequence[Expr], inputs: Expressions
 ) -> Expr | None:
     """Return the condition on aggregated rows: FILTER, combined with IGNORE NULLS."""
-    condition = None if call.condition is None else inputs.condition(call.condition)
+    condition: Expr | None = None
+    for node in call.conditions:
+        further = inputs.condition(node)
+        condition = further if condition is None else make_call("and", [condition, further])
     if not (call.ignores_nulls or written.ignores_nulls):
         return condition
     if not call.function.is_ordered:

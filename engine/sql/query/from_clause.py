@@ -37,6 +37,7 @@ from engine.plan.nodes.updating import is_updating
 from engine.plan.tree import Node
 from engine.sql.catalog import MAX_LEVELS, BrokenTableError, Complaints, LookupTable, errors_located
 from engine.sql.data_types import numbered, usable
+from engine.sql.query.constant_rows import join_values
 from engine.sql.query.join_choice import JoinClause, JoinCondition, where_conditions, with_nullability
 from engine.sql.query.lateral import join_lateral
 from engine.sql.query.query_reader import QueryReader
@@ -131,7 +132,7 @@ def _or_null(array: Expr, element: types.Type) -> Expr:
     return Case(((has_elements, array),), only_null, array.type)
 
 
-FromItem: TypeAlias = ScopedRows | LookupTable | ArrayElements | exp.Lateral
+FromItem: TypeAlias = ScopedRows | LookupTable | ArrayElements | exp.Lateral | exp.Values
 """An item of FROM; all but plain rows depend on the preceding items."""
 
 
@@ -187,6 +188,8 @@ def _join_item(queries: QueryReader, clause: JoinClause, left: ScopedRows, item:
         case exp.Lateral():
             joined = join_lateral(queries, clause.node, left, item)
             return joined or clause.join(left, _read_subquery(queries, item.this, item.args.get("alias")))
+        case exp.Values():
+            return join_values(queries.script, clause.node, left, item)
         case ArrayElements():
             return join_elements(queries.script, clause.node, left, item)
         case LookupTable():
@@ -205,8 +208,10 @@ def _read_item(queries: QueryReader, node: exp.Expr, *, is_first: bool, is_alone
     return _read_rows(queries, node) if lookup is None else lookup
 
 
-def _read_behind_others(node: exp.Expr) -> ArrayElements | exp.Lateral | None:
+def _read_behind_others(node: exp.Expr) -> ArrayElements | exp.Lateral | exp.Values | None:
     """An item that may look at the rows before it; None for every other."""
+    if isinstance(node, exp.Values) and node.args.get("alias") is not None:
+        return node
     elements = read_elements(node)
     if elements is None and isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
         return node
@@ -230,7 +235,9 @@ def _read_rows(queries: QueryReader, node: exp.Expr) -> ScopedRows:
     if not _is_table_name(node):
         raise UnsupportedClauseError(
             f"cannot read from {node.sql(dialect='postgres', normalize_functions=False)}",
-            hint="name a table, a view, a CTE or a sub-query",
+            hint="join them to a table: FROM events JOIN (VALUES (1, 'a')) AS t(n, name) ON ..."
+            if isinstance(node, exp.Values)
+            else "name a table, a view, a CTE or a sub-query",
             at=at,
         )
     with errors_located(at):

@@ -47,6 +47,7 @@ from engine.sql.query.windows import is_window_call, recoverable_window, transla
 from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Relation, Scope, ScopedRows
 from engine.sql.text.parse import Script
+from engine.sql.window_tables import check_event_time
 
 UPDATING_TTL = timedelta(days=1)
 """Default time to live of rows without a window."""
@@ -142,6 +143,7 @@ def translate_select(queries: QueryReader, select: exp.Select) -> Relation:
     if not select.expressions:
         raise SyntaxRefusedError("SELECT needs a list of columns", hint="* is all of them", at=script.position(select))
     source = queries.read_from(select)
+    check_event_time(select, source.rows)
     rows = _Select(queries, select, source.scope).translate(source.rows)
     if select.args.get("distinct") is not None and not distinct_on(select):
         with errors_located(script.position_of_word("DISTINCT", select)):

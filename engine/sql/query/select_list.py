@@ -14,6 +14,7 @@ from engine.sql.catalog import errors_located
 from engine.sql.data_types import count_columns, usable, usable_list
 from engine.sql.query.windows import WINDOW_NAME, is_window_call
 from engine.sql.scope import Scope, Visible
+from engine.sql.spellings import WRITTEN
 from engine.sql.text.dialect import Arroyo
 from engine.sql.text.parse import Script
 
@@ -72,7 +73,8 @@ def name_of_item(item: exp.Expr) -> str:
         return WINDOW_NAME
     if isinstance(item, exp.Column | exp.Dot):
         return str(item.expression.name if isinstance(item, exp.Dot) and not item.name else item.name)
-    return " ".join(item.sql(dialect=Arroyo).lower().split()).replace("${", "$ {")
+    written = item.meta.get(WRITTEN) or item.sql(dialect=Arroyo)
+    return " ".join(str(written).lower().split()).replace("${", "$ {")
 
 
 def read_item(item: exp.Expr, scope: Scope, translate: Callable[[exp.Expr], Expr]) -> list[Named]:

@@ -73,7 +73,13 @@ from engine.sql.text.parse import Script
 from engine.values.durations import read_duration
 from engine.values.near_names import did_you_mean, nearest
 
-_CLOCKS = ("current_date", "current_time", "current_timestamp")
+_CLOCKS = {
+    "current_date": "current_date",
+    "current_time": "current_time",
+    "current_timestamp": "current_timestamp",
+    "localtime": "current_time",
+    "localtimestamp": "current_timestamp",
+}
 """Functions that are called without parentheses, unless a column has the name."""
 
 WINDOWS = ("tumble", "hop", "session")
@@ -205,7 +211,7 @@ class Expressions:
             return self.scope.resolve(names)
         except UnknownColumnError:
             if len(names) == 1 and names[0].lower() in _CLOCKS and not node.this.quoted:
-                return self._call(names[0].lower(), [])
+                return self._call(_CLOCKS[names[0].lower()], [])
             if len(names) == 1 and node.this.quoted and nearest(names[0], self.scope.names) is None:
                 hint = f"text is written in single quotes: '{clipped(names[0])}'"
                 raise UnknownColumnError(f"there is no column {names[0]!r} here", hint=hint) from None
@@ -311,6 +317,11 @@ def _hint_for(node: exp.Expr) -> str | None:
         return "compute it as a column of a sub-query in FROM"
     if isinstance(node, exp.Any | exp.All):
         return "compare it with (SELECT max(...) ...) or (SELECT min(...) ...)"
+    if isinstance(node, exp.AtTimeZone):
+        return (
+            "write from_utc_timestamp(at, zone) for what the clocks of the zone show at an instant, and "
+            "to_utc_timestamp(time, zone) for the instant at which they show a time"
+        )
     if isinstance(node, exp.Window):
         return "use OVER in the SELECT list, and its result in a query around it"
     return None

@@ -22,7 +22,7 @@ evaluate are allowed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeGuard, TypeVar
 
@@ -43,6 +43,7 @@ from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Scope, Visible
 from engine.sql.text.dialect import MetadataFrom, WatermarkFor
 from engine.sql.text.parse import Script
+from engine.values.near_names import did_you_mean
 
 _Kind = TypeVar("_Kind")
 
@@ -80,6 +81,7 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
     """The columns and constraints in the list of a table; what is wrong with them goes to the complaints."""
     columns: dict[str, Field | MetadataColumn | GeneratedColumn] = {}
     keys: list[str] = []
+    declared_keys: list[tuple[exp.Expr, exp.PrimaryKey]] = []
     watermark: WatermarkFor | None = None
     for part in written:
         with complaints.collect(script.position(part)):
@@ -88,6 +90,9 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
                     raise EventTimeError("a table takes only one WATERMARK FOR")
                 watermark = part
                 continue
+            if (key := _key_of_table(part)) is not None:
+                declared_keys.append((part, key))
+                continue
             column = _read_column(part)
             name = column.name if isinstance(column, Field) else column.field.name
             if name.lower() in (earlier.lower() for earlier in columns):
@@ -95,6 +100,9 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
             columns[name] = column
             if _is_primary_key(part):
                 keys.append(name)
+    for part, key in declared_keys:
+        with complaints.collect(script.position(part)):
+            _add_key(key, columns, keys)
     return TableColumns(
         order=tuple(columns),
         physical=_of_kind(columns.values(), Field),
@@ -103,6 +111,33 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
         watermark=watermark,
         keys=tuple(keys),
     )
+
+
+def _key_of_table(part: exp.Expr) -> exp.PrimaryKey | None:
+    """Return the constraint `PRIMARY KEY (a, b)`, which may have a name; None for all else."""
+    inner = part.expressions[0] if isinstance(part, exp.Constraint) and len(part.expressions) == 1 else part
+    return inner if isinstance(inner, exp.PrimaryKey) else None
+
+
+def _add_key(
+    key: exp.PrimaryKey, columns: dict[str, Field | MetadataColumn | GeneratedColumn], keys: list[str]
+) -> None:
+    """Note the columns of a primary key, none of which is NULL."""
+    if keys:
+        raise TableColumnError("a table has one PRIMARY KEY", hint="name all of its columns: PRIMARY KEY (a, b)")
+    spelled = {name.lower(): name for name in columns}
+    for part in key.expressions:
+        name = spelled.get(part.name.lower())
+        if name is None:
+            hint = did_you_mean(part.name, columns) or f"there are {', '.join(columns)}"
+            raise TableColumnError(f"there is no column {part.name!r} for PRIMARY KEY", hint=hint)
+        column = columns[name]
+        columns[name] = (
+            replace(column, nullable=False)
+            if isinstance(column, Field)
+            else replace(column, field=replace(column.field, nullable=False))
+        )
+        keys.append(name)
 
 
 def _of_kind(columns: Iterable[object], kind: type[_Kind]) -> tuple[_Kind, ...]:
@@ -118,7 +153,8 @@ def _read_column(part: exp.Expr) -> Field | MetadataColumn | GeneratedColumn:
     if isinstance(part, exp.Identifier):
         raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
     if not isinstance(part, exp.ColumnDef):
-        raise TableColumnError("this table constraint is not supported", hint="write PRIMARY KEY after its column")
+        hint = "a table takes only the constraint PRIMARY KEY (a, b)"
+        raise TableColumnError("this table constraint is not supported", hint=hint)
     usable(part.name)
     if not isinstance(part.kind, exp.DataType):
         raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")

@@ -33,12 +33,19 @@ class MetadataFrom(exp.Expression):
     arg_types = {"this": True}  # noqa: RUF012 - the parser's own convention
 
 
+class WindowedTable(exp.Expression):
+    """`TUMBLE(TABLE name, DESCRIPTOR(column), length, ...)` in FROM, alone or inside `TABLE(...)`."""
+
+    arg_types = {"this": True, "kind": True, "column": True, "lengths": True, "alias": False}  # noqa: RUF012 - the parser's own convention
+
+
 class BareOption(exp.Expression):
     """An entry of a WITH clause that is not `name = value`."""
 
     arg_types = {"this": True}  # noqa: RUF012 - the parser's own convention
 
 
+_WINDOWED = ("tumble", "hop", "session", "cumulate")
 _SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 
 
@@ -110,6 +117,46 @@ class Arroyo(Postgres):
                 exp.Create(this=name, kind="CONNECTION", properties=self._parse_properties())
             )
             return connection
+
+        def _parse_table(self, *args: object, **kwargs: object) -> exp.Expression | None:
+            return self._parse_windowed_table() or super()._parse_table(*args, **kwargs)
+
+        def _parse_windowed_table(self) -> exp.Expression | None:
+            """Parse a window table function of Flink's; return None, at the same place, for everything else."""
+            token, index = self._curr, self._index
+            is_inside_table = self._match(TokenType.TABLE) and self._match(TokenType.L_PAREN)
+            kind = self._curr.text.lower() if self._curr else ""
+            if kind not in _WINDOWED:
+                self._retreat(index)
+                return None
+            self._advance()
+            if not self._match(TokenType.L_PAREN):
+                self._retreat(index)
+                return None
+            self._skip_name_of_argument()
+            if not self._match(TokenType.TABLE):
+                self._retreat(index)
+                return None
+            table = self._parse_table_parts()
+            self._match(TokenType.COMMA)
+            self._skip_name_of_argument()
+            if not self._match_text_seq("DESCRIPTOR"):
+                self.raise_error("Expecting DESCRIPTOR")
+            column = self._parse_wrapped(self._parse_id_var)
+            lengths = []
+            while self._match(TokenType.COMMA):
+                self._skip_name_of_argument()
+                lengths.append(self._parse_assignment())
+            self._match_r_paren()
+            if is_inside_table:
+                self._match_r_paren()
+            windowed = WindowedTable(this=table, kind=kind, column=column, lengths=lengths)
+            windowed.set("alias", self._parse_table_alias())
+            return _starting_at(windowed, token)
+
+        def _skip_name_of_argument(self) -> None:
+            if self._next is not None and self._next.token_type == TokenType.FARROW:
+                self._advance(2)
 
         def _parse_hint(self) -> exp.Expression | None:
             token = self._curr

@@ -1,18 +1,17 @@
 -- Clauses that a stream cannot have, each at its word.
---: error sql.unsupported 18:24 ORDER BY is not supported
---: error sql.unsupported 19:24 LIMIT is not supported
---: error sql.unsupported 20:24 OFFSET is not supported
---: error sql.unsupported 21:24 FETCH is not supported
---: error sql.unsupported 22:12 INTO is not supported
---: error sql.unsupported 23:24 FOR UPDATE is not supported
---: error sql.unsupported 24:24 SORT BY is not supported
---: error sql.unsupported 25:24 DISTRIBUTE BY is not supported
---: error sql.unsupported 26:24 CLUSTER BY is not supported
---: error sql.unsupported 27:24 PIVOT is not supported
---: error sql.unsupported 28:24 LATERAL VIEW is not supported
---: error sql.unsupported 29:29 GROUP BY ALL is not supported
---: error sql.unsupported 30:24 HAVING needs GROUP BY
---: error sql.unsupported 31:41 ORDER BY is not supported
+--: error sql.unsupported 17:24 ORDER BY is not supported
+--: error sql.unsupported 18:24 LIMIT is not supported
+--: error sql.unsupported 19:24 OFFSET is not supported
+--: error sql.unsupported 20:24 FETCH is not supported
+--: error sql.unsupported 21:12 INTO is not supported
+--: error sql.unsupported 22:24 FOR UPDATE is not supported
+--: error sql.unsupported 23:24 SORT BY is not supported
+--: error sql.unsupported 24:24 DISTRIBUTE BY is not supported
+--: error sql.unsupported 25:24 CLUSTER BY is not supported
+--: error sql.unsupported 26:24 PIVOT is not supported
+--: error sql.unsupported 27:24 LATERAL VIEW is not supported
+--: error sql.unsupported 29:24 HAVING needs GROUP BY
+--: error sql.unsupported 30:41 ORDER BY is not supported
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key FROM events ORDER BY key;

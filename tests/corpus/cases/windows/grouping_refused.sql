@@ -1,16 +1,15 @@
 -- What stands in the list is grouped by or aggregated.
---: error sql.not_grouped 16:13 column 'value' is neither in GROUP BY nor inside an aggregate
---: error sql.column_count 19:58 GROUP BY 3 is not the number of a column
---: error sql.type_mismatch 20:64 a condition must be BOOLEAN, not BIGINT
---: error sql.not_grouped 21:64 column 'key' is neither in GROUP BY nor inside an aggregate
---: error sql.unsupported 22:8 * cannot be used with GROUP BY
---: error sql.function_arguments 23:8 sum does not take (TEXT)
---: error sql.function_arguments 24:8 sum does not take (*)
---: error sql.unsupported 25:12 an aggregate cannot stand inside another one
---: error sql.type_mismatch 26:31 a condition must be BOOLEAN, not BIGINT
---: error sql.unsupported 27:8 upper(key) FILTER(WHERE active) is not supported here
---: error sql.unsupported 28:65 ROLLUP (key) is not supported here
---: error sql.unsupported 29:58 aggregate count is not allowed here
+--: error sql.not_grouped 15:13 column 'value' is neither in GROUP BY nor inside an aggregate
+--: error sql.column_count 18:58 GROUP BY 3 is not the number of a column
+--: error sql.type_mismatch 19:64 a condition must be BOOLEAN, not BIGINT
+--: error sql.not_grouped 20:64 column 'key' is neither in GROUP BY nor inside an aggregate
+--: error sql.unsupported 21:8 * cannot be used with GROUP BY
+--: error sql.function_arguments 22:8 sum does not take (TEXT)
+--: error sql.function_arguments 23:8 sum does not take (*)
+--: error sql.unsupported 24:12 an aggregate cannot stand inside another one
+--: error sql.type_mismatch 25:31 a condition must be BOOLEAN, not BIGINT
+--: error sql.unsupported 26:8 upper(key) FILTER(WHERE active) is not supported here
+--: error sql.unsupported 28:58 aggregate count is not allowed here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key, value, count(*) FROM events GROUP BY tumble('1 minute'), key;
