@@ -206,17 +206,17 @@ SELECT e.key, t.name FROM events AS e JOIN (VALUES ('a', 'first'), ('b', 'second
 SELECT window_start, window_end, key, count(*) AS n
 FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(at), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, key;
 
---+ CUMULATE (aggregate by tumble(step), and add up its rows where they are read)
+--: CUMULATE (aggregate by tumble(step), and add up its rows where they are read)
 SELECT window_start, count(*) AS n
 FROM TABLE(CUMULATE(TABLE events, DESCRIPTOR(at), INTERVAL '1' MINUTE, INTERVAL '1' HOUR)) GROUP BY window_start;
 
---+ PIVOT (write sum(n) FILTER (WHERE key = 'a') AS a)
+--: PIVOT (write sum(n) FILTER (WHERE key = 'a') AS a)
 SELECT key FROM events PIVOT (sum(value) FOR key IN ('a'));
 
---+ MATCH_RECOGNIZE (join the table with itself, once per step)
+--: MATCH_RECOGNIZE (join the table with itself, once per step)
 SELECT key FROM events MATCH_RECOGNIZE (PARTITION BY key ORDER BY at PATTERN (A B) DEFINE A AS value > 1);
 
---+ FOR SYSTEM_TIME AS OF (join a lookup table)
+--: FOR SYSTEM_TIME AS OF (join a lookup table)
 SELECT e.key FROM events AS e JOIN events FOR SYSTEM_TIME AS OF e.at AS r ON e.key = r.key;
 
 --+ IF, IIF, DECODE
@@ -228,7 +228,7 @@ SELECT date_trunc('day', at, 'Europe/Berlin') AS day, from_utc_timestamp(at, 'As
 --+ AT TIME ZONE, twice
 SELECT at AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Tokyo' AS clock FROM events;
 
---+ AT TIME ZONE, once (write from_utc_timestamp or to_utc_timestamp)
+--: AT TIME ZONE, once (write from_utc_timestamp or to_utc_timestamp)
 SELECT at AT TIME ZONE 'UTC' AS clock FROM events;
 
 --: GROUPING SETS, ROLLUP, CUBE

@@ -228,7 +228,7 @@ def _are_flags(text: str) -> bool:
     return set(text) <= set("imsxg")
 
 
-REGEX_FUNCTIONS = (
+_MATCHING = (
     Function(
         "regexp_like",
         "regex",
@@ -272,7 +272,7 @@ def _searching(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
 
 
 REGEX_FUNCTIONS = (
-    *REGEX_FUNCTIONS,
+    *_MATCHING,
     Function(
         "regexp_extract",
         "regex",

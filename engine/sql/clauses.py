@@ -190,7 +190,8 @@ def _resolved(key: exp.Expr, select: exp.Select) -> exp.Expr:
     if isinstance(key, exp.Column) and not key.table:
         for item in items:
             if isinstance(item, exp.Alias) and item.alias.lower() == key.name.lower():
-                return item.this
+                aliased: exp.Expr = item.this
+                return aliased
     return key
 
 

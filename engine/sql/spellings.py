@@ -59,7 +59,8 @@ def _fits_declared(name: str, call: exp.Anonymous) -> bool:
 @cache
 def _parsed(text: str) -> exp.Expr:
     """Return the tree of a call or a meaning, without positions: it stands in no script."""
-    statement: exp.Expr = Arroyo().parse(f"SELECT {text}")[0]
+    [statement] = Arroyo().parse(f"SELECT {text}")
+    assert statement is not None
     value: exp.Expr = statement.expressions[0]
     for node in value.walk():
         for mark in ("start", "end", "line", "col"):

@@ -32,7 +32,7 @@ def replace_window_table(select: exp.Select) -> None:
     """Replace a window table function in the FROM of a SELECT, in place."""
     clause = select.args.get("from_")
     windowed = None if clause is None else clause.this
-    if not isinstance(windowed, WindowedTable):
+    if clause is None or not isinstance(windowed, WindowedTable):
         return
     kind = str(windowed.args["kind"])
     if kind in _HINTS:

@@ -51,7 +51,6 @@ date_diff('month', {AT}, TIMESTAMP '2023-06-01 00:00:00')
 datediff('hour', {AT}, TIMESTAMP '2024-06-01 00:00:00')
 datesub('month', {AT}, TIMESTAMP '2024-08-17 13:14:15')
 datesub('day', {AT}, TIMESTAMP '2024-05-19 13:14:15')
-epoch_ms({AT})
 time_bucket(INTERVAL '2 days', {AT})
 time_bucket(INTERVAL '7 days', {AT})
 time_bucket(INTERVAL '1 hour', {AT}, TIMESTAMP '2024-01-01 00:30:00')
@@ -114,7 +113,8 @@ OTHERWISE = {
     f"unix_timestamp({AT})": f"epoch_ms({AT}) // 1000",
     f"to_unix_timestamp({AT})": f"epoch_ms({AT}) // 1000",
     f"unix_seconds({AT})": f"epoch_ms({AT}) // 1000",
-    f"unix_millis({AT})": f"epoch_ms({AT})",
+    f"unix_millis({AT})": f"epoch_us({AT}) // 1000",
+    f"epoch_ms({AT})": f"epoch_us({AT}) // 1000",
     f"unix_micros({AT})": f"epoch_us({AT})",
     "unix_millis(TIMESTAMP '1969-12-31 23:59:59.9995')": "-1",
     f"unix_date({DAY})": f"date_diff('day', DATE '1970-01-01', {DAY})",
