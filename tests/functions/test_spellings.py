@@ -260,7 +260,7 @@ def test_every_scalar_spelling_is_compared() -> None:
         written
         for name, spellings in SPELLINGS.items()
         for written, meaning in spellings
-        if not _is_aggregate(meaning) and written not in UNSETTLED
+        if not _is_aggregate(meaning) and written not in UNSETTLED and not meaning.startswith("unnest(")
         if not any(called == name and _count(written) in (None, count) for called, count in compared)
     ]
 
