@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.docs.markdown import code, page, section, table
+from engine.docs.models import code, page, section, table
 from engine.functions import find_aggregate, find_function, find_over
 from engine.functions.elsewhere import instead_of
 from engine.functions.spellings import SPELLINGS
