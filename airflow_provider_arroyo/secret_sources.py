@@ -116,7 +116,23 @@ def _of_connection(name: str, conn_id: str, field: str | None, key: str | None) 
 
 
 MASTERS = re.compile(r"local(\[[^\]]+\])?|spark://.+")
-SETTINGS = ("memory", "shared_disk", "max_epoch_rows", "quick")
+CLUSTER_SETTINGS = (
+    "state_url",
+    "driver_host",
+    "driver_bind_address",
+    "driver_port",
+    "block_manager_port",
+    "mailbox_port",
+    "executor_memory",
+    "executor_cores",
+    "max_cores",
+    "executor_python",
+    "executor_archive",
+    "jars",
+)
+SPARK_PREFIX = "spark."
+"""Keys of the extra that begin so are settings of Spark; the control plane refuses those that are not allowed."""
+SETTINGS = ("memory", "shared_disk", "max_epoch_rows", "quick", *CLUSTER_SETTINGS)
 """Keys of the connection's extra that become settings of the pipeline."""
 INTERVAL = "epoch_interval"
 """The key that becomes its checkpoint interval; all others belong to other operators."""
@@ -174,7 +190,8 @@ def to_settings(
             f"connection {spark_conn_id!r} asks for deploy mode {deploy_mode!r}; pipelines run in client mode",
             hint="Set its deploy mode to client, or leave it out.",
         )
-    chosen = {name: _setting(name, extra[name]) for name in SETTINGS if extra.get(name) not in (None, "")}
+    names = (*SETTINGS, *(name for name in extra if name.startswith(SPARK_PREFIX)))
+    chosen = {name: _setting(name, extra[name]) for name in names if extra.get(name) not in (None, "")}
     return {"master": master, **chosen}
 
 
@@ -182,6 +199,10 @@ def _setting(name: str, value: object) -> str:
     """Return a value of the connection's extra as the text of a setting: JSON has true where a setting says `on`."""
     if name == "shared_disk" and str(value).lower() in ("true", "false"):
         return "on" if str(value).lower() == "true" else "off"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(value)
 
 

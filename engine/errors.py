@@ -697,6 +697,12 @@ class SettingError(EngineError):
     code = "setting.invalid"
 
 
+class NoStateUrlError(SettingError):
+    """The query keeps state, and executors of its cluster see another disk than the driver; nothing has started."""
+
+    code = "setting.no_state_url"
+
+
 class ServerError(EngineError):
     """The control plane cannot start, or cannot be reached."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_arroyo import secret_sources
 from engine.cli.scripts.run import read_set_arguments
 from engine.errors import SettingError
 from engine.jobs.processes.assignment import Assignment
@@ -204,3 +205,9 @@ def test_a_run_takes_what_is_declared_and_names_the_argument_for_the_rest() -> N
     with pytest.raises(SettingError, match="is not a setting of a run") as unknown:
         read_set_arguments(["mem=5"])
     assert "memory" in str(unknown.value.hint)
+
+
+def test_a_connection_of_airflow_knows_every_setting_of_a_cluster() -> None:
+    of_cluster = {name for name, declared in RUN_SETTINGS.items() if declared.is_of_cluster}
+
+    assert set(secret_sources.CLUSTER_SETTINGS) == of_cluster | {"state_url"}

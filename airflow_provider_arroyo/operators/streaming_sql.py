@@ -53,10 +53,12 @@ class StreamingSqlOperator(PipelineOperator):
     :param pipeline: name of the pipeline (templated).
     :param sql: the script, or the name of a `.sql` file next to the DAG (templated).
     :param parallelism: number of parallel tasks; None leaves it as it is, also after a rescale (templated).
-    :param settings: settings of the pipeline, all of them; None leaves them as they are (templated).
+    :param settings: settings of the pipeline, all of them; None leaves them as they are (templated). The reference page
+        "Settings of a pipeline" has their names: `{"master": "spark://HOST:7077", "state_url": "s3://bucket/prefix"}`.
     :param spark_conn_id: a connection of type `spark` with the location of the pipeline: its master, and from its extra
-        `memory`, `max_epoch_rows`, `quick` (settings) and `epoch_interval` (the checkpoint interval). The operator's
-        own parameters take precedence (templated). Needs the extra `[spark]`.
+        `memory`, `shared_disk`, `max_epoch_rows`, `quick`, the settings of a cluster such as `state_url` and
+        `executor_memory`, `spark.*`, and `epoch_interval` (the checkpoint interval). The operator's own parameters take
+        precedence (templated). Needs the extra `[spark]`.
     :param secrets: the values of the script's secrets `${secret:NAME}`, by name: `conn:ID.password` (or `login`,
         `host`, `extra.KEY`) and `var:NAME`. They are sent separately from the script, stored encrypted, and never
         shown. None keeps the pipeline's secrets.

@@ -206,6 +206,8 @@ REMEDIES: Mapping[str, str] = {
     "server.store_unavailable": "Free space on the disk, or end the process that locks the database.",
     "server.unreachable": "Start it with `arroyo serve`, or correct `ARROYO_URL`.",
     "setting.invalid": "Use a setting and value from the settings reference.",
+    "setting.no_state_url": "Set `state_url` to `s3://bucket/prefix`, or `shared_disk` to `on` if all executors "
+    "see the state directory.",
     "setting.savepoint_rule": "Correct the rule that the message names.",
     "sql.ambiguous_column": "Write the table's name before the column.",
     "sql.bad_duration": "Use weeks, days, hours, minutes or seconds.",

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from engine.errors import DurationError, SettingError
-from engine.values.cluster import ClusterSettings, complaint_about, is_one_jvm
+from engine.errors import DurationError, NoStateUrlError, SettingError
+from engine.values.cluster import ClusterSettings, complaint_about, has_other_disks, is_one_jvm
 from engine.values.declared_settings import (
     COUNT,
     MAYBE_ON,
@@ -279,3 +279,15 @@ def needs_own_session(settings: RunSettings) -> bool:
     chosen = (settings.memory, settings.master, settings.shared_disk, settings.quick, settings.is_shared)
     is_usual = chosen == (usual.memory, usual.master, usual.shared_disk, usual.quick, usual.is_shared)
     return not is_usual or settings.cluster != usual.cluster
+
+
+def refuse_unreachable_state(settings: RunSettings, *, keeps_state: bool) -> None:
+    """Raise NoStateUrlError if tasks of the run could not reach the state of its operators."""
+    if not keeps_state or settings.cluster.state_url is not None:
+        return
+    if has_other_disks(settings.master, shared_disk=settings.shared_disk):
+        raise NoStateUrlError(
+            f"the query keeps state, and the executors of {settings.master} see another disk than the driver",
+            hint="set state_url to a bucket, such as s3://bucket/prefix; or shared_disk = on if all executors see the "
+            "state directory",
+        )

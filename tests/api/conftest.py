@@ -242,7 +242,8 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     """A plan is the query without its comments, and those of its words are targets that begin with `file:`, and take
     back what a restore leaves; those with `kafka:` are sinks that take nothing back, and those with `table:` tables
     that it writes. Its state is bound to what comes before INTO, so that another target is another version of the same
-    state, and to its first functions that say of which objects they are. `bad` is refused, twice."""
+    state, and to its first functions that say of which objects they are. With GROUP it has operators. `bad` is refused,
+    twice."""
     if "bad" in query:
         first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
         raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
@@ -256,7 +257,7 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     lasting = tuple((word.removeprefix("kafka:"), "kafka") for word in words if word.startswith("kafka:"))
     objects = next((text for text in udfs if text.startswith("# objects")), "")
     fingerprint, meaning = text.partition(" INTO ")[0], f"{text} {list(udfs)}"
-    return PlannedQuery(fingerprint, graph, meaning, targets, lasting, targets, objects)
+    return PlannedQuery(fingerprint, graph, meaning, targets, lasting, targets, objects, keeps_state="GROUP" in words)
 
 
 def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:

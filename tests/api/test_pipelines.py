@@ -282,6 +282,34 @@ def test_a_query_may_have_a_mebibyte(plane: Plane) -> None:
     assert (refused.status_code, refused.json()["code"]) == (413, "request.too_large")
 
 
+def test_a_query_with_state_on_a_cluster_needs_a_place_for_it(plane: Plane) -> None:
+    cluster = {"master": "spark://cluster:7077"}
+    stateful, stateless = {"query": "SELECT 1 GROUP", "stop": "immediate"}, {"query": "SELECT 1", "stop": "immediate"}
+
+    refused = plane.http.put(BY_NAME, json={**stateful, "settings": cluster})
+    assert (refused.status_code, refused.json()["code"]) == (400, "setting.no_state_url")
+    assert "state_url" in refused.json()["hint"]
+    assert "shared_disk" in refused.json()["hint"]
+    assert plane.get("/pipelines")["data"] == []
+
+    for name, body, settings in (
+        ("a", stateless, cluster),
+        ("b", stateful, {**cluster, "state_url": "s3://bucket/jobs"}),
+        ("c", stateful, {**cluster, "shared_disk": "on"}),
+    ):
+        accepted = plane.http.put(f"/api/v1/pipelines/by-name/{name}", json={**body, "settings": settings})
+        assert accepted.status_code == 201, accepted.json()
+
+
+def test_a_file_that_executors_are_to_get_has_to_be_there(plane: Plane) -> None:
+    settings = {"master": "spark://cluster:7077", "executor_archive": "/nowhere/python.tar.gz"}
+
+    refused = plane.http.put(BY_NAME, json={"query": "SELECT 1", "settings": settings})
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "setting.invalid")
+    assert "executor_archive /nowhere/python.tar.gz" in refused.json()["detail"]
+
+
 @pytest.mark.parametrize("settings", [{"spark.jars": "x"}, {"max_epoch_rows": "0"}, {"max_epoch_rows": "all"}])
 def test_a_setting_that_no_run_would_heed_is_refused(plane: Plane, settings: dict[str, str]) -> None:
     refused = plane.http.put(BY_NAME, json={"query": "SELECT 1", "settings": settings})

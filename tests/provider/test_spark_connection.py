@@ -129,3 +129,21 @@ def test_without_the_spark_provider_the_extra_is_named(cluster: str, monkeypatch
         spark_place(cluster)
 
     assert "airflow-provider-arroyo[spark]" in str(refused.value)
+
+
+def test_the_extra_of_a_connection_has_the_settings_of_a_cluster() -> None:
+    extra = {
+        "state_url": "s3://bucket/jobs",
+        "executor_cores": 2,
+        "jars": ["/srv/a.jar", "/srv/b.jar"],
+        "spark.shuffle.compress": True,
+        "spark-binary": "spark-submit",
+    }
+
+    assert to_settings("c", "spark://a:7077", None, extra) == {
+        "master": "spark://a:7077",
+        "state_url": "s3://bucket/jobs",
+        "executor_cores": "2",
+        "jars": "/srv/a.jar,/srv/b.jar",
+        "spark.shuffle.compress": "true",
+    }

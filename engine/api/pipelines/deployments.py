@@ -61,8 +61,8 @@ from engine.store.jobs.records import read_record, read_version
 from engine.store.pipelines import pipeline_secrets, pipelines, previews, versions
 from engine.store.savepoints import Savepoint
 from engine.values import secret_references
-from engine.values.cluster import refuse_master
-from engine.values.run_settings import RUN_SETTINGS, read_run_settings
+from engine.values.cluster import refuse_master, refuse_missing_files
+from engine.values.run_settings import RUN_SETTINGS, read_run_settings, refuse_unreachable_state
 from engine.values.start_positions import StartPosition
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -293,7 +293,10 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
         )
     settings = read_run_settings(spec.settings)  # refuses what no run would heed
     refuse_master(settings.master)
-    return context.planner.plan(spec.query, spec.udfs)
+    refuse_missing_files(settings.cluster)
+    planned = context.planner.plan(spec.query, spec.udfs)
+    refuse_unreachable_state(settings, keeps_state=planned.keeps_state)
+    return planned
 
 
 def plan_whole(said: Spec, context: Context) -> tuple[WholeSpec, PlannedQuery]:

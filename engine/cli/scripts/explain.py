@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,8 +20,10 @@ from engine.cli.arguments import (
 from engine.cli.base import Command, segment
 from engine.cli.remote import add_connection, connect, errors_shown
 from engine.cli.remote import say as say_remote
+from engine.cli.scripts.run import read_set_arguments, without_interval
 from engine.cli.terminal import complain, read_script, say
-from engine.errors import EngineError, RequestError, ScriptRefused
+from engine.errors import EngineError, RequestError, ScriptRefused, SettingError
+from engine.values.run_settings import read_run_settings
 from engine.values.sink_prefix import writing_under
 
 if TYPE_CHECKING:
@@ -44,6 +47,19 @@ def _arguments(parser: ArgumentParser) -> None:
         help="Show the plan for this value of the setting by_pane (default: that of a new run)",
     )
     parser.add_argument(
+        "--cluster", action="store_true", help="Show instead what a run with these settings asks of its Spark cluster"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="key=value",
+        action="append",
+        default=[],
+        help="With --cluster: a setting of the run, as `arroyo run` takes it; may be repeated",
+    )
+    parser.add_argument(
+        "--parallelism", metavar="P", type=int, default=1, help="With --cluster: the parallelism (default: 1)"
+    )
+    parser.add_argument(
         "--format", choices=("text", "json", "dot"), default="text", help="Show the plan in this form (default: text)"
     )
 
@@ -55,12 +71,21 @@ def _run(arguments: Namespace) -> int:
     from engine.plan.state.panes import as_it_begins  # noqa: PLC0415
     from engine.spark.state.pane_choice import is_all_there  # noqa: PLC0415
 
+    if arguments.set and not arguments.cluster:
+        raise SettingError("--set belongs to --cluster", hint="add --cluster")
+    settings = read_run_settings(without_interval(read_set_arguments(arguments.set)))
     script = writing_under(read_script(arguments.file), arguments.into)
     try:
         program = compile_script(script, udfs=read_udf_files(arguments.udf), connections=connections_text(arguments))
     except ScriptRefused as error:
         complain(error, script)
         return 2
+    if arguments.cluster:
+        from engine.cli.scripts.explain_cluster import describe_cluster  # noqa: PLC0415
+
+        fused = replace(program, is_fused=settings.fuse)
+        print(describe_cluster(settings, fused, arguments.parallelism, os.environ), end="")  # noqa: T201
+        return 0
     is_by_pane = is_all_there(program) if arguments.by_pane is None else arguments.by_pane == "on"
     parts = as_it_begins(program.parts, program.operators) if is_by_pane else program.parts
     program = replace(program, parts=parts, is_fused=arguments.fuse == "on")

@@ -116,9 +116,9 @@ def _run(arguments: Namespace) -> int:
     script = writing_under(read_script(arguments.file), arguments.into)
     udfs, connections = read_udf_files(arguments.udf), connections_text(arguments)
     settings = read_set_arguments(arguments.set)
-    interval = read_duration(settings.pop(_EPOCH_INTERVAL, "0 seconds"))
+    interval = read_duration(settings.get(_EPOCH_INTERVAL, "0 seconds"))
     run_settings = replace(
-        read_run_settings(settings),
+        read_run_settings(without_interval(settings)),
         max_epoch_rows=arguments.max_epoch_rows,
         start_from=read_starts(arguments.start_from, "--start-from"),
         backfill=backfill_of(arguments),
@@ -203,6 +203,11 @@ def read_set_arguments(texts: Sequence[str]) -> dict[str, str]:
             raise SettingError(f"{name!r} is not a setting of a run", hint=near_names(name, known))
         settings[name] = value
     return settings
+
+
+def without_interval(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings without the epoch interval, which only runs have."""
+    return {name: text for name, text in settings.items() if name != _EPOCH_INTERVAL}
 
 
 def until_end(spec: RunSpec, *, as_json: bool, warm: TakeOver | None = None) -> int:

@@ -40,6 +40,7 @@ def plan_query(
         lasting=tuple((name, program.tables[name].connector) for name, sink in sinks.items() if not _goes_back(sink)),
         takes_back=tuple(name for name, sink in sinks.items() if _goes_back(sink)),
         objects=objects_of(program),
+        keeps_state=bool(program.operators),
     )
 
 

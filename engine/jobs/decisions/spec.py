@@ -63,6 +63,8 @@ class PlannedQuery:
     """Sinks that take back output after a restored savepoint."""
     objects: str = ""
     """As in `Bound`."""
+    keeps_state: bool = False
+    """Whether it has operators with state."""
 
     def as_version(
         self,

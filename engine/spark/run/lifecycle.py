@@ -48,7 +48,7 @@ from engine.connectors.base import SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
-from engine.errors import SettingError, StateBusyError, UpgradeRefusedError, message_of
+from engine.errors import StateBusyError, UpgradeRefusedError, message_of
 from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
@@ -86,10 +86,11 @@ from engine.spark.upgrade.take_over import refuse_another_history, refuse_empty,
 from engine.spark.write.dead_letter_tables import DeadLetterTable
 from engine.spark.write.targets import Target, sink_directory
 from engine.udf.requirements import check_requirements
-from engine.values.cluster import is_one_jvm, refuse_master
+from engine.values.cluster import is_one_jvm, refuse_master, refuse_missing_files
 from engine.values.epoch_report import EpochReport
 from engine.values.instants import now
 from engine.values.process_endings import count_memory_kills
+from engine.values.run_settings import refuse_unreachable_state
 from engine.values.start_positions import EARLIEST, StartStep
 
 __all__ = ("Outcome", "RunSpec", "run", "run_in")
@@ -126,6 +127,7 @@ def run(
     nothing is there to be read."""
     on_sign(StartStep.READING)
     refuse_master(spec.master)
+    refuse_missing_files(spec.cluster)
     prepared = _prepare(spec)
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
@@ -237,12 +239,7 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
         connections=spec.connections,
         stand_ins=spec.stand_ins,
     )
-    if spec.has_other_disks and program.operators and spec.cluster.state_url is None:
-        raise SettingError(
-            f"the query keeps state, and the executors of {spec.master} see another disk than the driver",
-            hint="set state_url to a bucket, such as s3://bucket/prefix; or shared_disk = on if all executors see the "
-            "state directory",
-        )
+    refuse_unreachable_state(spec.settings, keeps_state=bool(program.operators))
     # after the script was compiled: what is in the environment is in no fingerprint, and in no file
     program = replace(program, tables=_with_secrets(program), is_fused=spec.settings.fuse)
     if spec.is_rehearsal:
