@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from engine.errors import DurationError, NoStateUrlError, SettingError
+from engine.errors import DurationError, NoStateUrlError, SettingError, message_of
 from engine.values.cluster import ClusterSettings, complaint_about, has_other_disks, is_one_jvm
 from engine.values.declared_settings import (
     COUNT,
@@ -168,7 +168,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         try:
             read[name] = _read(name, text)
         except ValueError as error:
-            complaints.append(str(error))
+            complaints.append(message_of(error))
     if complaints:
         raise SettingError("; ".join(complaints), hint=_hint(texts))
     settings = RunSettings(
@@ -201,7 +201,7 @@ def _read(name: str, text: str) -> object:
     try:
         return read_spark_setting(name, text) if declared is None else declared.kind.read(text)
     except ValueError as error:
-        wrong = str(error)
+        wrong = message_of(error)
         if name == "master" or not wrong.startswith("must"):
             raise ValueError(wrong if name == "master" else f"{name} {wrong}") from error
         raise ValueError(f"{name} {wrong}, and is {text!r}") from error
