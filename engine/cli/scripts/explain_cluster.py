@@ -9,7 +9,7 @@ state      s3://bucket/jobs
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from engine.compile import Program
 from engine.errors import EngineError, SettingError
@@ -86,11 +86,12 @@ def _ways(settings: RunSettings, program: Program) -> Iterator[tuple[str, str]]:
 
 def _refused(settings: RunSettings, program: Program) -> Iterator[tuple[str, str]]:
     """Yield what a start would refuse."""
-    for check in (
+    checks: tuple[Callable[[], None], ...] = (
         lambda: refuse_master(settings.master),
         lambda: refuse_missing_files(settings.cluster),
         lambda: refuse_unreachable_state(settings, keeps_state=bool(program.operators)),
-    ):
+    )
+    for check in checks:
         try:
             check()
         except EngineError as error:
