@@ -220,8 +220,7 @@ class PlannedChange(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How the reader of a refusal can accept a loss: the words for naming it, for accepting a plan, and other
-    remedies."""
+    """Words of a refusal, for its reader: those for naming a loss, for accepting a plan, and other remedies."""
 
     reset: str
     accept_loss: str

@@ -41,7 +41,7 @@ exec "$home/bin/{_NAME}" "$@"
 
 @dataclass(frozen=True, slots=True)
 class Packaged:
-    """What an archive has."""
+    """A finished archive: its path and content."""
 
     path: Path
     python: str
