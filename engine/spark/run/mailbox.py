@@ -50,6 +50,9 @@ _EXPECTED_BESIDE = re.compile(r"[^/]+-[0-9a-f]{16}\.json")
 """The files that tasks write into a directory of dead letters."""
 
 
+_CLOSING_SECONDS = 5.0
+
+
 @dataclass(frozen=True, slots=True)
 class MailboxLimits:
     """Limits: number of connections, and duration of each."""
@@ -87,6 +90,7 @@ class Mailbox:
     _strangers: dict[ssl.SSLSocket, None] = field(default_factory=dict, repr=False)
     """The oldest first."""
     _known: set[ssl.SSLSocket] = field(default_factory=set, repr=False)
+    _threads: set[threading.Thread] = field(default_factory=set, repr=False)
     _is_closed: bool = False
 
     @property
@@ -118,16 +122,20 @@ class Mailbox:
                 connection.close()
 
     def close(self) -> None:
-        """End all connections."""
+        """End all connections, and wait until nothing is written any more."""
         with self._lock:
             self._is_closed = True
-            connections = [*self._strangers, *self._known]
+            connections, threads = [*self._strangers, *self._known], [*self._threads]
         for connection in connections:
             _end(connection)
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, deadline - time.monotonic()))
 
     def _admit(self, plain: socket.socket, context: ssl.SSLContext) -> None:
         with self._lock:
-            if len(self._known) >= self.limits.connections:
+            if self._is_closed or len(self._known) >= self.limits.connections:
                 self.counts.refused += 1
                 plain.close()
                 return
@@ -136,7 +144,9 @@ class Mailbox:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
             self._strangers[connection] = None
-        threading.Thread(target=self._converse, args=(connection,), name="mailbox", daemon=True).start()
+        thread = threading.Thread(target=self._converse, args=(connection,), name="mailbox", daemon=True)
+        self._threads.add(thread)
+        thread.start()
 
     def _drop(self, stranger: ssl.SSLSocket) -> None:
         self._strangers.pop(stranger, None)
@@ -161,6 +171,7 @@ class Mailbox:
             with self._lock:
                 self._strangers.pop(connection, None)
                 self._known.discard(connection)
+                self._threads.discard(threading.current_thread())
             with suppress(OSError):
                 connection.close()
 
@@ -340,7 +351,7 @@ def open_mailbox(
             mailbox.close()
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
-            thread.join(5)
+            thread.join(_CLOSING_SECONDS)
 
 
 def _listen(bind: str, port: int) -> socket.socket:
