@@ -317,6 +317,8 @@ def _hint_for(node: exp.Expr) -> str | None:
         return "compute it as a column of a sub-query in FROM"
     if isinstance(node, exp.Any | exp.All):
         return "compare it with (SELECT max(...) ...) or (SELECT min(...) ...)"
+    if isinstance(node, exp.WithinGroup):
+        return instead_of(node.this.name)
     if isinstance(node, exp.AtTimeZone):
         return (
             "write from_utc_timestamp(at, zone) for what the clocks of the zone show at an instant, and "
