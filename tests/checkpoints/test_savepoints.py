@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints import savepoints
+from engine.checkpoints import savepoints, state_files
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import Origin, read_manifest
 from engine.errors import DamagedSavepointError, NothingToSaveError, SavepointError, SavepointNotFoundError
@@ -66,7 +66,9 @@ def test_the_plan_of_the_next_epoch_is_kept_since_it_may_have_been_acted_upon(pa
     assert "checkpoint/offsets/10" in {file.path for file in manifest.files}
 
 
-def test_a_file_that_vanishes_under_our_hands_means_once_more(paths: StatePaths, clock: Clock) -> None:
+def test_a_file_that_vanishes_under_our_hands_means_once_more(
+    paths: StatePaths, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first_snapshot = paths.checkpoint / "state" / "0" / "0" / "8_00000008-0000.zip"
     first_snapshot.with_name("SSTs").joinpath("000008.sst").unlink()  # purged, and its epoch with it
 
@@ -74,19 +76,15 @@ def test_a_file_that_vanishes_under_our_hands_means_once_more(paths: StatePaths,
         for epoch in range(10, 13):
             commit(paths.checkpoint, epoch)
 
-    original = savepoints.link
     calls = iter(range(1000))
 
     def link(source: Path, target: Path) -> None:
         if next(calls) == 3:
             meanwhile()
-        original(source, target)
+        state_files.link(source, target)
 
-    savepoints.link = link
-    try:
-        manifest = savepoints.take(paths.root, "sp_1", label=None, clock=clock)
-    finally:
-        savepoints.link = original
+    monkeypatch.setattr("engine.checkpoints.savepoints.link", link)
+    manifest = savepoints.take(paths.root, "sp_1", label=None, clock=clock)
 
     assert manifest.epoch == 12
     assert savepoints.verify(paths.savepoints / "sp_1") == manifest

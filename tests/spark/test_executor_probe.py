@@ -175,7 +175,7 @@ def test_executors_that_come_between_two_looks_are_probed(tmp_path: Path, monkey
     sent = list[object]()
     monkeypatch.setattr(executor_probe, "_executors", lambda _: next(looks))
     monkeypatch.setattr(executor_probe, "_send", lambda *arguments: sent.append(arguments))
-    monkeypatch.setattr(executor_probe.time, "sleep", lambda _: None)
+    monkeypatch.setattr("engine.spark.run.executor_probe.time.sleep", lambda _: None)
 
     probe_executors(SPARK, None, clock=lambda: 0.0)
 
