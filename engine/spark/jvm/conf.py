@@ -30,7 +30,8 @@ FIXED: Mapping[str, str] = {
     f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
     f"{_STATE}.checkpointFormatVersion": "2",
     # Hadoop's local file system keeps sums of all files and checks them. Spark would write sums of its own, and Hadoop
-    # sums of those: four files for each partition and epoch instead of two.
+    # sums of those: four files for each partition and epoch instead of two. In a bucket they would double the requests:
+    # S3A sends a CRC32C with each object, which the store compares, and tables and changelogs have sums inside.
     f"{_STREAMING}.checkpoint.fileChecksum.enabled": "false",
     # All states of a process share what they keep in memory, blocks read and rows not yet written; Spark's default is
     # 8 MiB of blocks for each, in which a look-up among a million keys finds nothing, and 64 MiB and more of rows.
