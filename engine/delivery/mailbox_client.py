@@ -96,6 +96,17 @@ class MailboxClient:
         self._tried(once, path)
         return [(time, name, size) for time, name, size in json.loads(content)]
 
+    def reach(self) -> None:
+        """Raise MailboxUnreachableError if the driver cannot be reached, MailboxRefusedError if it is that of another
+        run."""
+        try:
+            self._connect()
+        except (OSError, BrokenConversationError) as error:
+            raise MailboxUnreachableError(
+                f"{socket.gethostname()} does not reach the driver at {self._where}: {message_of(error)}",
+                hint="check that executors reach the driver at its host and mailbox_port",
+            ) from error
+
     def _ask(self, message: dict[str, object], content: BinaryIO | None, size: int) -> None:
         """Send a file, and wait until the driver has it."""
 

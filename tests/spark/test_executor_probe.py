@@ -20,6 +20,7 @@ from engine.spark.run.executor_probe import (
     refuse_other_disks,
     refuse_unfit,
 )
+from engine.spark.run.mailbox import open_mailbox
 from engine.spark.run.stop_control import StopRequested
 from engine.udf.declared import UdfFile
 
@@ -180,6 +181,19 @@ def test_executors_that_come_between_two_looks_are_probed(tmp_path: Path, monkey
     probe_executors(SPARK, None, clock=lambda: 0.0)
 
     assert len(sent) == 1
+
+
+def test_the_mailbox_of_the_driver_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_mailbox(tmp_path, "127.0.0.1", "127.0.0.1", 0) as mailbox:
+        for name, value in mailbox.environment.items():
+            monkeypatch.setenv(name, value)
+        assert look_around(None, (), 0).mailbox_fault is None
+
+    answer = look_around(None, (), 0)
+    assert f"does not reach the driver at 127.0.0.1:{mailbox.address.port}" in str(answer.mailbox_fault)
+    with pytest.raises(ExecutorUnfitError, match="cannot hand files to the driver") as refused:
+        refuse_unfit([answer])
+    assert "driver_host" in str(refused.value.hint)
 
 
 def test_a_stop_ends_the_wait_for_executors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import engine
+from engine.delivery.mailbox_client import MailboxClient
+from engine.delivery.mailbox_protocol import read_address
 from engine.errors import DiskNotSharedError, EngineError, ExecutorUnfitError, NoExecutorsError, message_of
 from engine.spark.jvm.engine_archive import NO_PYTHON
 from engine.spark.jvm.java import java_major
@@ -223,6 +225,17 @@ def _package_fault(udfs: Sequence[UdfFile]) -> str | None:
 
 
 def _mailbox_fault() -> str | None:
+    """Return why a task cannot hand files to the driver, if it has to."""
+    address = read_address(os.environ)
+    if address is None:
+        return None
+    client = MailboxClient(address)
+    try:
+        client.reach()
+    except EngineError as error:
+        return message_of(error)
+    finally:
+        client.close()
     return None
 
 
