@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
-from typing import Any, Literal
 
 from airflow_provider_arroyo import approval, calls
-from airflow_provider_arroyo.answers import JobState, Pipeline, read
+from airflow_provider_arroyo.answers import JobState, Pipeline
 from airflow_provider_arroyo.approval import UpgradePlan
-from airflow_provider_arroyo.calls import ApiCall, AskingRun, Json, PipelineSpec, UpgradeWish, path_of, segment
+from airflow_provider_arroyo.calls import AskingRun, PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, ask, ask_until_answered
 from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, ArroyoError, RefusedError, StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange
@@ -150,42 +148,3 @@ def _restart(desired: DesiredPipeline, failed: Pipeline, now: Clock) -> Conversa
         yield Backoff().pause(failures)
         pipeline = yield from ask_until_answered(calls.get_pipeline(failed.id), now)
     return Deployed(pipeline, JobState.FAILED, run)
-
-
-@dataclass(frozen=True, slots=True)
-class RehearsalFailure:
-    """Reason why a rehearsal has no result."""
-
-    code: str
-    message: str
-    hint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """A rehearsal of a script; `report` has the differing rows once it is done."""
-
-    id: str
-    pipeline_id: str
-    state: Literal["waiting", "running", "done", "failed", "stopped"]
-    plan_id: str
-    step: str | None = None
-    differs: bool | None = None
-    report: dict[str, Any] | None = None
-    text: str | None = None
-    failure: RehearsalFailure | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is played no more."""
-        return self.state not in ("waiting", "running")
-
-
-def rehearse(pipeline: str, wish: Mapping[str, Json], *, key: str) -> ApiCall[Rehearsal]:
-    """Have a script played in the place of the one that runs, beside it; the answer comes before that is over."""
-    return ApiCall("POST", f"{path_of(pipeline)}/rehearsals", partial(read, Rehearsal), body=wish, key=key)
-
-
-def get_rehearsal(pipeline: str, rehearsal: str) -> ApiCall[Rehearsal]:
-    """A rehearsal, by id."""
-    return ApiCall("GET", f"{path_of(pipeline)}/rehearsals/{segment(rehearsal)}", partial(read, Rehearsal))

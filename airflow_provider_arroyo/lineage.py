@@ -27,7 +27,7 @@ from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
 
 if TYPE_CHECKING:
-    from airflow_provider_arroyo.lineage_facets import Lineage
+    from airflow_provider_arroyo.plan_lineage import Lineage
 
 LOG = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=4)
@@ -105,7 +105,7 @@ def asking_run(task_instance: Any) -> AskingRun | None:
 def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:
     """The lineage of those pipelines that the control plane tells it of. Once too much time has passed it is asked no
     more, whether it has answered or not."""
-    from airflow_provider_arroyo.lineage_facets import get_lineage  # noqa: PLC0415 - most tasks are not asked for it
+    from airflow_provider_arroyo.plan_lineage import get_lineage  # noqa: PLC0415 - most tasks are not asked for it
 
     known = {}
     end = time.monotonic() + PATIENCE.total_seconds()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import attr
@@ -16,8 +14,7 @@ from openlineage.client.facet_v2 import (
     schema_dataset,
 )
 
-from airflow_provider_arroyo.answers import read
-from airflow_provider_arroyo.calls import ApiCall, path_of
+from airflow_provider_arroyo.plan_lineage import LineageDataset
 
 PRODUCER = "https://github.com/airflow-provider-arroyo/airflow-provider-arroyo"
 _SCHEMAS = f"{PRODUCER}/blob/main/docs/openlineage"
@@ -123,34 +120,3 @@ def _input_field(told: Mapping[str, Any]) -> column_lineage_dataset.InputField:
         for use in told["transformations"]
     ]
     return column_lineage_dataset.InputField(told["namespace"], told["name"], told["field"], uses)
-
-
-@dataclass(frozen=True, slots=True)
-class LineageDataset:
-    """A dataset that a pipeline reads or writes, with OpenLineage's name and facets."""
-
-    namespace: str
-    name: str
-    facets: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def table(self) -> str | None:
-        """Return the name of the table in the script."""
-        told = self.facets.get("arroyo_table", {}).get("table")
-        return told if isinstance(told, str) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """Datasets of a pipeline and their column lineage; `namespace` and `name` are its OpenLineage job."""
-
-    namespace: str
-    name: str
-    version: int
-    inputs: tuple[LineageDataset, ...] = ()
-    outputs: tuple[LineageDataset, ...] = ()
-
-
-def get_lineage(pipeline: str) -> ApiCall[Lineage]:
-    """Ask for the tables that a pipeline reads and writes, and for their column lineage."""
-    return ApiCall("GET", f"{path_of(pipeline)}/lineage", partial(read, Lineage))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import attrs
-from airflow.configuration import conf
 from airflow.sdk.bases.operatorlink import BaseOperatorLink
 from airflow.sdk.execution_time.xcom import XCom
+
+from airflow_provider_arroyo.views import LINK, LINK_KEY, view_of
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context
@@ -56,30 +57,3 @@ def note_link(context: Context, url: str, conn_id: str, pipeline: object) -> Non
     """Note where the pipeline is to be seen; done before waiting, so that the link works meanwhile."""
     for key, address in link_of(url, conn_id, pipeline).items():
         context["ti"].xcom_push(key=key, value=address)
-
-
-MOUNT = "/arroyo"
-"""Path under which Airflow's API server serves it."""
-VIEW = "arroyo"
-"""Name of the view in Airflow."""
-LINK = "Arroyo pipeline"
-"""Label of the link from a task to its pipeline."""
-LINK_KEY = "_link_PipelineLink"
-"""XCom with the target of that link."""
-
-
-def view_of(conn_id: str, pipeline: object) -> str:
-    """Return the path of the same page inside Airflow, on the server of Airflow's own pages."""
-    # Airflow's router takes one layer of quoting off before it gives the place to the frame
-    place = f"pipelines/{_twice(pipeline.partition('/')[0])}" if isinstance(pipeline, str) else ""
-    root = root_path()
-    return f"{root}/plugin/{VIEW}{root}{MOUNT}/{_twice(conn_id)}/{place}"
-
-
-def root_path() -> str:
-    """Below which path Airflow is served; empty for none."""
-    return urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
-
-
-def _twice(text: str) -> str:
-    return quote(quote(text, safe=""), safe="")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
-from airflow_provider_arroyo import calls, consumers, copies, deployments, savepoints, watermarks
+from airflow_provider_arroyo import calls, consumers, copies, rehearsals, savepoints, watermarks
 from airflow_provider_arroyo.answers import Checkpoint, JobState
 from airflow_provider_arroyo.calls import GateTime
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask, utc_now
@@ -262,7 +262,7 @@ def _look_at_partitions(wait: UntilPartition, hold: timedelta) -> Conversation[E
 
 
 def _look_at_rehearsal(wait: UntilRehearsed) -> Conversation[Event | None]:
-    rehearsal = yield from ask(deployments.get_rehearsal(wait.pipeline, wait.rehearsal))
+    rehearsal = yield from ask(rehearsals.get_rehearsal(wait.pipeline, wait.rehearsal))
     if not rehearsal.is_over:
         return None
     pipeline = yield from ask(calls.get_pipeline(wait.pipeline))

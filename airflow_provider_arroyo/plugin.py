@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo.airflow_versions import AirflowPlugin
-from airflow_provider_arroyo.links import LINK, LINK_KEY, MOUNT, VIEW, root_path, view_of
+from airflow_provider_arroyo.views import LINK, LINK_KEY, MOUNT, VIEW, root_path, view_of
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator

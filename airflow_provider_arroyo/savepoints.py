@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Literal
 
 from airflow_provider_arroyo.answers import Instant, Pipeline, read
-from airflow_provider_arroyo.calls import ApiCall, Json, fresh_key, path_of, segment
+from airflow_provider_arroyo.calls import ApiCall, Json, path_of, segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,56 +68,3 @@ def restore_savepoint(
         "with_version": with_version,
     }
     return ApiCall("POST", f"{path_of(pipeline)}/restore", partial(read, Pipeline), body=body, key=key)
-
-
-@dataclass(frozen=True, slots=True)
-class RetentionRules:
-    """Retention of a pipeline's savepoints; all fields None means no rules."""
-
-    keep_last: int | None = None
-    daily: int | None = None
-    weekly: int | None = None
-    max_age: timedelta | None = None
-    upgrades_for: timedelta | None = None
-    time_zone: str = "UTC"
-
-    def to_json(self) -> dict[str, Json]:
-        """The body that says it; empty where there is no rule."""
-        counts: dict[str, Json] = {"keep_last": self.keep_last, "daily": self.daily, "weekly": self.weekly}
-        ages = {"max_age_micros": self.max_age, "upgrades_for_micros": self.upgrades_for}
-        micros = {name: None if age is None else age // timedelta(microseconds=1) for name, age in ages.items()}
-        rules = {name: rule for name, rule in {**counts, **micros}.items() if rule is not None}
-        return {**rules, "time_zone": self.time_zone} if rules else {}
-
-
-@dataclass(frozen=True, slots=True)
-class SavepointFate:
-    """Whether a savepoint is retained or deleted, and why."""
-
-    id: str
-    goes: bool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class PruneAnswer:
-    """Result for each savepoint of a pipeline, oldest first, and the size of the deleted ones."""
-
-    dry_run: bool
-    fates: tuple[SavepointFate, ...] = ()
-    bytes: int = 0
-
-
-def set_retention(pipeline: str, rules: RetentionRules) -> ApiCall[object]:
-    """Say what of a pipeline's savepoints is kept, now and from now on."""
-    path = f"{path_of(pipeline)}/savepoint-retention"
-    return ApiCall("PUT", path, lambda answer: answer, body=rules.to_json(), key=fresh_key())
-
-
-def prune_savepoints(
-    pipeline: str, rules: RetentionRules | None = None, *, dry_run: bool = False
-) -> ApiCall[PruneAnswer]:
-    """Delete the savepoints that go by these rules, or by the pipeline's own; or only say which."""
-    body = None if rules is None else rules.to_json()
-    path, query = f"{path_of(pipeline)}/savepoints/prune", {"dry_run": "true" if dry_run else "false"}
-    return ApiCall("POST", path, partial(read, PruneAnswer), query=query, body=body, key=fresh_key())

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import deployments
+from airflow_provider_arroyo import rehearsals
 from airflow_provider_arroyo.calls import Json
-from airflow_provider_arroyo.deployments import Rehearsal, find
+from airflow_provider_arroyo.deployments import find
 from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.errors import RefusedError, RehearsalError, RehearsalRefusedError, RowsDifferError
 from airflow_provider_arroyo.identity import CountBefore, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.rehearsals import Rehearsal
 from airflow_provider_arroyo.waits import UntilRehearsed
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class RehearseOperator(PipelineOperator):
         wish = self._wish()
         key = idempotency_key(context, f"rehearse {pipeline.id} {sorted(wish.items())} {_failures(context)}")
         try:
-            rehearsal = self.send(deployments.rehearse(pipeline.id, wish, key=key))
+            rehearsal = self.send(rehearsals.rehearse(pipeline.id, wish, key=key))
         except RefusedError as error:
             if error.code in _LATER:
                 raise RehearsalError(error.message, code=error.code, hint=error.hint) from error
@@ -126,7 +127,7 @@ class RehearseOperator(PipelineOperator):
 
     def _outcome(self, context: Context, pipeline: str, rehearsal_id: str) -> dict[str, Any]:
         """Return the findings; raise if there are none, or if rows differ that may not."""
-        rehearsal = self.send(deployments.get_rehearsal(pipeline, rehearsal_id))
+        rehearsal = self.send(rehearsals.get_rehearsal(pipeline, rehearsal_id))
         if rehearsal.report is None:
             remember(context, MEMORY, CountBefore(_failures(context) + 1))
             raise _error_of(rehearsal)

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, savepoints
+from airflow_provider_arroyo import calls, retention
 from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.operators.base import PipelineOperator
-from airflow_provider_arroyo.savepoints import PruneAnswer, RetentionRules
+from airflow_provider_arroyo.retention import PruneAnswer, RetentionRules
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -74,8 +74,8 @@ class SavepointRetentionOperator(PipelineOperator):
         )
         named = rules if rules.to_json() else None
         if named is not None and not self.once and not self.is_dry_run:
-            self.send(savepoints.set_retention(pipeline, named))
-        answer = self.send(savepoints.prune_savepoints(pipeline, named, dry_run=self.is_dry_run))
+            self.send(retention.set_retention(pipeline, named))
+        answer = self.send(retention.prune_savepoints(pipeline, named, dry_run=self.is_dry_run))
         self.log.info("Kept and deleted savepoints:\n%s", table(answer))
         return {"pipeline_id": pipeline, **asdict(answer), "fates": [asdict(fate) for fate in answer.fates]}
 

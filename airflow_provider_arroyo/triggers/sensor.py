@@ -15,7 +15,8 @@ from airflow_provider_arroyo import events, waits
 from airflow_provider_arroyo.errors import ArroyoError, NoDataIntervalError
 from airflow_provider_arroyo.events import Event, Reached, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
-from airflow_provider_arroyo.links import LINK_KEY, link_of, view_of
+from airflow_provider_arroyo.links import link_of
+from airflow_provider_arroyo.views import LINK_KEY, view_of
 from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from airflow_provider_arroyo import (
     calls,
     consumers,
     copies,
-    deployments,
     moves,
+    rehearsals,
+    retention,
     savepoints,
     watermarks,
 )
@@ -39,16 +40,16 @@ KINDS = (
     answers.Checkpoint,
     savepoints.Savepoint,
     savepoints.SavepointTask,
-    savepoints.SavepointFate,
-    savepoints.PruneAnswer,
+    retention.SavepointFate,
+    retention.PruneAnswer,
     watermarks.Watermark,
     approval.UpgradePlan,
     approval.RolledBackPipeline,
     copies.ForkedPipeline,
     copies.ReprocessedPipeline,
     copies.HandOver,
-    deployments.Rehearsal,
-    deployments.RehearsalFailure,
+    rehearsals.Rehearsal,
+    rehearsals.RehearsalFailure,
     answers.PipelineEvent,
     consumers.PartitionConsumer,
     consumers.PartitionDelivery,
@@ -87,7 +88,7 @@ CALLS: list[ApiCall[Any]] = [
     copies.reprocess("clicks", {"into": "again", "since": "2026-01-01", "partial_windows": True}, key="k"),
     copies.hand_over("clicks-again"),
     copies.get_hand_over("clicks-again"),
-    deployments.rehearse(
+    rehearsals.rehearse(
         "clicks",
         {
             "query": "SELECT 1",
@@ -101,18 +102,18 @@ CALLS: list[ApiCall[Any]] = [
         },
         key="k",
     ),
-    deployments.get_rehearsal("clicks", "reh_1"),
+    rehearsals.get_rehearsal("clicks", "reh_1"),
     calls.list_jobs("clicks"),
     calls.list_checkpoints("clicks", "job"),
     calls.list_events("clicks", since=NOON, severity="warn"),
     savepoints.take_savepoint("clicks", label="x", key="k"),
     savepoints.get_savepoint("clicks", "sp"),
     savepoints.drill_savepoint("clicks", "sp"),
-    savepoints.set_retention(
-        "clicks", savepoints.RetentionRules(1, 2, 3, timedelta(days=4), timedelta(days=5), "Asia/Tokyo")
+    retention.set_retention(
+        "clicks", retention.RetentionRules(1, 2, 3, timedelta(days=4), timedelta(days=5), "Asia/Tokyo")
     ),
-    savepoints.prune_savepoints("clicks", savepoints.RetentionRules(1), dry_run=True),
-    savepoints.prune_savepoints("clicks"),
+    retention.prune_savepoints("clicks", retention.RetentionRules(1), dry_run=True),
+    retention.prune_savepoints("clicks"),
     consumers.put_consumer(
         "hours", consumers.ConsumerSpec("clicks", "1 day", "t", "output", "UTC", "1 hour", "2026", "2027")
     ),

@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_arroyo.errors import JobEndedError, RefusedError
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.savepoint_retention import SavepointRetentionOperator, table
-from airflow_provider_arroyo.savepoints import PruneAnswer, SavepointFate
+from airflow_provider_arroyo.retention import PruneAnswer, SavepointFate
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, FakePipeline
 
 from .tasks import Run

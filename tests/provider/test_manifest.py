@@ -100,9 +100,9 @@ print(*(set(sys.modules) - before))
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=HERE.parent, capture_output=True, text=True, check=True)
 
-    ours = {f"airflow_provider_arroyo{module}" for module in ("", ".plugin", ".sensor_link", ".views")}
+    ours = {f"airflow_provider_arroyo{module}" for module in ("", ".plugin", ".views")}
     imported = set(ran.stdout.splitlines()[-1].split())
-    assert ours >= imported > {"airflow_provider_arroyo.links"}
+    assert ours >= imported > {"airflow_provider_arroyo.views"}
 
 
 def test_deployments_and_sensors_do_not_bring_what_only_other_tasks_or_waits_need() -> None:

@@ -24,10 +24,10 @@ from airflow.models.base import Base
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from airflow_provider_arroyo.links import view_of
 from airflow_provider_arroyo.page.allowed import Right, quoted, right_for
 from airflow_provider_arroyo.plugin import ArroyoPlugin
 from airflow_provider_arroyo.testing.control_plane import TOKEN, Answer, FakeControlPlane
+from airflow_provider_arroyo.views import view_of
 
 PAGE = {"X-Arroyo-Page": "1"}
 API = "/arroyo/arroyo_default/api/v1"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from airflow_provider_arroyo.links import view_of
+from airflow_provider_arroyo.views import view_of
 from tests.real_airflow import RealAirflow
 from tests.system.conftest import QUERY, Served
 from tests.system.test_page import chromium  # noqa: F401 - a fixture
