@@ -81,7 +81,7 @@ def _ways(settings: RunSettings, program: Program) -> Iterator[tuple[str, str]]:
     yield "files", "from tasks to the driver's mailbox, over TLS" if is_apart else "the state directory"
     if program.is_for_one_task:
         yield "otherwise", "the epoch part runs as a Spark job, not in one task"
-    yield "otherwise", "executors start Python workers anew, instead of forking ready ones"
+    yield "otherwise", "executors start each Python worker, instead of forking ready ones"
 
 
 def _refused(settings: RunSettings, program: Program) -> Iterator[tuple[str, str]]:
