@@ -54,7 +54,7 @@ test: $(READY) ## What every change must pass: all tests but the long ones, and 
 	$(PLAY) --numprocesses=3 --costs --slice=$(or $(SLICE),commit)
 
 test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a change of what makes exactly-once is done
-	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) GATE_MOMENTS=$(or $(GATE_MOMENTS),50) RANDOM_DAMAGE=$(or $(RANDOM_DAMAGE),1000) KILLS=$(or $(KILLS),all) MATRIX=$(or $(MATRIX),all) FUSE=$(or $(FUSE),on) \
+	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) GATE_MOMENTS=$(or $(GATE_MOMENTS),50) RANDOM_DAMAGE=$(or $(RANDOM_DAMAGE),1000) STORES=$${STORES:-moto,versitygw} KILLS=$(or $(KILLS),all) MATRIX=$(or $(MATRIX),all) FUSE=$(or $(FUSE),on) \
 		CONTRACT_CASES=$(or $(CONTRACT_CASES),5000) JSON_CASES=$(or $(JSON_CASES),20000) \
 		HOSTILE_TEXTS=$(or $(HOSTILE_TEXTS),10000) $(PLAY) --numprocesses=3 --costs --slice=all
 

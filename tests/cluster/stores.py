@@ -22,7 +22,8 @@ from engine.spark.jvm.class_archive import cache_dir
 from tests.ports import free_ports
 
 USER, PASSWORD, REGION = "me", "mine-is-longer", "us-east-1"
-KINDS = ("moto", "versitygw")
+KINDS = tuple(os.environ.get("STORES", "moto").split(","))
+"""The servers that tests run against. `make test-all` has versitygw, too, which Go builds."""
 _VERSITYGW = "1.8.0"
 
 
