@@ -19,8 +19,11 @@ EXAMPLES = sorted(
     path.stem for path in FOLDER.glob("*.py") if "DAG(" in path.read_text() or "streaming_dag(" in path.read_text()
 )
 SYSTEM_TESTS = Path(__file__).parents[1] / "system"
-TOLD = {"the_whole_story": FOLDER / "demo_run.py"}
-"""Played by `make demo`, which `test_example_dag.py` plays with everything that may go wrong."""
+TOLD = {
+    "the_whole_story": FOLDER / "demo_run.py",
+    "spark_cluster": Path(__file__).with_name("test_spark_cluster_example.py"),
+}
+"""Examples that are played elsewhere: by `make demo`, which `test_example_dag.py` plays, and by a test of its own."""
 
 
 def read(example: str) -> DAG:
