@@ -36,22 +36,22 @@ from engine.values.instants import Clock
 
 
 def adopt(connection: Connection, run: Run, wire: int, now: datetime) -> None:
-    """Let a driver of another version work on, or have it stop after its epoch and start anew; an event says which. One
-    of this version is no news: its hello was lost, or could not be written down."""
+    """Adopt a driver of another version, or restart it if its protocol is not supported; record which as an event. For a
+    driver of this version, record only its protocol version."""
     runs.set_wire(connection, run, wire)
     if wire == WIRE:
         return
     record = read_record(connection, run.pipeline_id)
     if record.status.generation != run.generation or run.ended_at is not None:
         return
-    version = f"run {run.generation} was started by another version of the engine (it speaks version {wire}"
+    version = f"run {run.generation} was started by another version of the engine (protocol {wire}"
     if is_spoken(wire):
-        words = f"{version}, the control plane {WIRE}); it is adopted and works on"
+        words = f"{version}, control plane: {WIRE}): adopted, keeps running"
         _tell(connection, run, JobEvent(run.job_id, now, "info", words, "run.adopted"))
         return
     if run.wire is not None and record.pipeline.restarts_asked > record.status.restarts_done:
         return  # it was told so before
-    words = f"{version}, which the control plane no longer speaks); it stops after its epoch and restarts"
+    words = f"{version}, not supported by this control plane): restarting after its current epoch"
     _tell(connection, run, JobEvent(run.job_id, now, "warn", words, "run.too_old"))
     if record.pipeline.stop == "none":
         again = intend.ask_restart(record.pipeline, record.status, force=False)

@@ -506,11 +506,11 @@ def test_an_original_that_comes_to_no_epoch_with_the_other_state_stops_and_goes_
     before = two.plane.runner.restored[-1].save_as
 
     assert two.look() == "switching"
-    assert "it stops, and returns to its own state" in shown(two)
+    assert "stopping it to restore its own state" in shown(two)
     assert two.plane.state("orders") == "Stopped"
     assert two.look() == "given_up"
 
-    assert "it goes back to its own query and state" in shown(two)
+    assert "it returns to its own query and state" in shown(two)
     two.plane.settle()
     restore = two.plane.runner.restored[-1]
     assert (restore.savepoint_id, restore.of_pipeline) == (before, None)
@@ -518,7 +518,7 @@ def test_an_original_that_comes_to_no_epoch_with_the_other_state_stops_and_goes_
     assert two.plane.runner.launched[-1].upgrade is None
     assert (two.plane.state("orders"), two.plane.state("orders-again")) == ("Running", "Stopped")
     events = [event["message"] for event in two.plane.get("/pipelines/orders/events")["data"]]
-    assert any("is given up: orders has committed no epoch in 15 minutes" in message for message in events)
+    assert any("abandoned: orders has committed no epoch in 15 minutes" in message for message in events)
 
 
 @pytest.mark.parametrize("is_saved", [True, False])
@@ -529,7 +529,7 @@ def test_an_original_that_may_have_written_with_the_other_state_or_has_no_other_
     assert two.look() == "switching"
     if is_saved:
         two.meetings.at["orders"] = Stand(80, planned=90)
-        why = "since its sinks may have an epoch of that"
+        why = "because its sinks may contain an epoch of it"
     else:
         find = savepoints.find
         monkeypatch.setattr(
@@ -537,7 +537,7 @@ def test_an_original_that_may_have_written_with_the_other_state_or_has_no_other_
             "find",
             lambda *args: replace(find(*args), state="failed", failure_message="no room"),  # type: ignore[type-var]
         )
-        why = "since its own is not: no room"
+        why = "because its own could not be saved: no room"
 
     assert two.look() == "over"
 
@@ -557,7 +557,7 @@ def test_an_original_that_is_up_and_finds_nothing_to_read_has_taken_over(two: Tw
 
     assert two.look() == "over"
 
-    assert shown(two) == "orders is up, and has found nothing to read in 15 minutes"
+    assert shown(two) == "orders runs, but found nothing to read in 15 minutes"
     assert two.plane.state("orders") == "Running"
 
 
@@ -614,10 +614,10 @@ def test_it_waits_for_the_copy_that_reads_history_and_for_both_to_run(two: Two) 
     asked(two)
     two.meetings.at["again"] = Stand(60, reads_history=True)
     assert two.look() == "waiting"
-    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == "orders-again reads history"
+    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == "orders-again is reading history"
     two.meetings.at |= {"again": Stand(60), "orders": Stand(50, reads_history=True)}
     assert two.look() == "waiting"
-    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == "orders reads history"
+    assert two.plane.get("/pipelines/orders-again/hand-over")["waits_for"] == "orders is reading history"
     two.meetings.at |= {"again": Stand(40), "orders": Stand(50)}
     assert two.look() == "waiting"
     two.plane.deploy("orders-again", query=writing_under("SELECT 2", "again"), force=True)
@@ -630,7 +630,7 @@ def test_it_waits_until_no_window_is_open_that_has_rows_of_before_those_of_the_c
     two.meetings.at |= {"again": Stand(60, since=noon), "orders": Stand(50, closed=noon)}
     assert two.look() == "waiting"
     why = two.plane.get("/pipelines/orders-again/hand-over")["waits_for"]
-    assert why == "orders has windows open with rows of before 2026-01-01T12:00:00Z, which orders-again has left out"
+    assert why == "orders has open windows with rows before 2026-01-01T12:00:00Z, which orders-again has not read"
     assert two.plane.state("orders-again") == "Running"
     past = noon + timedelta(seconds=1)
     two.meetings.at["orders"] = Stand(50, closed=past)
@@ -663,7 +663,7 @@ def test_what_is_away_while_they_come_to_one_place_is_said_and_so_is_it_in_the_e
 
     assert two.look() == "given_up"
     why = two.plane.get("/pipelines/orders-again/hand-over")["waits_for"]
-    assert why == f"it took longer than 15 minutes, and in the end {told}"
+    assert why == f"it took longer than 15 minutes; last status: {told}"
 
 
 def starts_again(two: Two, name: str) -> None:
@@ -703,7 +703,7 @@ def test_what_was_away_is_not_waited_for_any_more_once_it_runs_again(two: Two, s
     starts_again(two, name)
 
     assert two.look() == step
-    assert shown(two) == ("orders-again catches up" if step == "waiting" else "None")
+    assert shown(two) == ("orders-again is catching up" if step == "waiting" else "None")
 
 
 def test_what_one_had_failed_in_before_it_was_stopped_is_not_waited_for(
@@ -744,7 +744,7 @@ def test_an_error_that_is_in_the_way_is_said_until_it_is_over(two: Two, monkeypa
 
     two.meetings.at["again"] = Stand(40)
     assert two.look() == "waiting"
-    assert shown(two) == "orders-again catches up"
+    assert shown(two) == "orders-again is catching up"
 
 
 def test_one_that_does_not_run_is_waited_for_with_the_reason_and_the_way_out(two: Two) -> None:
@@ -782,7 +782,9 @@ def test_the_plan_says_where_tables_begin_that_are_not_read_from_their_first_rec
 
     said = two.plane.http.post("/api/v1/pipelines/orders-third/hand-over?dry_run=true").json()["says"]
 
-    assert said[-1] == "windows that are open then have the rows of clicks from where orders-third began to read it"
+    assert (
+        said[-1] == "windows that are open at the hand-over contain only the rows of clicks that orders-third has read"
+    )
 
 
 def test_rows_that_change_are_handed_over_only_where_somebody_accepts_other_values(two: Two) -> None:
@@ -792,7 +794,7 @@ def test_rows_that_change_are_handed_over_only_where_somebody_accepts_other_valu
     for path, content in ((HAND_OVER, {}), (f"{HAND_OVER}?dry_run=true", {}), (REPROCESS, body)):
         refused = plane.http.post(path, json=content).json()
         assert refused["code"] == "pipeline.hand_over"
-        assert "totals: rows change there" in refused["detail"]
+        assert "totals: these tables have updating rows" in refused["detail"]
         assert "--accept-other-values" in refused["hint"]
     assert two.step() == "apart"
     assert len(plane.get("/pipelines")["data"]) == 2
@@ -822,7 +824,7 @@ def test_what_cannot_be_handed_over_is_refused_before_anything_is_written_down(t
     asked(two)
     answer = plane.http.post("/api/v1/pipelines/orders-third/hand-over").json()
     assert answer["code"] == "pipeline.hand_over"
-    assert "'orders-again' is to take over already" in str(answer)
+    assert "'orders-again' has a pending hand-over" in str(answer)
     fourth = plane.http.post(REPROCESS, json={**BODY, "into": "fourth", "hand_over": True})
     assert fourth.json()["code"] == "pipeline.hand_over"
     plane.http.request("DELETE", HAND_OVER)
@@ -835,11 +837,11 @@ def test_what_cannot_be_handed_over_is_refused_before_anything_is_written_down(t
 def test_a_dry_run_says_what_it_comes_to_and_one_request_can_ask_for_both(two: Two) -> None:
     said = two.plane.http.post(f"{HAND_OVER}?dry_run=true").json()
     assert said["step"] == "apart"
-    assert said["says"][3] == "rows that either has written stay where they are"
+    assert said["says"][3] == "rows that either pipeline has written are kept"
     assert two.step() == "apart"
     body = {**BODY, "into": "third", "hand_over": True}
     told = two.plane.http.post(f"{REPROCESS}?dry_run=true", json=body).json()
-    assert told["stays"][0].startswith("once orders-third has caught up it stops")
+    assert told["stays"][0].startswith("once orders-third has caught up, both stop")
     assert two.plane.http.post(REPROCESS, json=body).status_code == 201
     assert two.plane.get("/pipelines/orders-third/hand-over")["step"] == "waiting"
 

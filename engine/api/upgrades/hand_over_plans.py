@@ -47,7 +47,7 @@ def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOv
     shown, told = context.planner.hand_over(directory.state(origin.id), directory.state(copy.id), spec.query, spec.udfs)
     if shown.is_refused or not shown.loses_nothing:
         raise PipelineIncompatibleError(
-            f"pipeline {origin.name!r} cannot go on with what {copy.name!r} has:\n{shown.text}",
+            f"pipeline {origin.name!r} cannot use the state of {copy.name!r}:\n{shown.text}",
             hint="let the two write the same tables",
         )
     return HandOverPlan(current, spec, planned, shown, (*told, *_told_of_starts(others.spec, copy.name)))
@@ -57,7 +57,7 @@ def _told_of_starts(copy: Spec, name: str) -> Iterator[str]:
     """Yield warnings about tables that the copy does not read from their first record."""
     starts = read_run_settings(copy.settings).start_from
     if begun := sorted(table for table, start in starts.items() if start.word != "earliest"):
-        yield f"windows that are open then have the rows of {', '.join(begun)} from where {name} began to read it"
+        yield f"windows that are open at the hand-over contain only the rows of {', '.join(begun)} that {name} has read"
 
 
 def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
@@ -65,9 +65,9 @@ def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
     rows that change handed over."""
     if changing := context.planner.changing_sinks(copy.query, copy.udfs):
         raise HandOverError(
-            f"{', '.join(changing)}: rows change there, and what is taken back from the hand-over on are the values "
-            f"that were recomputed, also where {origin} had written others",
-            hint="let readers go over to what is written under the prefix, or accept it with --accept-other-values "
+            f"{', '.join(changing)}: these tables have updating rows. After the hand-over, retractions use the "
+            f"recomputed values, even where {origin} has written other values",
+            hint="let readers use the tables under the prefix, or accept this with --accept-other-values "
             "(accept_other_values)",
         )
 

@@ -80,7 +80,7 @@ class HandOvers:
     _checked: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """Have each come on as far as it can now."""
+        """Advance every pending hand-over by one step."""
         with self.context.database.reading() as connection:
             pending = reprocessings.under_way(connection)
         for reprocessing in pending:
@@ -136,9 +136,9 @@ class HandOvers:
                 return _at_rest(record)
         at, other = self._standings(pair)
         if at is None or other is None:
-            return "an epoch of both is waited for"
+            return "waiting for an epoch of each pipeline"
         if at.reads_history or other.reads_history:
-            return f"{(pair.copy if at.reads_history else pair.origin).pipeline.name} reads history"
+            return f"{(pair.copy if at.reads_history else pair.origin).pipeline.name} is reading history"
         if _is_cut(at, other):
             return _cut(pair, at)
         return self._catch_up(pair, at, other) if self._can_be_done(pair) else None
@@ -163,7 +163,7 @@ class HandOvers:
             return None
         if now - when > _CLOSE:
             self._seen[copy_id] = (now, other)
-        return f"{pair.copy.pipeline.name} catches up"
+        return f"{pair.copy.pipeline.name} is catching up"
 
     def _hold(self, pair: _Pair) -> None:
         if self._rests(pair.copy):
@@ -451,17 +451,17 @@ class HandOverWatch:
 
 
 _EVENTS: dict[HandOverStep, str] = {
-    "apart": "{copy} stays apart from {origin}",
-    "waiting": "{copy} is to take over from {origin} once it has caught up",
-    "holding": "hand-over from {origin} to {copy}: {copy} stops for it",
-    "passing": "hand-over from {origin} to {copy}: {origin} passes the place where {copy} has stopped",
-    "stopping": "hand-over from {origin} to {copy}: {origin} stops for it",
-    "finishing": "hand-over from {origin} to {copy}: {origin} runs what was planned when it stopped, and stays",
-    "meeting": "hand-over from {origin} to {copy}: {copy} reads up to where {origin} has stopped",
-    "met": "hand-over from {origin} to {copy}: both are at the same position",
-    "switching": "hand-over: {origin} goes on with the query and the state of {copy}",
-    "over": "hand-over: {origin} runs with the query and the state of {copy}, which stays stopped",
-    "given_up": "the hand-over from {origin} to {copy} is given up: {why}",
+    "apart": "hand-over from {origin} to {copy} cancelled",
+    "waiting": "hand-over from {origin} to {copy}: waiting until {copy} has caught up",
+    "holding": "hand-over from {origin} to {copy}: {copy} is stopping",
+    "passing": "hand-over from {origin} to {copy}: waiting until {origin} has read past the position of {copy}",
+    "stopping": "hand-over from {origin} to {copy}: {origin} is stopping",
+    "finishing": "hand-over from {origin} to {copy}: {origin} completes its planned epoch",
+    "meeting": "hand-over from {origin} to {copy}: {copy} reads up to the position of {origin}",
+    "met": "hand-over from {origin} to {copy}: {copy} and {origin} have reached the same position",
+    "switching": "hand-over from {origin} to {copy}: {origin} switches to the query and the state of {copy}",
+    "over": "hand-over from {origin} to {copy} completed: {origin} runs the query of {copy}, and {copy} stays stopped",
+    "given_up": "hand-over from {origin} to {copy} abandoned: {why}",
 }
 
 
@@ -496,21 +496,21 @@ def _why_not(context: Context, pair: _Pair) -> str | None:
         is_undone = origin.pipeline.version != row.new_version
         if not is_undone and (origin.status.version != row.new_version or origin.status.state is not State.FAILED):
             return None
-        return f"{origin.pipeline.name} {'went back to what it was' if is_undone else f'has failed{_because(origin)}'}"
+        return f"{origin.pipeline.name} {'was rolled back' if is_undone else f'has failed{_because(origin)}'}"
     if origin.pipeline.version != row.origin_version or copy.pipeline.version != row.copy_version:
-        return "one of the two has another query by now"
+        return "one of the two pipelines has a new query"
     if row.step == "waiting":
         return None
     for record in (origin, copy):
         if record.status.state in (State.FAILED, State.FINISHED):
             return f"{record.pipeline.name} has {str(record.status.state).lower()}{_because(record)}"
     if context.clock() - row.since > LONGEST_MEETING:
-        last = f", and in the end {row.told}" if row.told else ""
+        last = f"; last status: {row.told}" if row.told else ""
         return f"it took longer than {LONGEST_MEETING.total_seconds() / 60:.0f} minutes{last}"
     with context.database.reading() as connection:
         stored = None if row.savepoint_id is None else savepoints.find(connection, row.copy_id, row.savepoint_id)
     if stored is not None and stored.state == "failed":
-        return f"the state of {copy.pipeline.name} cannot be saved: {stored.failure_message}"
+        return f"cannot save the state of {copy.pipeline.name}: {stored.failure_message}"
     return None
 
 
@@ -518,7 +518,7 @@ def _at_rest(record: JobRecord) -> str:
     """Why one of the two cannot begin yet, and what there is to do about it."""
     name, state = record.pipeline.name, record.status.state
     if state is _RUNS:
-        return f"{name} is still to do what was asked of it"
+        return f"{name} has a pending change"
     why = "" if state is State.STOPPED else _because(record)
     start = f": `arroyo start {name}` starts it" if state.is_terminal else ""
     return f"{name} is {state}{why}{start}"
@@ -550,7 +550,7 @@ def _is_cut(at: Standing, other: Standing) -> bool:
 
 def _cut(pair: _Pair, at: Standing) -> str:
     origin, copy = pair.origin.pipeline.name, pair.copy.pipeline.name
-    return f"{origin} has windows open with rows of before {at.since:%Y-%m-%dT%H:%M:%SZ}, which {copy} has left out"
+    return f"{origin} has open windows with rows before {at.since:%Y-%m-%dT%H:%M:%SZ}, which {copy} has not read"
 
 
 def _since(row: Reprocessing, step: HandOverStep, now: datetime) -> datetime:

@@ -181,7 +181,7 @@ def refuse_one_at_rest(record: JobRecord) -> None:
     """Refuse a hand-over in which one of the two does not run."""
     if _rests(record):
         raise HandOverError(
-            f"pipeline {record.pipeline.name!r} is {record.status.state}, and both have to run to meet",
+            f"pipeline {record.pipeline.name!r} is {record.status.state}, but both pipelines must run",
             hint="start it first",
         )
 
@@ -193,7 +193,7 @@ def refuse_another(connection: Connection, row: Reprocessing) -> None:
             if other.copy_id != row.copy_id:
                 name = pipelines.get(connection, other.copy_id).name
                 raise HandOverError(
-                    f"pipeline {name!r} is to take over already", hint="wait until that is done, or take it back"
+                    f"pipeline {name!r} has a pending hand-over", hint="wait until it is done, or cancel it"
                 )
 
 
@@ -231,10 +231,10 @@ def _shown(row: Reprocessing, origin: str, copy: str) -> HandOver:
 def says(origin: str, copy: str, told: Sequence[str]) -> tuple[str, ...]:
     """Describe the effects of a hand-over, in sentences."""
     return (
-        f"once {copy} has caught up it stops, {origin} stops behind it, and {copy} reads up to exactly there",
-        f"then {origin} goes on with the query and the state of {copy}, at the very next row, and writes where it did",
-        f"{origin} computes nothing for as long as two starts take; {copy} stays stopped, and can be deleted",
-        "rows that either has written stay where they are",
-        f"the state that {origin} has now is saved: `arroyo rollback {origin}` brings it back",
+        f"once {copy} has caught up, both stop, and {copy} reads up to the exact position of {origin}",
+        f"then {origin} runs the query of {copy} with its state, from the next row, and writes to its own sinks",
+        f"{origin} is paused while two drivers start; {copy} stays stopped, and can be deleted",
+        "rows that either pipeline has written are kept",
+        f"the current state of {origin} is saved: `arroyo rollback {origin}` restores it",
         *told,
     )

@@ -221,11 +221,11 @@ def follow(row: Reprocessing, origin: JobRecord, now: datetime, because: str) ->
     if now - row.since <= LONGEST_SWITCH:
         return WaitFor(failing)
     if pipeline.restore is not None:
-        return WaitFor(failing or f"the state is put in the place of that of {pipeline.name}")
+        return WaitFor(failing or f"replacing the state of {pipeline.name}")
     if is_new and status.state is State.RUNNING:
-        return EndIt(f"{pipeline.name} is up, and has found nothing to read in {_MINUTES}")
-    last = f", and in the end {failing}" if failing else ""
-    return StopIt(f"{pipeline.name} has committed no epoch in {_MINUTES}{last}: it stops, and returns to its own state")
+        return EndIt(f"{pipeline.name} runs, but found nothing to read in {_MINUTES}")
+    last = f"; last status: {failing}" if failing else ""
+    return StopIt(f"{pipeline.name} has committed no epoch in {_MINUTES}{last}; stopping it to restore its own state")
 
 
 def follow_stopped(
@@ -237,8 +237,10 @@ def follow_stopped(
         return EndIt()
     late = f"{name} has committed no epoch in {_MINUTES}{because}"
     if at is None or not at.is_settled:
-        return EndIt(f"{late}; it goes on with the other state, since its sinks may have an epoch of that")
+        return EndIt(f"{late}; it keeps the new state, because its sinks may contain an epoch of it")
     if saved is None or saved.state != "completed":
-        known = "is not saved" if saved is None or saved.failure_message is None else f"is not: {saved.failure_message}"
-        return EndIt(f"{late}; it goes on with the other state, since its own {known}")
-    return GoBack(saved, f"{late}; it goes back to its own query and state")
+        known = "its own was not saved"
+        if saved is not None and saved.failure_message is not None:
+            known = f"its own could not be saved: {saved.failure_message}"
+        return EndIt(f"{late}; it keeps the new state, because {known}")
+    return GoBack(saved, f"{late}; it returns to its own query and state")
