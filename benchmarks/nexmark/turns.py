@@ -29,14 +29,15 @@ class Topics:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One play of a query. `folder` has the tables, unless they are in `topics`; `epoch_rows` is how many rows of a
-    table make an epoch, `fuse` is for ours; with `shows` the rows of the answer are wanted, otherwise they go
-    nowhere."""
+    table make an epoch, `fuse` and `check` (the option `bad_data.check`) are for ours; with `shows` the rows of the
+    answer are wanted, otherwise they go nowhere."""
 
     query: str
     folder: str
     epoch_rows: int
     kind: str = "json"
     fuse: bool = False
+    check: str = "all_columns"
     shows: bool = False
     topics: Topics | None = None
 

@@ -25,11 +25,12 @@ from engine.values.start_positions import Backfill
 
 _TYPES = {"i": "BIGINT", "t": "TEXT", "ts": "TIMESTAMP NOT NULL"}
 _TABLE = """CREATE TABLE {table} ({columns}, WATERMARK FOR datetime AS datetime - INTERVAL '{delay} seconds')
-WITH (connector = 'filesystem', path = '{folder}/{table}', format = '{kind}', type = 'source');
+WITH (connector = 'filesystem', path = '{folder}/{table}', format = '{kind}', type = 'source',
+  'bad_data.check' = '{check}');
 """
 _TOPIC = """CREATE TABLE {table} ({columns}, WATERMARK FOR datetime AS datetime - INTERVAL '{delay} seconds')
 WITH (connector = 'kafka', bootstrap_servers = '{brokers}', topic = '{topic}', 'source.offset' = 'earliest',
-  format = 'json', type = 'source');
+  format = 'json', type = 'source', 'bad_data.check' = '{check}');
 """
 _SIDE = """CREATE TEMPORARY TABLE side (key BIGINT PRIMARY KEY, name TEXT)
 WITH (connector = 'filesystem', path = '{folder}/side.csv', format = 'csv');
@@ -58,9 +59,11 @@ def script(queries: Sequence[Query], turn: Turn, answers: Path | None = None) ->
 def _table(table: str, turn: Turn) -> str:
     columns = declared(table, _TYPES)
     if turn.topics is None:
-        return _TABLE.format(table=table, columns=columns, delay=DELAY, folder=turn.folder, kind=turn.kind)
+        return _TABLE.format(
+            table=table, columns=columns, delay=DELAY, folder=turn.folder, kind=turn.kind, check=turn.check
+        )
     brokers, topic = turn.topics.brokers, turn.topics.of(table)
-    return _TOPIC.format(table=table, columns=columns, delay=DELAY, brokers=brokers, topic=topic)
+    return _TOPIC.format(table=table, columns=columns, delay=DELAY, brokers=brokers, topic=topic, check=turn.check)
 
 
 def open_peer(scratch: Path) -> Play:
