@@ -36,8 +36,8 @@ from engine.values.instants import Clock
 
 
 def adopt(connection: Connection, run: Run, wire: int, now: datetime) -> None:
-    """Adopt a driver of another version, or restart it if its protocol is not supported; record which as an event. For a
-    driver of this version, record only its protocol version."""
+    """Adopt a driver of another version, or restart it if its protocol is not supported; record which as an event.
+    For a driver of this version, record only its protocol version."""
     runs.set_wire(connection, run, wire)
     if wire == WIRE:
         return
