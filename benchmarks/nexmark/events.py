@@ -64,11 +64,18 @@ class Events:
         return sum(self.count // 50 * PER_FIFTY.get(table, 0) for table in tables)
 
     def turn(
-        self, query: str, tables: Iterable[str], *, layout: Layout = "json", topics: Topics | None = None, **also: bool
+        self,
+        query: str,
+        tables: Iterable[str],
+        *,
+        layout: Layout = "json",
+        topics: Topics | None = None,
+        fuse: bool = False,
+        shows: bool = False,
     ) -> Turn:
         """A play of a query that reads these tables. An epoch has as many rows as a file of the largest of them."""
         rows = max(self.per_epoch // 50 * PER_FIFTY.get(table, 0) for table in tables)
-        return Turn(query, str(self.made(layout)), rows, _kind(layout), topics=topics, **also)
+        return Turn(query, str(self.made(layout)), rows, _kind(layout), topics=topics, fuse=fuse, shows=shows)
 
     def made(self, layout: Layout) -> Path:
         """The folder of a layout, made if it is not there."""
