@@ -42,7 +42,6 @@ INSTEAD: Mapping[str, str] = {
     "transform": "write unnest(array) in a sub-query, and array_agg around it",
     "xxhash64": "write multi_hash(value, ...)",
     "from_json": "read members with ->, ->> and the json_get functions",
-    "get_json_object": "write get_first_json_object(json, path), or json ->> 'key'",
     "monotonically_increasing_id": "write uuid(), or row_number() OVER (...)",
     "safe_cast": "write TRY_CAST(value AS type)",
     "try_to_number": "write TRY_CAST(text AS DECIMAL(18, 2))",

@@ -132,7 +132,11 @@ JSON_FUNCTIONS = (
     _path("extract_json_string", "The first value that a JSONPath finds, when it is text; else NULL.", TEXT),
     _path("json_value", "The first value that a JSONPath finds, as plain text; NULL unless it is scalar.", TEXT),
     _path("json_query", "The first value that a JSONPath finds, as JSON; NULL unless it is an object or array.", TEXT),
-    _path("get_json_object", "The first value that a JSONPath finds: text without quotes, all else as JSON.", TEXT),
+    _path(
+        "get_json_object",
+        "The first value of a JSONPath: text without quotes, all else as JSON; NULL without any.",
+        TEXT,
+    ),
     _path("json_exists", "Whether a JSONPath finds a value; NULL when the text is not JSON.", BOOLEAN),
     _json(
         "json_object_keys",

@@ -47,13 +47,21 @@ def test_a_verb_answers_wrong_arguments_as_it_does_among_all_others(capsys: pyte
         assert answers[:2] == answers[2:]
 
 
-@pytest.mark.parametrize("arguments", [[], ["-h"], ["-h", "run"], ["nothing"], ["completion", "bash"]])
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["-h", "run"], ["completion", "bash"]])
 def test_what_lists_verbs_lists_all(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with suppress(SystemExit):
         main(arguments)
 
     said = "".join(capsys.readouterr())
     assert [command.name for command in COMMANDS if command.name not in said] == []
+
+
+def test_a_verb_that_is_no_verb_names_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["nothing"])
+
+    assert ended.value.code == 2
+    assert "there is no command 'nothing'; see `arroyo --help`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]])

@@ -125,7 +125,12 @@ def _only_statement(script: Script, name: str, options: set[str]) -> exp.Create:
     if len(script.statements) != 1 or not isinstance(node := script.statements[0].node, exp.Create):
         raise wrong
     given = given_options(node, script, Complaints(), script.statements[0].at)
-    if node.kind != "TABLE" or node.expression is not None or {option.name for option in given} != options:
+    properties = node.args.get("properties")
+    # an option that is written twice comes from the columns: of two, the last one counts
+    is_as_spelt = len(properties.expressions if properties else ()) == len(options)
+    if node.kind != "TABLE" or node.expression is not None or not is_as_spelt:
+        raise wrong
+    if {option.name for option in given} != options:
         raise wrong
     return node
 
