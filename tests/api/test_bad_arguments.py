@@ -58,6 +58,8 @@ ARGUMENTS: dict[str, list[str]] = {
     "warm": ["show"],
     "backup": ["{script}.backup"],
     "restore-backup": ["{script}"],
+    "jars": ["--from", "{script}"],
+    "package": ["--output", "{script}"],
     "completion": ["bash"],
 }
 """What each verb needs at least."""

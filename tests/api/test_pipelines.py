@@ -320,7 +320,7 @@ def test_a_setting_that_no_run_would_heed_is_refused(plane: Plane, settings: dic
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ({"memory": "lots"}, "512m or 4g, but is 'lots'"),
+        ({"memory": "lots"}, "512m or 4g, and is 'lots'"),
         ({"memory": "4 g"}, "512m or 4g"),
         ({"memory": "64m"}, "at least 480m"),
         ({"memory": "2"}, "at least 480m"),

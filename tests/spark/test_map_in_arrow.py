@@ -21,12 +21,13 @@ import sys
 from pathlib import Path
 from engine.spark.run.lifecycle import RunSpec, run
 from engine.spark.run.stop_control import Control
+from engine.values.run_settings import RunSettings
 script = '''
 CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '1000', message_count = '9');
 CREATE TABLE printed WITH (connector = 'stdout', format = 'json', type = 'sink');
 INSERT INTO printed SELECT counter FROM ticks WHERE counter % 3 = 0;
 '''
-run(RunSpec("rows", script, Path(sys.argv[1]), quick=True), Control(), lambda _: None)
+run(RunSpec("rows", script, Path(sys.argv[1]), settings=RunSettings(quick=True)), Control(), lambda _: None)
 print("pandas" in sys.modules)
 """
 
