@@ -45,8 +45,8 @@ WORDS = {
 _INSTEAD = tuple(WORDS.values())
 _ANY = re.compile(rf"\b(?:{'|'.join(f'({pattern})' for pattern in WORDS)})\b".replace(" ", r"\s+"), re.IGNORECASE)
 
-_ALSO_NAMES = re.compile(r"withheld|retelling|retold|of which|those that|says so", re.IGNORECASE)
-"""Words that docstrings may have: names in the code, and some that are plain between engineers."""
+_STORED_NAMES = re.compile(r"withheld|retelling|retold", re.IGNORECASE)
+"""Words that docstrings may have, since plans and state files are stored with these names."""
 
 FIRST = re.compile(r"(?:What|How|Who|Where|When|Which|The same|That|Those|It|Of|So)\b")
 """Words that no docstring may begin with: of a function a verb is first, of a module or class what it does or is."""
@@ -129,7 +129,7 @@ def hits_in_docstring(
     text = ast.get_docstring(node, clean=False)
     if text is not None and isinstance(node, ast.Module | ast.ClassDef):
         for hit in hits_in_text(name, re.sub(r"`[^`\n]*`", "", text), node.body[0].lineno):
-            if not _ALSO_NAMES.fullmatch(hit.words):
+            if not _STORED_NAMES.fullmatch(hit.words):
                 yield hit
 
 

@@ -1,6 +1,6 @@
 """A folder of `.sql` files is one DAG: a pipeline for each, all of them planned before the first is deployed.
 
-`shop_pipelines/first_shop.sql` reads what `orders.sql` writes, and says so in a comment: `-- after: orders`. Both take
+`shop_pipelines/first_shop.sql` reads what `orders.sql` writes, and a comment declares it: `-- after: orders`. Both take
 that table from `_tables.sql`, which is no pipeline. Their inputs end, so each is waited for until it is finished.
 """
 

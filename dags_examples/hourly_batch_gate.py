@@ -1,7 +1,7 @@
 """A stream writes hours; a batch task reads an hour as soon as it is complete, and never before.
 
-The pipeline outlives a savepoint and a change of parallelism. The second hour that is read is the one in the middle of
-which both happened, and it is as complete as the first.
+The pipeline outlives a savepoint and a change of parallelism. Both happen in the middle of the second
+hour, and that hour is as complete as the first.
 """
 
 from __future__ import annotations

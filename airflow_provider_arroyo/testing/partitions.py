@@ -227,7 +227,7 @@ _NEXT = {"release": "released", "over": "over"}
 
 @dataclass
 class FakeMoves:
-    """Pipelines that leave a control plane, and those that arrive, by id."""
+    """Departing and arriving pipelines of a control plane, by id."""
 
     departures: dict[str, dict[str, Any]] = field(default_factory=dict)
     arrivals: dict[str, dict[str, Any]] = field(default_factory=dict)

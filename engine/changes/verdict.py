@@ -127,11 +127,11 @@ class Reform:
 @dataclass(frozen=True, slots=True)
 class UpgradePlan:
     """Effect of an upgrade on a pipeline's state. `kept` maps Spark's numbers of new operators to the old ones with
-    their state; `migrated` has the conversions, `reformed` those that shards do gradually; `sources` maps new sources
+    their state; `migrated` has the conversions, `reformed` the gradual ones of shards; `sources` maps new sources
     to the old ones with their position. `before` and `after` are the fingerprints of both scripts. `repeated` are sinks
     that get rows again because a source starts over, as a verdict says. `retold` are new operators that re-emit all
     their rows, each with the old filter over positional columns. `keeps_other_objects` if functions need other packages
-    than those that made their stored objects. `copies` maps operators to those of whose state they get a copy."""
+    than the ones that made their stored objects. `copies` maps operators to those of whose state they get a copy."""
 
     before: str
     after: str

@@ -4,7 +4,7 @@
     out/b.json      closed at one      row 3, row 4          the newest three of both are 2, 3, 4
 
 In a file of lines the last megabyte is read. In a Parquet file the last row group is decoded in pieces of about a
-megabyte, of which the last is kept, because a group can be larger than memory. In total the result has at most a
+megabyte, and only the last piece is kept, because a group can be larger than memory. In total the result has at most a
 megabyte, or the requested number of rows. Nothing is locked. The rows are contiguous: if a row cannot be shown, earlier
 rows are not shown either, and the result gives the reason.
 """

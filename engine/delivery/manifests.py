@@ -1,4 +1,4 @@
-"""Manifests: the files that an epoch publishes and those that it leaves open. The first manifest of an epoch decides.
+"""Manifests: the files that an epoch publishes, and the open ones. The first manifest of an epoch decides.
 
 manifests/000000000007-B.json, with short names for segments:
 

@@ -149,7 +149,7 @@ def _of_call(
 
 @dataclass(slots=True)
 class _Reader:
-    """Analyses relations, each of which may occur several times in a plan. It also tracks the event time, and the
+    """Analyses relations. A relation may occur several times in a plan. It also tracks the event time, and the
     watermark, which affects rows wherever windows close."""
 
     primary_keys: Mapping[str, Sequence[str]]

@@ -5,7 +5,7 @@
     epoch 3    reads chunks 7 and 8                     nothing from Spark
 
 The key is a digest and not the number: after a restore or a replay chunk 7 may differ. Chunks beyond the memory limit
-are in memory-mapped files, of which a look-up only reads the pages that it needs. See
+are in memory-mapped files. A look-up only reads the pages that it needs. See
 docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 

@@ -3,7 +3,7 @@
 An Arrow call costs as much as a thousand rows, and small chunks have fewer:
 
     chunks      shard 0: [a 1, b 1] [b 2]         shard 1: [p 1] [q 1]
-    find b, q   one table of all four, newest of a shard first: [b 2, a 1, b 1, q 1, p 1], of which b 2, q 1
+    find b, q   one table of all four, newest of a shard first: [b 2, a 1, b 1, q 1, p 1]; results b 2, q 1
     add         [b 3, p 2] is split: shard 0 adds b 3, shard 1 adds p 2; chunks to merge are sorted together
 
 The result is that of each shard on its own. See `chunks` for a single one.

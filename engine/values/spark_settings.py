@@ -1,4 +1,4 @@
-"""Settings of Spark that a pipeline may set by their own names, and those that it may not.
+"""Settings of Spark that a pipeline may set by their own names, and settings that it may not.
 
     spark.network.timeout=120s              allowed
     spark.driver.extraJavaOptions=...       refused: it runs code in the driver's JVM

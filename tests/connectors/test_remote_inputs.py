@@ -185,7 +185,8 @@ def test_paths_that_tables_read_are_given(tmp_path: Path) -> None:
 
 
 def test_descriptors_travel_with_their_options(tmp_path: Path) -> None:
-    descriptor_pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")
+    from google.protobuf import descriptor_pb2
+
     file = descriptor_pb2.FileDescriptorProto(name="a.proto", package="shop", syntax="proto3")
     file.message_type.add(name="Order")
     path = tmp_path / "a.desc"

@@ -82,7 +82,7 @@ class OwnMetrics(Collector):
 
 
 class RequestCounts:
-    """Counts requests by route, of which there is a fixed number."""
+    """Counts requests by route. The number of routes is fixed."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         requests, seconds = declared.REQUESTS, declared.REQUEST_SECONDS

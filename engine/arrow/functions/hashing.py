@@ -3,7 +3,7 @@
 Encode rows as bytes like Arrow's row format, which Arroyo hashes.
 
 ("ab", 1 as BIGINT, NULL as BIGINT)
-02 61 62 00 00 00 00 00 00 02    a text: its block of 8 bytes, of which 2 count
+02 61 62 00 00 00 00 00 00 02    a text: its block of 8 bytes, and its length
 01 80 00 00 00 00 00 00 01       a number, shifted so that the smallest is 00...
 00 00 00 00 00 00 00 00 00       NULL
 """

@@ -1,4 +1,4 @@
-"""Write files exactly once; each directory starts a new file when its rolling policy says so.
+"""Write files exactly once; each directory starts a new file by its rolling policy.
 
     epoch 7   the tasks stage       day=1: a (3 rows)   day=2: b (2 rows)
               manifest 7 contains   open: day=1 [a], day=2 [b]               nothing is readable yet

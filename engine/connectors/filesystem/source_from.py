@@ -1,4 +1,4 @@
-"""Watch files from a later start position: after the existing files, or after those that changed before an instant."""
+"""Watch files from a later start position: after the existing files, or after an instant of change."""
 
 from __future__ import annotations
 

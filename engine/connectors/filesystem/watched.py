@@ -1,7 +1,7 @@
 """Watch a directory: read files as they arrive, and lines as they are appended.
 
 Files are read in the order of their modification times. A position has a record of each file (`files/read_files.py`).
-So a file that has grown is read on; any other change is an error or, if the table says so, a new file.
+So a file that has grown is read on; any other change is an error or, by an option of the table, a new file.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ class Lodger:
 
 @dataclass(slots=True)
 class Host:
-    """Admits drivers, and stops the work of those that have left."""
+    """Admits drivers, and stops the work of a driver that has left."""
 
     directory: Path
     listener: socket.socket

@@ -2,7 +2,7 @@
 
     a block of 1 MB     narrow tables: a decoder generated for the columns (`decode_narrow.py`); else Arrow's reader
                         (`decode_blocks.py`). Blocks of usual records are done.
-    an unusual block    is cut into 8 parts, each of which is tried again, down to 32 kB
+    an unusual block    is cut into 8 parts; each part is tried again, down to 32 kB
     a part of 32 kB     is decoded record by record (`decode_rows.py`), which tells bad records from odd ones
 
 All ways give the same rows; only the slowest gives error messages.

@@ -52,7 +52,7 @@ class Effects:
 class Facts:
     """Facts besides the job itself. `starts` and `epoch` are the durations of its last starts and its last epoch,
     `upgrades` those of starts that have taken over a state; `restored` is the epoch of the savepoint; `certificates`
-    names those that a new lineage voids."""
+    names the certificates that a new lineage voids."""
 
     savepoints: int = 0
     starts: Sequence[timedelta] = ()

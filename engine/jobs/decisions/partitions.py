@@ -300,8 +300,8 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Relevant deliveries about buckets, by start in order: those that are `void` without a delivery about it, those
-    that are void with one and so `open` again, and those with `late` rows since."""
+    """Relevant deliveries about buckets, by start in order. `void` buckets have no delivery about that, `open` buckets
+    were void, with a delivery about it, and `late` buckets have got late rows since."""
 
     void: Sequence[Bucket] = ()
     open: Sequence[Bucket] = ()

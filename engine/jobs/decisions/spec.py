@@ -93,8 +93,8 @@ class PlannedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """Options with which a version takes over the state of the previous query. `keep_state` and `reset` name operators,
-    sources and sinks: those whose state stays although its rows have changed, and those that may lose theirs."""
+    """Options with which a version takes over the state of the previous query. Both name operators, sources and sinks:
+    `keep_state` keeps their state although its rows have changed, `reset` may discard it."""
 
     keep_state: tuple[str, ...] = ()
     reset: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Available memory, according to the kernel.
 
 the machine       MemAvailable 20 GiB
-the container     limit 4 GiB, used 3, of which 1 is page cache
+the container     limit 4 GiB, used 3, with 1 of page cache
 result            2 GiB
 """
 

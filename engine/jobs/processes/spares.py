@@ -1,4 +1,4 @@
-"""Spares: processes with Java and Spark running and warm, each of which becomes the driver of a run.
+"""Spares: processes with the JVM and Spark running and warm. Each becomes the driver of a run.
 
     the control plane has begun           spare a is started, and warms up
     spare a reports that it is ready

@@ -5,7 +5,7 @@
 Rows of different tasks need not meet, and there is no state, so a row never leaves its task. See
 docs/decisions/sources-leave-out-what-no-query-wants.md.
 
-Decide which filters a source task may evaluate with Arrow: those that are proven equal to Spark's for all values, and
+Decide which filters a source task may evaluate with Arrow. They are proven equal to Spark's for all values, and
 cannot fail. `engine.arrow.evaluate` evaluates them.
 
     price > 10 AND auction % 123 = 0       yes

@@ -1,4 +1,4 @@
-"""Liveness of the planners, each of which runs in a process of its own.
+"""Liveness of the planners. Each runs in a process of its own.
 
     the planner of t is asked for the first time     pulses/arroyo_t contains ?30: a broker may be silent for 30 seconds
     it plans an epoch                                130

@@ -1,4 +1,4 @@
-"""The files that a mailbox gives to tasks: those that the tables of the script read from the disk of the driver."""
+"""The files that a mailbox gives to tasks. The tables of the script read them from the disk of the driver."""
 
 from __future__ import annotations
 

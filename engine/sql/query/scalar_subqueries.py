@@ -124,8 +124,8 @@ def _has_other_subqueries(part: exp.Expr) -> bool:
 
 @dataclass(slots=True)
 class AggregateSubquery:
-    """A subquery that returns one row of aggregates, and the outer relation, of which only the columns are needed:
-    there may be no rows yet. Generated columns begin with the prefix."""
+    """A subquery that returns one row of aggregates, and the outer relation. Only its columns are needed,
+    since there may be no rows yet. Generated columns begin with the prefix."""
 
     queries: QueryReader
     prefix: str

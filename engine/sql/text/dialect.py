@@ -1,7 +1,7 @@
 """Arroyo's SQL as a dialect of the parser: Postgres with additional DDL.
 
     f(x)                                  Anonymous: the parser has hundreds of functions of its own, and rewrites some;
-                                          ours are only those that `engine/functions` declares
+                                          ours are the functions that `engine/functions` declares
     a[1], json -> 'key'                   as written: the parser would shift subscripts and rewrite keys
     WATERMARK FOR at AS at - INTERVAL ..  WatermarkFor, among the columns
     topic TEXT METADATA FROM 'topic'      MetadataFrom, among the constraints of a column

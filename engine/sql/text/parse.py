@@ -4,7 +4,7 @@
     SELECT form s;
     INSERT INTO t SELECT * FROM s
 
-gives three statements, of which the second has no node and an error at 2:8. Each piece between semicolons is parsed
+gives three statements. The second has no node, and an error at 2:8. Each piece between semicolons is parsed
 separately, so that one error does not hide others. If a CREATE cannot be parsed, its name is known all the same, so
 that no missing table is reported.
 

@@ -23,7 +23,7 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True, slots=True)
 class Incremental:
-    """Two columns, one of which is NULL: the object, and the rows that no object has got yet. A task creates objects
+    """Two columns: the object, and the rows that no object has got yet. One of them is NULL. A task creates objects
     only if they can be merged and there are no retractions, since a row may be retracted before the object has it."""
 
     function: Udf
