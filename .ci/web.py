@@ -38,6 +38,9 @@ def install() -> None:
 
 def main() -> int:
     """Build as the command line says."""
+    if any(argument.startswith("-") for argument in sys.argv[1:]):
+        sys.stderr.write(f"{__doc__}")
+        return 2
     if shutil.which("npm") is None:
         sys.stderr.write("Node is needed, 20.19 or newer\n")
         return 1

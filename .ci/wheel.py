@@ -56,6 +56,9 @@ def constraints() -> Path:
 
 def main() -> int:
     """Build, and say how the wheel is installed."""
+    if any(argument.startswith("-") for argument in sys.argv[1:]):
+        sys.stderr.write(f"{__doc__}")
+        return 2
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist"
     try:
         wheel = build_wheel(folder.absolute())

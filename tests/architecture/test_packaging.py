@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -105,3 +107,17 @@ def test_a_page_installs_a_wheel_and_names_a_file_of_constraints(page: str) -> N
     assert "make wheel" in blocks
     assert set(re.findall(r"constraints/(\S+?\.txt)", blocks)) <= {path.name for path in CONSTRAINTS}
     assert "--constraint" in blocks
+
+
+@pytest.mark.parametrize("script", ["web.py", "wheel.py"])
+def test_a_build_takes_no_option_for_a_folder(script: str) -> None:
+    asked = subprocess.run(
+        [sys.executable, ROOT / ".ci" / script, "--help"], capture_output=True, text=True, check=False
+    )
+
+    assert asked.returncode == 2
+    assert script in asked.stderr
+
+
+def test_no_folder_of_the_repository_has_the_name_of_an_option() -> None:
+    assert [path.name for path in ROOT.iterdir() if path.name.startswith("-")] == []
