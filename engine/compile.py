@@ -67,8 +67,6 @@ class Program:
     """Tables as they are without the sink prefix."""
     translated: tuple[Write, ...] = ()
     """Writes before any rewrite."""
-    as_said: tuple[Write, ...] = ()
-    """Writes before any rewrite."""
 
     @property
     def running_parts(self) -> Parts:

@@ -269,11 +269,6 @@ def remove_table(connection: Connection, stored: StoredTable) -> None:
     connection.execute(delete(SECRETS).where(SECRETS.c.owner_id == stored.id))
 
 
-def is_any(connection: Connection) -> bool:
-    """Whether any connection or table is kept."""
-    return any(connection.execute(select(table.c.id).limit(1)).first() is not None for table in (PROFILES, TABLES))
-
-
 def secrets(connection: Connection, vault: Vault, names: frozenset[str]) -> Mapping[str, str]:
     """The values of those of the names that are secrets of what is kept here."""
     if not names:

@@ -119,6 +119,6 @@ def _role(program: Program, table: str) -> Role:
 
     if table in program.dead_letter_tables:
         return "dead letters"
-    writes = [write for write in program.as_said or program.writes if write.table == table]
+    writes = [write for write in program.writes if write.table == table]
     is_late = any(isinstance(node, LateRows) for write in writes for node in walk(write))
     return "late rows" if is_late else "rows"
