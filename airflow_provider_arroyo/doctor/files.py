@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-GATES = frozenset({"WatermarkSensor", "StreamingSqlOperator"})
 PACKAGE = "airflow_provider_arroyo"
 
 
