@@ -508,6 +508,10 @@ SELECT arrow_cast(value, 'Int32') AS a, arrow_typeof(value) AS b FROM events;
 --: EXTRACT, POSITION, SUBSTRING, TRIM, OVERLAY with words
 SELECT EXTRACT(hour FROM at) AS a, POSITION('b' IN key) AS b, SUBSTRING(key FROM 2 FOR 3) AS c, TRIM(LEADING 'x' FROM key) AS d, OVERLAY(key PLACING 'y' FROM 1 FOR 2) AS e FROM events;
 
+--: exact percentiles and modes, in windows and over all rows
+SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY value) AS a, mode() WITHIN GROUP (ORDER BY key) AS b FROM events GROUP BY tumble(INTERVAL '1 minute');
+SELECT key, percentile_disc(0.5) WITHIN GROUP (ORDER BY value) AS a FROM events GROUP BY key;
+
 --: aggregate with ORDER BY, WITHIN GROUP
 SELECT array_agg(key ORDER BY value) AS a, approx_percentile_cont(0.5) WITHIN GROUP (ORDER BY value) AS b FROM events GROUP BY tumble(INTERVAL '1 minute');
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.functions.aggregates_statistical import APPROXIMATE, STATISTICAL
-from engine.functions.base import AggregateFunction, Retention, Signature, anything_known, number, takes
+from engine.functions.aggregates_statistical import APPROXIMATE, QUANTILES, STATISTICAL
+from engine.functions.base import AggregateFunction, Retention, Signature, anything_known, comparable, number, takes
 from engine.functions.coercion import bounded_decimal
 from engine.types import (
     BIGINT,
@@ -13,17 +13,10 @@ from engine.types import (
     DOUBLE,
     TEXT,
     Array,
-    Boolean,
-    Bytes,
-    Date,
     Decimal,
     Float,
     Integer,
-    Interval,
-    Json,
     Null,
-    Text,
-    Timestamp,
     Type,
 )
 
@@ -62,11 +55,6 @@ def _mean(arguments: tuple[Type, ...]) -> Type:
 
 def _mean_argument(kind: Type) -> Type | None:
     return kind if isinstance(kind, Decimal) else DOUBLE if isinstance(kind, Integer | Float | Null) else None
-
-
-def _comparable(kind: Type) -> Type | None:
-    ranked = Boolean | Integer | Float | Decimal | Text | Json | Bytes | Timestamp | Date | Interval | Null
-    return kind if isinstance(kind, ranked) else None
 
 
 def _same(arguments: tuple[Type, ...]) -> Type:
@@ -114,7 +102,7 @@ AGGREGATE_FUNCTIONS = (
         "min",
         "min(value)",
         "The least value; NULL when there is none.",
-        takes(_comparable, result=_same),
+        takes(comparable, result=_same),
         retention=Retention.LEAST,
         ignores_repeats=True,
         combined_by="min",
@@ -123,7 +111,7 @@ AGGREGATE_FUNCTIONS = (
         "max",
         "max(value)",
         "The greatest value; NULL when there is none.",
-        takes(_comparable, result=_same),
+        takes(comparable, result=_same),
         retention=Retention.GREATEST,
         ignores_repeats=True,
         combined_by="max",
@@ -234,5 +222,6 @@ AGGREGATE_FUNCTIONS = (
         takes_nulls=True,
     ),
     *STATISTICAL,
+    *QUANTILES,
     *APPROXIMATE,
 )

@@ -5,7 +5,15 @@ Statistical aggregates, all of them DOUBLE. Rows with a NULL argument are ignore
 
 from __future__ import annotations
 
-from engine.functions.base import AggregateFunction, Retention, anything_known, number, only_number_or_null, takes
+from engine.functions.base import (
+    AggregateFunction,
+    Retention,
+    anything_known,
+    number,
+    only_number_or_null,
+    sortable,
+    takes,
+)
 from engine.types import BIGINT, DOUBLE, Type
 
 
@@ -67,6 +75,43 @@ def _is_share(value: object) -> bool:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
+
+
+QUANTILES = (
+    AggregateFunction(
+        "percentile_cont",
+        "percentile_cont(percentile) WITHIN GROUP (ORDER BY number)",
+        "The value below which that share of the values lies, exactly: between two values it is interpolated, as "
+        "DOUBLE. The percentile is a constant from 0 to 1. Written as percentile_cont(number, percentile), too. It "
+        "keeps all values. NULL when there is none.",
+        takes(only_number_or_null, DOUBLE, result=DOUBLE),
+        ("quantile_cont", "percentile"),
+        constants={1: _is_share},
+        within_group=True,
+        collects_in_window=True,
+    ),
+    AggregateFunction(
+        "percentile_disc",
+        "percentile_disc(percentile) WITHIN GROUP (ORDER BY value)",
+        "The first value, in their order, up to which at least that share of the values lies. The percentile is a "
+        "constant from 0 to 1. Written as percentile_disc(value, percentile), too. It keeps all values. NULL when "
+        "there is none.",
+        takes(sortable, DOUBLE, result=_same),
+        ("quantile_disc",),
+        constants={1: _is_share},
+        within_group=True,
+        collects_in_window=True,
+    ),
+    AggregateFunction(
+        "mode",
+        "mode(value)",
+        "The value that occurs most often, and of several such values the least. Written as mode() WITHIN "
+        "GROUP (ORDER BY value), too. It keeps all values. NULL when there is none.",
+        takes(sortable, result=_same),
+        within_group=True,
+        collects_in_window=True,
+    ),
+)
 
 
 APPROXIMATE = (

@@ -26,11 +26,14 @@ from engine.types import (
     DOUBLE,
     TEXT,
     TIMESTAMP,
+    Boolean,
     Bytes,
     Date,
     Decimal,
     Float,
     Integer,
+    Interval,
+    Json,
     Null,
     Struct,
     Text,
@@ -128,6 +131,17 @@ def fraction_or_decimal(kind: Type) -> Type | None:
 def text_or_bytes(kind: Type) -> Type | None:
     """Text and raw bytes as they are."""
     return kind if isinstance(kind, Text | Bytes) else TEXT if isinstance(kind, Null) else None
+
+
+def comparable(kind: Type) -> Type | None:
+    """A value that has an order, as it is."""
+    ranked = Boolean | Integer | Float | Decimal | Text | Json | Bytes | Timestamp | Date | Interval | Null
+    return kind if isinstance(kind, ranked) else None
+
+
+def sortable(kind: Type) -> Type | None:
+    """A value that has an order, as it is, and a bare NULL as BIGINT."""
+    return BIGINT if isinstance(kind, Null) else comparable(kind)
 
 
 class Retention(Enum):

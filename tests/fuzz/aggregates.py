@@ -28,6 +28,7 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         f"CAST({expression(random, columns, random.choice('idn'), 1)} AS DOUBLE)" for _ in range(2)
     )
     truth = expression(random, columns, "b", 1)
+    share = random.choice(["0", "0.1", "0.25", "0.5", "0.9", "0.99", "1"])
     whole, exact = expression(random, columns, "i", 1), expression(random, columns, "n", 1)
 
     def same(call: str, kind: str) -> Aggregate:
@@ -56,6 +57,11 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         same(f"median({number})", "d"),
         other_name(f"median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
         other_name(f"approx_median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
+        other_name(
+            f"percentile_cont({share}) WITHIN GROUP (ORDER BY {number})", f"quantile_cont({number}, {share})@", "d"
+        ),
+        other_name(f"percentile_disc({value}, {share})", f"quantile_disc({value}, {share})@", kind),
+        other_name(f"mode({value})", f"mode({value} ORDER BY {value})@", kind),
         other_name(f"own_span({whole})", f"(max({whole})@ - min({whole})@)", "i"),
         other_name(f"approx_distinct({value})", f"count(DISTINCT {value})@", "i"),
         other_name(f"array_agg({value} {order})", f"list({value} {order})@", f"[{kind}]"),

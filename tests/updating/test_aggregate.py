@@ -55,6 +55,7 @@ MEASURES = {
     "bit_xor(number)": measure("bit_xor", "number", BIGINT),
     "bit_and(number)": measure("bit_and", "number", BIGINT),
     "median(real)": measure("median", "real", DOUBLE),
+    "mode(word ORDER BY word)": measure("mode", "word", TEXT),
     "stddev(real)": measure("stddev", "real", DOUBLE),
     "var_pop(real)": measure("var_pop", "real", DOUBLE),
     "covar_samp(real, number)": measure("covar_samp", "real number", DOUBLE),

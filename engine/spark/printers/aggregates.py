@@ -148,6 +148,38 @@ def _half_way(low: str, high: str, kind: types.Type) -> str:
     return f"CAST((CAST({low} AS DOUBLE) + CAST({high} AS DOUBLE)) / 2 AS {type_to_sql(kind)})"
 
 
+def _percentile_cont(call: Spelling) -> str:
+    """Between the two values at the place of the share."""
+    value, share = call.arguments
+    place = f"({share} * (size(v) - 1))"
+    low, high = f"get(v, CAST(floor({place}) AS INT))", f"get(v, CAST(ceil({place}) AS INT))"
+    between = f"{low} + ({high} - {low}) * ({place} - floor({place}))"
+    return _of_sorted(call, value, f"CASE WHEN {low} = {high} THEN {low} ELSE {between} END")
+
+
+def _percentile_disc(call: Spelling) -> str:
+    """By decimals, in which a share of the number of values is exact."""
+    value, share = call.arguments
+    place = f"CAST(ceil(CAST({share} AS DECIMAL(17, 16)) * size(v)) AS INT)"
+    return _of_sorted(call, value, f"get(v, greatest({place}, 1) - 1)")
+
+
+def _of_sorted(call: Spelling, value: str, result: str) -> str:
+    """The result of the values, sorted once, under the name v."""
+    return f"get(transform(array(array_sort({call.of('collect_list', value)})), v -> {result}), 0)"
+
+
+def _mode(call: Spelling) -> str:
+    """The longest run of equal values among the sorted ones. Spark's own sees no frames."""
+    run = "struct(p AS v, CASE WHEN s.last.v = p THEN s.last.n + 1 ELSE 1 END AS n)"
+    kind = type_to_sql(call.aggregate.type)
+    nothing = f"struct(CAST(NULL AS {kind}) AS v, 0 AS n)"
+    better = "CASE WHEN r.n > s.best.n THEN r ELSE s.best END"
+    step = f"get(transform(array({run}), r -> struct(r AS last, {better} AS best)), 0)"
+    runs = f"aggregate(v, struct({nothing} AS last, {nothing} AS best), (s, p) -> {step})"
+    return _of_sorted(call, call.arguments[0], f"{runs}.best.v")
+
+
 def _corr(call: Spelling) -> str:
     """Spark's fails where a side is always the same."""
     sides = [f"sqrt(nullif({call.of(name, *call.arguments)}, 0))" for name in ("regr_sxx", "regr_syy")]
@@ -199,6 +231,9 @@ AGGREGATE_FORMS: Mapping[str, AggregateForm] = {
     "last_value": _last_value,
     "nth_value": _nth_value,
     "median": _median,
+    "percentile_cont": _percentile_cont,
+    "percentile_disc": _percentile_disc,
+    "mode": _mode,
     "corr": _corr,
     "regr_r2": _regr_r2,
     "approx_distinct": _approx_distinct,

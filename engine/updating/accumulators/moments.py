@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal, localcontext
 from functools import partial, reduce
+from itertools import groupby
 from operator import and_, or_
 from typing import Any, TypeAlias
 
@@ -203,6 +204,36 @@ def _percentile(kind: Type, rows: Sequence[Row]) -> object:
     return _half_way(kind, values[low - 1], values[high - 1])
 
 
+def _percentile_cont(_: Type, rows: Sequence[Row]) -> object:
+    if not rows:
+        return None
+    values, place = _sorted(rows), rows[0][1] * (len(rows) - 1)
+    low, high = values[math.floor(place)], values[math.ceil(place)]
+    return low if low == high else low + (high - low) * (place - math.floor(place))
+
+
+def _percentile_disc(_: Type, rows: Sequence[Row]) -> object:
+    if not rows:
+        return None
+    return _sorted(rows)[max(math.ceil(Decimal(repr(float(rows[0][1]))) * len(rows)), 1) - 1]
+
+
+def _mode(_: Type, rows: Sequence[Row]) -> object:
+    """The least of the values that occur most often."""
+    runs = [list(run) for _, run in groupby(_sorted(rows), key=_comparable)]
+    return max(runs, key=len)[0] if runs else None
+
+
+def _sorted(rows: Sequence[Row]) -> list[Any]:
+    """The first arguments in their order, in which NaN is greater than every number."""
+    return sorted((row[0] for row in rows), key=_comparable)
+
+
+def _comparable(value: Any) -> tuple[bool, Any]:
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return is_nan, 0.0 if is_nan else value
+
+
 def _weighted_percentile(_: Type, rows: Sequence[Row]) -> object:
     """The value at which the weights, in the order of the values, reach that share of the number of rows."""
     passed, value = 0.0, None
@@ -233,6 +264,9 @@ def _moments(name: str) -> ListFunction:
 
 LISTS: Mapping[str, ListFunction] = {
     "median": _median,
+    "percentile_cont": _percentile_cont,
+    "percentile_disc": _percentile_disc,
+    "mode": _mode,
     "approx_median": _median,
     "approx_percentile_cont": _percentile,
     "approx_percentile_cont_with_weight": _weighted_percentile,
