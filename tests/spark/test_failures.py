@@ -28,7 +28,7 @@ PATHS = StatePaths(Path("/state"))
 WRAPPED = """[STREAM_FAILED] Query [id = 1] terminated with exception: An exception was raised by the Python worker:
 Traceback (most recent call last):
   File "/engine/connectors/text_files.py", line 1, in read
-engine.errors.BadRecordError: data.bad_record: line 3 of /in.json is not JSON
+engine.errors.data.BadRecordError: data.bad_record: line 3 of /in.json is not JSON
   hint: mend the line, or set bad_data = 'drop'
 \tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)"""
 

@@ -3,8 +3,8 @@ r"""Convert exceptions of Spark to errors that a user can act on.
 An exception in an epoch arrives wrapped several times, often as text that has crossed two processes. Our own errors are
 recovered from markers around them.
 
-    thrown    [STREAM_FAILED] ... Python worker: Traceback ... engine.errors.BadRecordError: data.bad_record: line 3 of
-              /in.json is not JSON\n  hint: mend the line ...
+    thrown    [STREAM_FAILED] ... Python worker: Traceback ... engine.errors.data.BadRecordError: data.bad_record: line
+              3 of /in.json is not JSON\n  hint: mend the line ...
     raised    BadRecordError("line 3 of /in.json is not JSON", hint="mend the line")
     thrown    [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0 ...
     raised    DivisionByZeroError("Division by zero", hint="divide by nullif(divisor, 0)")
@@ -20,7 +20,9 @@ from engine import errors
 from engine.checkpoints.layout import StatePaths
 from engine.errors import EngineError, RunError, message_of
 
-_OURS = re.compile(r"engine\.errors\.(\w+): ([a-z_]+\.[a-z_]+)(?: at (\d+:\d+))?: (.*?)(?:\n  hint: ([^\n]*))?(?=\n|$)")
+_OURS = re.compile(
+    r"engine\.errors\.\w+\.(\w+): ([a-z_]+\.[a-z_]+)(?: at (\d+:\d+))?: (.*?)(?:\n  hint: ([^\n]*))?(?=\n|$)"
+)
 _ERRORS = {
     kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, EngineError)
 }
