@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup wheel check style types layers units test test-all test-airflow demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-sensors bench-page bench-latency \
+.PHONY: help setup wheel check style types layers units test test-all test-airflow demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-flood bench-sensors bench-page bench-latency \
 	bench-startup bench-state bench-scale bench-shared format constraints clean
 
 help: ## What can be made
@@ -112,6 +112,9 @@ bench-nexmark: $(READY) ## Nexmark through the engine and its peers: QUERIES=q0,
 
 bench-api: $(READY) ## The control plane under load: 1,000 pipelines, 20 drivers, 500 held requests: SECONDS=60
 	$(BIN)/python -m benchmarks.api $(or $(SECONDS),60)
+
+bench-flood: $(READY) ## Held gates beside event streams and half-sent requests, of each so many: EACH=300
+	$(BIN)/python -m benchmarks.flood $(or $(EACH),300)
 
 bench-sensors: $(READY) ## 500 gates in a real triggerer over 20 pipelines: memory, connections, delay: SENSORS=500 IN_A_DAG=5 LEAN=yes
 	$(BIN)/python -m benchmarks.sensors $(or $(SENSORS),500) $(if $(IN_A_DAG),--in-a-dag $(IN_A_DAG)) $(if $(LEAN),--lean)

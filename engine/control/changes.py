@@ -17,6 +17,8 @@ Wake held requests when their pipeline satisfies their condition.
     wake the three whose gates it passes; the others are not touched
 
 300 requests for 300 pipelines that all report an epoch are served by one or two reads.
+
+Share reads among readers of the feed, too: 300 that begin at once cost one or two reads of all pipelines.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
@@ -69,6 +72,9 @@ class ChangeFeed:
     log: str = ""
     forgotten: int = 0
     _readers: int = 0
+    _coming: asyncio.Future[None] | None = None
+    """Done after the next read; whoever begins to read before that joins it."""
+    _looking: asyncio.Task[None] | None = None
     _tending: asyncio.Task[None] | None = None
     _rung: asyncio.Event = field(default_factory=asyncio.Event)
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -105,10 +111,34 @@ class ChangeFeed:
                 self._forget()
 
     async def look(self) -> None:
-        """Read what is new; whoever begins to read looks first. A failure of the store is raised."""
+        """Read what is new; whoever begins to read looks first. A failure of the store is raised. The read begins after
+        the call, and is shared with other readers."""
         if self._read is None:
             return
-        news = await run_in_threadpool(self._read, self._newest)
+        loop = asyncio.get_running_loop()
+        if self._coming is None:
+            self._coming = loop.create_future()
+            if self._looking is None:
+                self._looking = loop.create_task(self._look(self._read))
+        await asyncio.shield(self._coming)
+        if self._tending is None and self._readers > 0:
+            self._tending = loop.create_task(self._tend())
+
+    async def _look(self, read: Callable[[int], News]) -> None:
+        try:
+            while (coming := self._coming) is not None:
+                self._coming = None
+                try:
+                    self._take(await run_in_threadpool(read, self._newest))
+                except Exception as error:  # noqa: BLE001 - each of the readers raises it, as if it had read by itself
+                    settle_with_error(coming, error)
+                else:
+                    coming.set_result(None)
+        finally:
+            if self._looking is asyncio.current_task():  # otherwise the last reader has left, and others have come
+                self._looking = None
+
+    def _take(self, news: News) -> None:
         for item in news.items:
             if item.number > self._newest:
                 self._items.pop(item.pipeline_id, None)
@@ -117,8 +147,6 @@ class ChangeFeed:
         self.log, self.forgotten = news.log, news.forgotten
         if news.items:
             self.rouse()
-        if self._tending is None and self._readers > 0:
-            self._tending = asyncio.get_running_loop().create_task(self._tend())
 
     @property
     def newest(self) -> int:
@@ -167,6 +195,9 @@ class ChangeFeed:
         if self._tending is not None:
             self._tending.cancel()
             self._tending = None
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = self._coming = None
         self._items.clear()
         self._newest = 0
 
@@ -238,10 +269,15 @@ class SharedReads:
 
 def _settle(answer: asyncio.Future[Reading], found: Reading | Exception) -> None:
     if isinstance(found, Exception):
-        answer.set_exception(found)
-        answer.exception()  # its request is gone: asyncio would warn
+        settle_with_error(answer, found)
     else:
         answer.set_result(found)
+
+
+def settle_with_error(answer: asyncio.Future[Any], error: Exception) -> None:
+    """Let whoever waits for an answer raise this, and nobody if its request is gone: asyncio would warn."""
+    answer.set_exception(error)
+    answer.exception()
 
 
 @dataclass(slots=True)

@@ -284,6 +284,78 @@ def test_many_readers_cost_one_look_and_a_slow_one_catches_up() -> None:
     assert play(story) == (2, [[2]], [1, 9])
 
 
+def test_readers_that_begin_at_once_share_a_read() -> None:
+    async def story(feed: ChangeFeed, store: Store) -> tuple[int, list[int]]:
+        with feed.reading():
+            await asyncio.gather(*(feed.look() for _ in range(300)))
+            return store.looks, numbers(feed.after(0))
+
+    assert play(story) == (1, [1])
+
+
+def test_a_reader_that_begins_during_a_read_gets_what_was_written_since() -> None:
+    async def story(feed: ChangeFeed, store: Store) -> list[int]:
+        begun, go_on = threading.Event(), threading.Event()
+
+        def read(number: int) -> News:
+            news = store.read(number)
+            begun.set()
+            assert go_on.wait(30)
+            return news
+
+        feed.attach(read)
+        with feed.reading():
+            first = asyncio.create_task(feed.look())
+            await asyncio.to_thread(begun.wait, 30)
+            store.write(2, "clicks")
+            second = asyncio.create_task(feed.look())
+            await asyncio.sleep(0)
+            go_on.set()
+            await asyncio.gather(first, second)
+            return numbers(feed.after(0))
+
+    assert play(story) == [1, 2]
+
+
+def test_a_failed_read_is_raised_for_each_reader_and_the_next_one_succeeds() -> None:
+    async def story(feed: ChangeFeed, store: Store) -> tuple[list[str], list[int]]:
+        def fail(number: int) -> News:
+            raise OSError(f"no disk at {number}")
+
+        feed.attach(fail)
+        with feed.reading():
+            raised = await asyncio.gather(feed.look(), feed.look(), return_exceptions=True)
+            feed.attach(store.read)
+            await feed.look()
+            return [str(error) for error in raised], numbers(feed.after(0))
+
+    assert play(story) == (["no disk at 0"] * 2, [1])
+
+
+def test_readers_that_come_after_the_last_one_has_left_during_a_read_get_everything() -> None:
+    async def story(feed: ChangeFeed, store: Store) -> list[int]:
+        begun, go_on = threading.Event(), threading.Event()
+
+        def read(number: int) -> News:
+            begun.set()
+            assert go_on.wait(30)
+            return store.read(number)
+
+        with feed.reading():
+            await feed.look()
+            store.write(2, "clicks")
+            feed.attach(read)
+            look = asyncio.create_task(feed.look())
+            await asyncio.to_thread(begun.wait, 30)
+            look.cancel()
+        go_on.set()
+        with feed.reading():
+            await feed.look()
+            return numbers(feed.after(0))
+
+    assert play(story) == [1, 2]
+
+
 def test_after_a_look_changes_are_left_to_gather(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_feed, "_REST_SECONDS", 3600)
 
