@@ -29,27 +29,27 @@ from engine.api.app import build_app
 from engine.api.http.authentication import Rules
 from engine.api.http.slow_requests import LIMITED_PROTOCOL
 from engine.api.jobs.runs import hear_left_goodbye
-from engine.api.lineage_events.events import EventMaker
-from engine.api.lineage_events.senders import open_sender
-from engine.api.lineage_events.watch import LineageWatch
 from engine.api.partitions.push_watch import PushWatch
-from engine.api.pipelines import previews
-from engine.api.savepoints import savepoints
-from engine.api.savepoints.caretaker import Caretaker
 from engine.api.sweep import Sweeper
-from engine.api.upgrades.hand_over_steps import HandOverWatch
-from engine.api.upgrades.rehearsal_watch import RehearsalWatch
+from engine.control import deletions
 from engine.control.access import Sessions
+from engine.control.caretaker import Caretaker
 from engine.control.changes import Changes
 from engine.control.context import Context, LastCalls, read_unread
+from engine.control.lineage_events.events import EventMaker
+from engine.control.lineage_events.senders import open_sender
+from engine.control.lineage_events.watch import LineageWatch
 from engine.control.rehearsals import check_rehearsal, free_bytes
+from engine.control.savepoints import take_savepoints
 from engine.control.savepoints.drill_savepoint import Drills, take_savepoint
 from engine.control.upgrades import go_back
+from engine.control.upgrades.hand_over_steps import HandOverWatch
 from engine.control.upgrades.meetings import Planner, StateMeetings
 from engine.control.upgrades.plan_query import load_compiler, plan_query
 from engine.control.upgrades.plan_reprocess import changing_sinks, plan_reprocess
 from engine.control.upgrades.plan_starts import check_redone, check_starts
 from engine.control.upgrades.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
+from engine.control.upgrades.rehearsal_watch import RehearsalWatch
 from engine.errors import InsecureBindError, ServerError, StoreUnavailableError, message_of
 from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
@@ -167,7 +167,7 @@ def _serve(
     def stepped(pipeline_id: str) -> None:
         """A job has taken a step: tell those who wait for it."""
         changes.notify(pipeline_id)
-        savepoints.take_due(context, pipeline_id)
+        take_savepoints.take_due(context, pipeline_id)
         go_back.go_back_if_failed(context, pipeline_id)
 
     spares, forks = _spares(settings.pipeline, directory), _forks(settings.pipeline, directory)
@@ -230,9 +230,9 @@ def _serve(
         app, http=LIMITED_PROTOCOL, log_level="warning", access_log=False, timeout_graceful_shutdown=5
     )
     read_unread(context)
-    savepoints.resume(context)
+    take_savepoints.resume(context)
     go_back.resume(context)
-    previews.resume(context)
+    deletions.resume(context)
     sweeper = Sweeper(context, settings.sweep.interval)
     caretaker = Caretaker(context)
     hand_overs = HandOverWatch(context)

@@ -16,11 +16,11 @@ from fastapi.testclient import TestClient
 from engine.api.app import build_app
 from engine.api.http.authentication import Rules
 from engine.api.jobs.runs import hear_left_goodbye
-from engine.api.savepoints import savepoints
 from engine.checkpoints.lineage import Lineage
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
 from engine.control.changes import Changes
 from engine.control.context import Context, LastCalls, SavepointContent
+from engine.control.savepoints import take_savepoints
 from engine.control.upgrades import go_back
 from engine.control.upgrades.meetings import Planner
 from engine.errors import (
@@ -309,7 +309,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
 
     def stepped(pipeline_id: str) -> None:
         changes.notify(pipeline_id)
-        savepoints.take_due(context, pipeline_id)
+        take_savepoints.take_due(context, pipeline_id)
         go_back.go_back_if_failed(context, pipeline_id)
 
     controller = Controller(

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from engine.api.savepoints import savepoints as savepoint_api
-from engine.api.savepoints.caretaker import Caretaker
+from engine.control.caretaker import Caretaker
 from engine.control.context import Context
+from engine.control.savepoints import take_savepoints
 from engine.jobs.decisions.states import State
 from engine.jobs.disk import DataDirectory
 from engine.jobs.schedules.savepoint_schedule import Schedule
@@ -41,7 +41,7 @@ def context_of(root: Path, database: Database) -> Context:
 
 def live(context: Context) -> Sequence[Savepoint]:
     """Do all that is to be done, as a control plane that has started; the savepoints that there are then."""
-    savepoint_api.resume(context)
+    take_savepoints.resume(context)
     for _ in range(4):
         Caretaker(context).look()
         until(lambda: context.in_hand, lambda in_hand: not in_hand)

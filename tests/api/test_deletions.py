@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.pipelines import previews
+from engine.control import deletions
 from engine.jobs.processes import processes
 from engine.jobs.processes.unleft_java import note_java
 from engine.store.pipelines.deletions import pending
@@ -46,7 +46,7 @@ def test_a_deleted_pipeline_leaves_no_directory(plane: Plane) -> None:
 
 
 def test_directories_go_once_nobody_works_on_the_state_any_more(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(previews, "_PAUSE", 0.01)
+    monkeypatch.setattr(deletions, "_PAUSE", 0.01)
     folders = stopped(plane)
     lock = processes.try_lock(folders[1] / "lock")
     assert lock is not None
@@ -107,7 +107,7 @@ def test_what_a_crash_has_left_of_a_deletion_goes_at_the_next_start(
     assert plane.http.get(BASE).status_code == 404
     assert plane.deploy()["state_dir"] != str(folders[0])
 
-    previews.resume(plane.context)
+    deletions.resume(plane.context)
     plane.context.workers.shutdown()
 
     assert not any(folder.exists() for folder in folders)

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from engine.api.savepoints.caretaker import Caretaker
+from engine.control.caretaker import Caretaker
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.status import Run
 from tests.api.conftest import Plane, report

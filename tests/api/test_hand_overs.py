@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from engine.api.savepoints.savepoints import take_due
-from engine.api.upgrades import hand_over_steps
-from engine.api.upgrades.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.cli.main import main
+from engine.control.savepoints.take_savepoints import take_due
+from engine.control.upgrades import hand_over_steps
 from engine.control.upgrades.go_back import LONGEST_SWITCH
+from engine.control.upgrades.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.errors import TargetTakenError, UnreadableStateError
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.spec import ShownUpgrade, Spec

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.savepoints.caretaker import Caretaker
+from engine.control.caretaker import Caretaker
 from engine.values.sink_prefix import only_shown
 from tests.api.conftest import Plane
 from tests.api.test_stored_tables import use

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from engine.api.upgrades import rehearsal_watch
-from engine.api.upgrades.rehearsal_watch import RehearsalWatch
 from engine.cli.upgrades.rehearse import _show_outcome, _until_over
 from engine.control.rehearsals import RehearsalCheck
+from engine.control.upgrades import rehearsal_watch
+from engine.control.upgrades.rehearsal_watch import RehearsalWatch
 from engine.errors import RehearsalError, UnreachableError
 from engine.jobs.decisions.rollback import RehearsalFolder, RehearsalOrder
 from engine.jobs.disk import DataDirectory

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from engine.api.savepoints.caretaker import Caretaker
 from engine.checkpoints import home
 from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, read_manifest, write_manifest
 from engine.checkpoints.swap import MovePoint
 from engine.cli.main import main
+from engine.control.caretaker import Caretaker
 from engine.control.savepoints import savepoint_removal
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.jobs.disk import DataDirectory

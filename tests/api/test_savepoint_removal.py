@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from httpx import Response
 
-from engine.api.savepoints.caretaker import Caretaker
 from engine.cli.main import main
+from engine.control.caretaker import Caretaker
 from engine.control.savepoints import savepoint_removal
 from engine.control.savepoints.savepoint_use import holding
 from engine.control.upgrades.plan_restore import plan_restore

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from engine.api.savepoints.caretaker import Caretaker
 from engine.cli.main import main
+from engine.control.caretaker import Caretaker
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import DamagedSavepointError
 from engine.jobs.fault_points import ControlPoint, SchedulePoint

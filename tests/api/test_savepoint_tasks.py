@@ -164,13 +164,13 @@ def test_a_drill_is_not_answered_by_a_look_that_is_under_way(
     goes_on = Event()
     object.__setattr__(plane.context, "settle_wait", plane.context.settle_wait * 0)
     play(plane, lambda _: "read")
-    verify = savepoint_moves._verify
+    verify = savepoint_moves.verify_savepoint
 
     def wait(*args: Any, **kwargs: Any) -> str:
         goes_on.wait(60)
         return verify(*args, **kwargs)
 
-    monkeypatch.setattr(savepoint_moves, "_verify", wait)
+    monkeypatch.setattr(savepoint_moves, "verify_savepoint", wait)
     assert plane.http.post(f"{BASE}/{saved['id']}/verify").status_code == 202
 
     assert code_of(plane.http.post(f"{BASE}/{saved['id']}/verify?drill=true")) == (409, "pipeline.busy")

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, update
 from sqlalchemy.exc import OperationalError
 
 from engine.api.answers import Savepoint
-from engine.api.savepoints import savepoints
+from engine.control.savepoints import take_savepoints
 from engine.store import savepoints as stored_savepoints
 from engine.store.access.keys import KEYS
 from engine.store.savepoints import Savepoint as Stored
@@ -66,7 +66,7 @@ def test_what_came_of_a_savepoint_is_written_down_once_there_is_room(
             raise OperationalError("UPDATE", {}, sqlite3.OperationalError("database or disk is full"))
         write(connection, settled)
 
-    monkeypatch.setattr(savepoints, "_PAUSE", 0.0)
+    monkeypatch.setattr(take_savepoints, "_PAUSE", 0.0)
     monkeypatch.setattr(stored_savepoints, "settle", settle)
     plane.run()
 
@@ -98,7 +98,7 @@ def test_a_savepoint_that_was_cut_short_is_taken_again_by_the_next_control_plane
     with plane.context.database.writing() as connection:
         add(connection, Stored("sp_aaaaaaaaaaaaaaaa", pipeline["id"], None, T0))
 
-    savepoints.resume(plane.context)
+    take_savepoints.resume(plane.context)
     plane.context.workers.shutdown()
 
     assert plane.get(f"{PATH}/sp_aaaaaaaaaaaaaaaa")["state"] == "completed"
@@ -205,7 +205,7 @@ def test_nothing_starts_before_the_savepoint_of_the_last_epoch_is_taken(plane: P
     plane.settle()
 
     assert (plane.state(), len(plane.runner.launched)) == ("Stopped", 1)
-    savepoints.resume(plane.context)
+    take_savepoints.resume(plane.context)
     assert settled(plane, {"id": "sp_aaaaaaaaaaaaaaaa"})["state"] == "completed"
     plane.settle()
     assert (plane.state(), len(plane.runner.launched)) == ("Scheduling", 2)
@@ -228,6 +228,6 @@ def test_a_savepoint_that_waits_for_a_stop_is_taken_by_the_next_control_plane(pl
         add(connection, Stored("sp_aaaaaaaaaaaaaaaa", pipeline["id"], None, T0, after_stop=True))
     plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
 
-    savepoints.resume(plane.context)
+    take_savepoints.resume(plane.context)
 
     assert settled(plane, {"id": "sp_aaaaaaaaaaaaaaaa"})["state"] == "pending"

@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 
-from engine.api.savepoints.savepoints import take_due
 from engine.cli.base import Client, Json
 from engine.cli.main import main
+from engine.control.savepoints.take_savepoints import take_due
 from engine.control.upgrades import go_back
 from engine.errors import SavepointError
 from engine.jobs.decisions.spec import ShownUpgrade

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
-from engine.api.connections.stored_text import WhoDep, administrators, in_use, refuse_id
+from engine.api.http.authentication import WhoDep
 from engine.api.http.bodies import Body
 from engine.api.http.problems import ContextDep, refusals
 from engine.connectors import find_connector
@@ -17,6 +17,7 @@ from engine.connectors.kinds import Connector
 from engine.connectors.option_schemas import secret_options
 from engine.control.context import Context
 from engine.control.stored_options import read_config, shown_config, split_secrets
+from engine.control.stored_text import administrators, in_use, refuse_id
 from engine.errors import StoredExistsError
 from engine.jobs import disk
 from engine.jobs.processes.probes import HIDDEN, ProbeOrder, ProbeResult

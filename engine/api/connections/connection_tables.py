@@ -12,13 +12,14 @@ from pydantic import BaseModel, Field, model_validator
 from engine.api.answers import Page
 from engine.api.connections import connection_profiles
 from engine.api.connections.connection_profiles import Config, ConnectionProfile, StoredName, TestMessage
-from engine.api.connections.stored_text import WhoDep, administrators, in_use, refuse_id, stored_secrets
 from engine.api.connections.table_schemas import ShownSchema, TableSchema, in_snake_case, show_column, show_schema
+from engine.api.http.authentication import WhoDep
 from engine.api.http.bodies import Body
 from engine.api.http.problems import ContextDep, refusals
 from engine.connectors import find_connector
 from engine.control.context import Context
 from engine.control.stored_options import read_config, shown_config, split_secrets
+from engine.control.stored_text import administrators, in_use, refuse_id, stored_secrets
 from engine.errors import EngineError, OptionValueError, SchemaUnknownError
 from engine.formats import FORMATS
 from engine.jobs import disk

@@ -13,7 +13,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from engine.api.answers import Page
-from engine.api.connections.stored_text import WhoDep, in_use
+from engine.api.http.authentication import WhoDep
 from engine.api.http.bodies import Body, Udf
 from engine.api.http.problems import ContextDep, complaints_of, refusals
 from engine.connectors import CONNECTORS, kinds
@@ -21,6 +21,7 @@ from engine.connectors.base import Direction
 from engine.connectors.option_schemas import connection_schema, direction_schema, table_schema
 from engine.connectors.plugins import load_plugins
 from engine.control.context import Context
+from engine.control.stored_text import in_use
 from engine.errors import EngineError, RequestTooLargeError, UdfSyntaxError
 from engine.jobs import disk
 from engine.store import stored

@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
+from fastapi import Depends, Request
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.api.http.problems import answer, problem_of
 from engine.api.metrics import METRICS_PATH
-from engine.control.access import Admission, Caller, Sessions
+from engine.control.access import ADMIN, Admission, Caller, Sessions
 from engine.errors import (
     AuthError,
     CrossSiteError,
@@ -171,3 +172,11 @@ def _host_name(host: str) -> str:
     if host.startswith("["):
         return host.partition("]")[0].lstrip("[").lower()
     return host.partition(":")[0].lower()
+
+
+async def _who(request: Request) -> str:
+    return who_asks(request) or ADMIN
+
+
+WhoDep = Annotated[str, Depends(_who)]
+"""The requester."""

@@ -26,10 +26,11 @@ from engine.api.http.bodies import Body
 from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, note, note_asking_run
 from engine.api.http.problems import ContextDep, refusals
 from engine.api.moves.departures import Passport, lock_of
-from engine.api.pipelines import previews
-from engine.api.pipelines.deployments import Secrets, plan_of, refuse_id
+from engine.api.pipelines.deployments import Secrets
 from engine.api.savepoints.savepoint_moves import check_place
+from engine.control import deletions
 from engine.control.context import Context
+from engine.control.plan_deployment import plan_of, refuse_id
 from engine.control.savepoints.savepoint_holds import SavepointTask
 from engine.delivery.faults import reach
 from engine.errors import (
@@ -171,7 +172,7 @@ def give_up(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> No
         stored_deletions.add(connection, pipeline, context.clock())
     LOG.info("pipeline %s goes back to %s, as %s has asked", pipeline, move.peer, request.caller)
     context.holds.tasks.pop(pipeline, None)
-    previews.finish(context, pipeline)
+    deletions.finish(context, pipeline)
     context.changes.notify(pipeline)
 
 

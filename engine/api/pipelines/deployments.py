@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
@@ -13,7 +11,6 @@ from pydantic import AfterValidator, Field, SecretStr
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.connections.stored_text import WholeSpec, refuse_gone, stored_secrets, with_stored
 from engine.api.http.bodies import Body, PlanId, Tags, Udf, udf_texts
 from engine.api.http.change_request import (
     ChangeRequest,
@@ -29,14 +26,16 @@ from engine.api.http.change_request import (
 from engine.api.http.problems import ContextDep, refusals, refuse_unless_accepted
 from engine.api.pipelines.lineage import with_expectations
 from engine.api.pipelines.pipelines import Interval, Parallelism, show
-from engine.api.savepoints.savepoints import take_due
 from engine.changes.verdict import Wording
 from engine.checkpoints.layout import StatePaths
 from engine.control.context import Context
+from engine.control.plan_deployment import check_starts, plan_whole, refuse_id, starts_of
 from engine.control.preview_room import refuse_further_preview, refuse_preview_again
+from engine.control.savepoints.take_savepoints import take_due
+from engine.control.stored_text import refuse_gone, stored_secrets
 from engine.control.traces.asked_starts import SpanId, asks_for_start, watch
 from engine.delivery.faults import reach
-from engine.errors import PipelineExistsError, RequestError, RequestTooLargeError, StaleWriteError
+from engine.errors import PipelineExistsError, StaleWriteError
 from engine.inspection.reading_again import history_of
 from engine.jobs import disk
 from engine.jobs.address import LONGEST_NAME, NAME
@@ -61,12 +60,9 @@ from engine.store.jobs.records import read_record, read_version
 from engine.store.pipelines import pipeline_secrets, pipelines, previews, versions
 from engine.store.savepoints import Savepoint
 from engine.values import secret_references
-from engine.values.cluster import refuse_master, refuse_missing_files
-from engine.values.run_settings import RUN_SETTINGS, read_run_settings, refuse_unreachable_state
-from engine.values.start_positions import StartPosition
+from engine.values.run_settings import RUN_SETTINGS
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
-_NOTHING_NAMED = Upgrade()
 _WORDING = Wording("reset", "accept_loss", "deploy it under another name, or with force, which gives up all state")
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=rf"^{NAME}$")]
@@ -276,36 +272,6 @@ def _spec_before(connection: Connection, name: str) -> Spec:
     return Spec("") if pipeline is None else versions.get(connection, pipeline.id, pipeline.version).spec
 
 
-def refuse_id(name: str) -> None:
-    """Refuse a name that could be the id of another pipeline."""
-    if disk.is_id(name, "pl"):
-        raise RequestError(
-            f"{name!r} is what an id of a pipeline looks like, and requests may name either", hint="choose another name"
-        )
-
-
-def plan_of(spec: Spec, context: Context) -> PlannedQuery:
-    """The plan of a spec; refuses what cannot be run."""
-    if len(spec.query.encode()) > context.max_query_bytes:
-        raise RequestTooLargeError(
-            f"the query is longer than {context.max_query_bytes} bytes",
-            hint="the setting api.max_query_bytes is the limit",
-        )
-    settings = read_run_settings(spec.settings)  # refuses what no run would heed
-    refuse_master(settings.master)
-    refuse_missing_files(settings.cluster)
-    planned = context.planner.plan(spec.query, spec.udfs)
-    refuse_unreachable_state(settings, keeps_state=planned.keeps_state)
-    return planned
-
-
-def plan_whole(said: Spec, context: Context) -> tuple[WholeSpec, PlannedQuery]:
-    """A spec with all that it uses of what is kept for all pipelines, and its plan; refuses what cannot be run."""
-    whole = with_stored(context, said)
-    with whole.places_as_sent():
-        return whole, plan_of(whole.spec, context)
-
-
 def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, context: Context) -> _Deployment:
     """The deployment with what becomes of the state that the pipeline has, where it has one and that matters. To have
     that looked at takes a while, so it is seen first whether the state is one that stays."""
@@ -333,16 +299,6 @@ def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, conte
         with context.database.reading() as connection:
             shown = with_expectations(connection, pipeline.id, shown, is_other_query=is_other)
     return replace(deployment, upgrade=shown, history=history)
-
-
-def check_starts(context: Context, place: Path | None, spec: Spec, wish: Upgrade = _NOTHING_NAMED) -> None:
-    """Refuse start positions that a run of a spec would refuse, which goes on from a state or savepoint."""
-    context.planner.check_starts(place, spec.query, spec.udfs, starts_of(spec), wish)
-
-
-def starts_of(spec: Spec) -> Mapping[str, StartPosition]:
-    """Return the start positions in a version's settings."""
-    return read_run_settings(spec.settings).start_from
 
 
 def _refuse_another_state(pipeline: Pipeline, current: Version, deployment: _Deployment) -> None:

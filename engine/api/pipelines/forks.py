@@ -18,7 +18,6 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.connections.stored_text import refuse_gone, stored_secrets
 from engine.api.http.bodies import Body, PlanId, Udf, udf_texts
 from engine.api.http.change_request import (
     ChangeRequest,
@@ -32,10 +31,12 @@ from engine.api.http.change_request import (
     rehearse,
 )
 from engine.api.http.problems import ContextDep, refusals, refuse_unless_accepted
-from engine.api.pipelines.deployments import Name, Names, Secrets, check_starts, plan_whole, refuse_id, starts_of
+from engine.api.pipelines.deployments import Name, Names, Secrets
 from engine.api.pipelines.pipelines import show
 from engine.changes.verdict import Wording
 from engine.control.context import Context
+from engine.control.plan_deployment import check_starts, plan_whole, refuse_id, starts_of
+from engine.control.stored_text import refuse_gone, stored_secrets
 from engine.control.upgrades.plan_restore import read_checked
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, SharedForkError

@@ -12,13 +12,13 @@ from engine.api.http.change_request import STARTS, certificate_names, upgraded
 from engine.api.http.problems import ContextDep, refusals
 from engine.changes.show import with_expected
 from engine.changes.verdict import Expected, of_restart, of_upgrade
-from engine.control.context import Context
+from engine.control.lineage_events.events import version_datasets
 from engine.jobs.decisions.spec import ShownUpgrade
-from engine.openlineage.datasets import Datasets, JobName, datasets_of
+from engine.openlineage.datasets import Datasets
 from engine.store.jobs import checkpoints, runs
 from engine.store.jobs.records import read_record
 from engine.store.partitions import certificates
-from engine.store.pipelines import pipelines, versions
+from engine.store.pipelines import pipelines
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
@@ -46,18 +46,6 @@ def show_lineage(pipeline: str, context: ContextDep) -> Lineage:
         inputs=datasets.inputs,
         outputs=datasets.outputs,
     )
-
-
-def version_datasets(context: Context, pipeline_id: str, name: str, number: int) -> Datasets:
-    """Return the tables that a version of a pipeline reads and writes; refuse if that is no longer known."""
-    from engine.compile import compile_script  # noqa: PLC0415 - the server is there sooner
-    from engine.udf.declared import name_files  # noqa: PLC0415
-
-    with context.database.reading() as connection:
-        pipelines.get(connection, pipeline_id)
-        spec = versions.get(connection, pipeline_id, number).spec
-    program = compile_script(spec.query, udfs=name_files(spec.udfs), connections=context.connections)
-    return datasets_of(program, JobName(context.lineage_namespace, name))
 
 
 def with_expectations(

@@ -16,16 +16,11 @@ A crash after the first step leaves directories that are invisible; the next sta
 
 from __future__ import annotations
 
-import logging
-import shutil
-import threading
 from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
-from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
 
 from engine.api import answers
 from engine.api.http.bodies import Body, Udf
@@ -40,35 +35,20 @@ from engine.api.http.change_request import (
 )
 from engine.api.http.problems import ContextDep, refusals
 from engine.api.pipelines.deployments import Deployment, bring_about
-from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.state_moves import delete_prefixes
-from engine.checkpoints.state_pointer import begun_prefixes
 from engine.control.context import Context
-from engine.delivery.faults import reach
-from engine.errors import EngineError, PipelineBusyError, SavepointsKeptError, UnsupportedRequestError
+from engine.control.deletions import LEASE, carry_out, mark_deleted, refuse_deletion
+from engine.errors import UnsupportedRequestError
 from engine.jobs import disk
-from engine.jobs.authors import CONTROL_PLANE, JobRecord
-from engine.jobs.decisions import intend
 from engine.jobs.decisions.effects import effects_of_delete
-from engine.jobs.decisions.spec import StopRequest
-from engine.jobs.decisions.states import State
-from engine.jobs.fault_points import ControlPoint
-from engine.jobs.processes import processes
-from engine.jobs.processes.unleft_java import is_at_work
-from engine.store import savepoints
 from engine.store.jobs.records import read_record
-from engine.store.pipelines import deletions, moves, pipelines, previews, reprocessings
+from engine.store.pipelines import previews
 from engine.values.sink_prefix import only_shown
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
-LEASE = timedelta(seconds=60)
-"""Lifetime of a preview without viewers."""
 _INTERVAL = 1_000_000
 _OFTEN_ENOUGH = timedelta(seconds=10)
 """A view so soon after another one is not recorded."""
-_LONGEST_START = timedelta(minutes=10)
-"""Longest start of a run before the preview is abandoned."""
 
 
 class PreviewPost(Body):
@@ -105,27 +85,6 @@ def keep_preview(context: Context, pipeline_id: str) -> None:
         previews.prolong(connection, pipeline_id, instant)
 
 
-def end_preview(context: Context, pipeline_id: str) -> None:
-    """Stop a preview at which nobody looks, or delete it once it is at rest. One that is not up yet gets its minute."""
-    with context.database.writing() as connection:
-        record = read_record(connection, pipeline_id)
-        now = context.clock()
-        is_coming = record.status.state in (State.CREATED, State.SCHEDULING) and record.pipeline.stop == "none"
-        if is_coming and now < record.pipeline.created_at + _LONGEST_START:
-            previews.prolong(connection, pipeline_id, now + LEASE)
-            return
-        if not record.status.state.is_terminal and record.pipeline.stop != "immediate":
-            by = StopRequest(CONTROL_PLANE, now)
-            pipelines.update(connection, intend.ask_stop(record.pipeline, record.status, "immediate", by))
-    if record.status.state.is_terminal:
-        delete_for_good(context, pipeline_id, CONTROL_PLANE)
-    else:
-        context.changed(pipeline_id)
-
-
-_PAUSE = 1.0
-"""Seconds before the next attempt if a process still uses the pipeline's state."""
-LOG = logging.getLogger(__name__)
 DELETIONS_ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 
@@ -149,100 +108,10 @@ def delete(
             return again(answer)
         record = read_record(connection, pipeline)
         request.check(record.pipeline)
-        _check(connection, record, with_savepoints=with_savepoints)
+        refuse_deletion(connection, record, with_savepoints=with_savepoints)
         if dry_run:
             return answer_with(effects_of_delete(record, facts_of(connection, context, record, is_deleted=True)))
-        _remove(connection, context, record)
+        mark_deleted(connection, context, record)
         response = record_answer(connection, context, request, 204, None)
-    _carry_out(context, record, request.caller)
+    carry_out(context, record, request.caller)
     return response
-
-
-def delete_for_good(context: Context, pipeline_id: str, who: str) -> None:
-    """Delete a pipeline, as a request does; refused when it is not at rest."""
-    with context.database.writing() as connection:
-        record = read_record(connection, pipeline_id)
-        _check(connection, record, with_savepoints=False)
-        _remove(connection, context, record)
-    _carry_out(context, record, who)
-
-
-def _remove(connection: Connection, context: Context, record: JobRecord) -> None:
-    pipelines.remove(connection, record.pipeline)
-    deletions.add(connection, record.pipeline.id, context.clock())
-
-
-def _carry_out(context: Context, record: JobRecord, who: str) -> None:
-    """Remove what a pipeline has left that is deleted."""
-    LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, who)
-    context.last_calls.forget(record.pipeline.job_id)
-    context.asked_starts.forget(record.pipeline.job_id)
-    reach(ControlPoint.AFTER_CHANGE)
-    finish(context, record.pipeline.id)
-    context.changes.notify(record.pipeline.id)
-
-
-def finish(context: Context, pipeline_id: str) -> None:
-    """Remove the directories of a pipeline that is deleted, once nobody works on its state any more: what a control
-    plane before this one has begun would make them anew. What cannot be removed is left to the next start."""
-    if is_at_work(context.directory.driver_lock(pipeline_id)):
-        # nobody wants a restore or a rescale to end any more, and one that hangs never does
-        processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
-        later = threading.Timer(_PAUSE, finish, (context, pipeline_id))
-        later.daemon = True
-        later.start()
-        return
-    _delete_objects(StatePaths(context.directory.state(pipeline_id)))
-    try:
-        for directory in (context.directory.state(pipeline_id), context.directory.runs(pipeline_id)):
-            if directory.exists():
-                shutil.rmtree(directory)
-            reach(ControlPoint.WHILE_REMOVING)
-    except OSError:
-        LOG.exception("the directories of pipeline %s are not removed yet; the next start tries again", pipeline_id)
-        return
-    reach(ControlPoint.AFTER_REMOVAL)
-    try:
-        with context.database.writing() as connection:
-            deletions.settle(connection, pipeline_id)
-    except OperationalError as error:
-        # nobody sees it any more; the next start finds nothing to remove
-        LOG.error("pipeline %s is deleted, which cannot be written down: %s", pipeline_id, error.orig)
-
-
-def _delete_objects(paths: StatePaths) -> None:
-    """Delete what a state has in a bucket. What cannot be deleted is named in the log, and keeps no pipeline."""
-    try:
-        delete_prefixes(paths)
-    except EngineError as error:
-        LOG.error("the state in %s is not deleted: %s", ", ".join(begun_prefixes(paths)), error)
-
-
-def resume(context: Context) -> None:
-    """Go on with what a control plane before this one has not removed."""
-    with context.database.reading() as connection:
-        pending = deletions.pending(connection)
-    for pipeline_id in pending:
-        context.workers.submit(finish, context, pipeline_id)
-
-
-def _check(connection: Connection, record: JobRecord, *, with_savepoints: bool) -> None:
-    name = record.pipeline.name
-    if not record.status.state.is_terminal:
-        raise PipelineBusyError(f"pipeline {name!r} is {record.status.state}", hint="stop it first")
-    states = savepoints.states(connection, record.pipeline.id)
-    if "pending" in states:
-        raise PipelineBusyError(f"a savepoint of pipeline {name!r} is being taken", hint="wait until it is complete")
-    if (move := moves.find(connection, record.pipeline.id)) is not None and move.step != "over":
-        moves.refuse_changes(connection, record.pipeline.id)
-    reprocessings.refuse_changes(connection, record.pipeline.id, also_later=True)
-    if (fork := pipelines.forking_from(connection, record.pipeline.id)) is not None:
-        raise PipelineBusyError(
-            f"pipeline {fork!r} is to begin with a savepoint of pipeline {name!r}", hint="wait until it runs"
-        )
-    if (count := states.count("completed")) and not with_savepoints:
-        raise SavepointsKeptError(
-            f"pipeline {name!r} has {count} savepoint{'s' if count > 1 else ''}, which would be deleted, too",
-            hint="say that they may go: with_savepoints=true, or --with-savepoints",
-            allowed_by="with_savepoints",
-        )

@@ -22,16 +22,14 @@ from engine.api.http.change_request import (
     record_answer,
 )
 from engine.api.http.problems import ContextDep, refusals
-from engine.api.savepoints.scheduled_savepoints import next_after
 from engine.control.context import Context
+from engine.control.savepoints.prune_savepoints import mark_for_deletion
 from engine.control.savepoints.savepoint_removal import fates, finish
+from engine.control.savepoints.scheduled_savepoints import next_after
 from engine.errors import RequestError, RetentionError
-from engine.jobs.authors import CONTROL_PLANE, JobRecord
-from engine.jobs.decisions.status import JobEvent
-from engine.jobs.schedules.retention import Fate, Retention, check_retention
+from engine.jobs.schedules.retention import Retention, check_retention
 from engine.jobs.schedules.savepoint_schedule import Schedule, read_timetable, words_of
 from engine.store import savepoints
-from engine.store.jobs import events
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import pipelines
 from engine.store.savepoints import StoredSchedule
@@ -137,37 +135,10 @@ def prune_now(
         )
         if dry_run:
             return record_answer(connection, context, replace(request, key=None), 200, content)
-        _mark(connection, context, record, decided, request.who)
+        mark_for_deletion(connection, context, record, decided, request.who)
         response = record_answer(connection, context, request, 200, content)
     finish(context, record.pipeline.id, [fate.id for fate in decided if fate.goes])
     return response
-
-
-def prune(context: Context, pipeline_id: str) -> None:
-    """Delete what goes by a pipeline's policy, if it has one."""
-    with context.database.reading() as connection:
-        policy = savepoints.retention(connection, pipeline_id)
-        if policy is None or not _going(fates(context, connection, read_record(connection, pipeline_id), policy)):
-            return
-    with context.database.writing() as connection:
-        record = read_record(connection, pipeline_id)
-        policy = savepoints.retention(connection, pipeline_id)
-        decided = [] if policy is None else fates(context, connection, record, policy)
-        _mark(connection, context, record, decided, CONTROL_PLANE)
-    finish(context, pipeline_id, _going(decided))
-
-
-def _going(decided: list[Fate]) -> list[str]:
-    return [fate.id for fate in decided if fate.goes]
-
-
-def _mark(connection: Connection, context: Context, record: JobRecord, decided: list[Fate], who: str | None) -> None:
-    """Write down which go, and tell the pipeline's owner why."""
-    for fate in decided:
-        if fate.goes:
-            savepoints.mark_deleting(connection, fate.id)
-            told = f"savepoint {fate.id} deleted: {fate.reason}"
-            events.add(connection, JobEvent(record.pipeline.job_id, context.clock(), "info", told, who=who))
 
 
 def _set(context: Context, request: ChangeRequest, pipeline: str, policy: Retention | None, told: str) -> Response:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
-import threading
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Mapping
+from concurrent.futures import wait
 from dataclasses import replace
 from typing import Annotated
 
@@ -14,7 +12,6 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
 
 from engine.api import answers
 from engine.api.answers import Page
@@ -32,14 +29,12 @@ from engine.api.http.change_request import (
 )
 from engine.api.http.problems import ContextDep, refusals
 from engine.api.pipelines.pipelines import update
-from engine.checkpoints import manifest
 from engine.control.context import Context
 from engine.control.savepoints.savepoint_removal import finish, refuse_needed
-from engine.control.traces.asked_starts import watch
-from engine.control.upgrades.go_back import go_back_if_failed
+from engine.control.savepoints.take_savepoints import take_due
 from engine.control.upgrades.plan_restore import plan_restore
 from engine.delivery.faults import reach
-from engine.errors import EngineError, PipelineBusyError, SavepointError
+from engine.errors import PipelineBusyError
 from engine.jobs import disk
 from engine.jobs.authors import JobRecord
 from engine.jobs.decisions import intend
@@ -49,13 +44,10 @@ from engine.jobs.decisions.states import State, StopMode
 from engine.jobs.fault_points import ControlPoint
 from engine.store import savepoints
 from engine.store.access.keys import KeptAnswer
-from engine.store.jobs.records import read_record, read_version
-from engine.store.pipelines import pipelines, versions
+from engine.store.jobs.records import read_record
+from engine.store.pipelines import pipelines
 from engine.store.savepoints import Savepoint
 
-LOG = logging.getLogger(__name__)
-_PAUSE = 1.0
-"""Seconds before the next attempt after a failed database write."""
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 
 
@@ -249,114 +241,3 @@ def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Resp
 def _as_it_is(stored: Savepoint, context: Context, headers: Mapping[str, str] | None = None) -> Response:
     shown = answers.savepoint(stored, context.directory).model_dump(mode="json")
     return JSONResponse(shown, 202 if stored.state == "pending" else 201, headers=headers)
-
-
-def take_due(context: Context, pipeline_id: str) -> list[Future[None]]:
-    """Begin to take what a pipeline's savepoints waited for: those that are to come after a stop once the job rests, or
-    once the stop was taken back."""
-    with context.database.reading() as connection:
-        due = savepoints.due(connection, pipeline_id)
-    return _begin(context, due)
-
-
-def settle_taken(context: Context, pipeline_id: str) -> None:
-    """Write down those savepoints that drivers have taken already, and wait until that is done."""
-    with context.database.reading() as connection:
-        pending = savepoints.pending_before_versions(connection, pipeline_id)
-    wait(_begin(context, [savepoint for savepoint in pending if _is_taken(context, savepoint)]))
-
-
-def _is_taken(context: Context, savepoint: Savepoint) -> bool:
-    return (context.directory.savepoint(savepoint.pipeline_id, savepoint.id) / manifest.NAME).exists()
-
-
-def _work(context: Context, savepoint: Savepoint) -> None:
-    """Take a savepoint and write down what came of it."""
-    try:
-        with context.database.reading() as connection:
-            record = read_record(connection, savepoint.pipeline_id)
-            _refuse_another_state(connection, context, record, savepoint)
-            numbers = _numbers_of_states(connection, record, savepoint)
-        facts = {"pipeline": record.pipeline.name, "savepoint_id": savepoint.id}
-        with watch(context.tell_span, context.clock, "savepoint", **facts) as stopwatch:
-            content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, numbers)
-            stopwatch.facts |= {"epoch": content.epoch, "bytes": content.bytes}
-        settled = replace(
-            savepoint,
-            state="completed",
-            epoch=content.epoch,
-            watermark=content.watermark,
-            parallelism=content.parallelism,
-            bytes=content.bytes,
-            version=content.version,
-        )
-    except EngineError as error:
-        settled = replace(savepoint, state="failed", failure_message=error.message)
-    except Exception as error:
-        LOG.exception("savepoint %s fails with an error of the control plane's own", savepoint.id)
-        settled = replace(savepoint, state="failed", failure_message=f"{type(error).__name__}: {error}")
-    reach(ControlPoint.AFTER_SAVEPOINT)
-    _settle(context, settled)
-
-
-def _numbers_of_states(connection: Connection, record: JobRecord, savepoint: Savepoint) -> Mapping[str, int]:
-    """By the fingerprint of a state the version that it is of. What a version takes over was looked at when it was
-    deployed: versions of one plan may keep objects that only their own packages read."""
-    if (number := savepoint.before_version) is None:
-        return versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
-    numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, number - 1)
-    upgrade = versions.get(connection, savepoint.pipeline_id, number).upgrade
-    if upgrade is None or upgrade.from_plan is None or upgrade.from_version is None:
-        return numbers
-    return {**numbers, upgrade.from_plan: upgrade.from_version}
-
-
-def _refuse_another_state(connection: Connection, context: Context, record: JobRecord, savepoint: Savepoint) -> None:
-    """Refuse to save another state than that before a version. The run of the version has saved that before it has
-    changed anything; where it has not come so far, the state is as it was as long as the job rests and nothing newer
-    was asked for."""
-    number = savepoint.before_version
-    if number is None or _is_taken(context, savepoint):
-        return
-    upgrade, restore = (
-        read_version(connection, savepoint.pipeline_id, record.pipeline.version).upgrade,
-        record.pipeline.restore,
-    )
-    is_wanted = savepoint.id in (upgrade and upgrade.savepoint_id, restore and restore.save_as)
-    if not (is_wanted and record.status.state.is_terminal):
-        raise SavepointError(
-            f"it was called off: version {number} was replaced before it ran, and the state is not that of before it",
-            hint="the version after it has a savepoint of its own",
-        )
-
-
-def _settle(context: Context, settled: Savepoint) -> None:
-    """Write down what came of a savepoint, as soon as the database can be written. Its pipeline can neither start nor
-    be deleted before."""
-    try:
-        with context.database.writing() as connection:
-            savepoints.settle(connection, settled)
-    except OperationalError as error:
-        LOG.error("savepoint %s is %s, which cannot be written down yet: %s", settled.id, settled.state, error.orig)
-        later = threading.Timer(_PAUSE, _settle, (context, settled))
-        later.daemon = True
-        later.start()
-        return
-    context.in_hand.pop(settled.id, None)
-    # a job that is to start again has waited for it
-    context.changed(settled.pipeline_id)
-    if settled.before_version is not None:
-        go_back_if_failed(context, settled.pipeline_id)
-
-
-def resume(context: Context) -> None:
-    """Take those savepoints again that a control plane before this one has not settled, but for those that wait."""
-    with context.database.reading() as connection:
-        due = savepoints.due(connection)
-    _begin(context, due)
-
-
-def _begin(context: Context, due: Sequence[Savepoint]) -> list[Future[None]]:
-    """Take each, unless somebody is at it."""
-    fresh = [savepoint for savepoint in due if context.in_hand.setdefault(savepoint.id, savepoint) is savepoint]
-    return [context.workers.submit(_work, context, savepoint) for savepoint in fresh]

@@ -5,7 +5,7 @@
     DELETE /pipelines/orders-again/hand-over    cancel; not once orders has the new state
 
 The name, the targets, the versions, savepoints and events stay those of orders, so its readers need no change. The
-steps are in `engine/api/upgrades/hand_over_steps.py`.
+steps are in `engine/control/upgrades/hand_over_steps.py`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sqlalchemy import Connection
 from engine.api import answers
 from engine.api.http.change_request import ChangeRequest, ChangeRequestDep, DryRun, note, note_asking_run
 from engine.api.http.problems import ContextDep, refusals
-from engine.api.upgrades.hand_over_plans import plan_hand_over, refuse_other_values
-from engine.api.upgrades.hand_over_steps import let_go
 from engine.control.context import Context
+from engine.control.upgrades.hand_over_plans import plan_hand_over, refuse_other_values
+from engine.control.upgrades.hand_over_steps import let_go
 from engine.errors import HandOverError, PipelineNotFoundError
 from engine.jobs.authors import JobRecord
 from engine.jobs.decisions import intend

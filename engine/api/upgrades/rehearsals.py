@@ -4,7 +4,7 @@
     GET       waiting, running; done, with the differing rows, or failed, with the reason
     DELETE    cancel it
 
-`engine/api/upgrades/rehearsal_watch.py` runs each in a process of its own. The pipeline itself is only read.
+`engine/control/upgrades/rehearsal_watch.py` runs each in a process of its own. The pipeline itself is only read.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from sqlalchemy import Connection
 from engine.api.answers import Page
 from engine.api.http.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.http.problems import ContextDep, refusals
-from engine.api.pipelines.deployments import plan_whole, starts_of
 from engine.api.upgrades import rehearsal_answers as answers
 from engine.api.upgrades.upgrades import OtherQuery
 from engine.control.context import Context
+from engine.control.plan_deployment import plan_whole, starts_of
 from engine.control.rehearsals import refuse_without_memory, refuse_without_room
 from engine.errors import RehearsalBusyError, RehearsalStoppedError, SavepointError
 from engine.jobs import disk

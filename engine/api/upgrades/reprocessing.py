@@ -20,7 +20,6 @@ from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.connections.stored_text import stored_secrets
 from engine.api.http.bodies import Body
 from engine.api.http.change_request import (
     ChangeRequest,
@@ -33,11 +32,13 @@ from engine.api.http.change_request import (
     record_answer,
 )
 from engine.api.http.problems import ContextDep, refusals
-from engine.api.pipelines.deployments import Name, Secrets, plan_of, refuse_id
+from engine.api.pipelines.deployments import Name, Secrets
 from engine.api.pipelines.pipelines import show
-from engine.api.upgrades.hand_over_plans import READS, refuse_other_values
 from engine.api.upgrades.hand_overs import refuse_another, refuse_one_at_rest, says
 from engine.control.context import Context
+from engine.control.plan_deployment import plan_of, refuse_id
+from engine.control.stored_text import stored_secrets
+from engine.control.upgrades.hand_over_plans import READS, refuse_other_values
 from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError
 from engine.jobs import disk

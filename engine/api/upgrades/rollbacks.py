@@ -31,15 +31,15 @@ from engine.api.http.change_request import (
     rehearse,
 )
 from engine.api.http.problems import ContextDep, refusals
-from engine.api.pipelines.deployments import starts_of
 from engine.api.pipelines.pipelines import show
-from engine.api.savepoints.savepoints import settle_taken, take_due
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import SavepointManifest, read_manifest
 from engine.checkpoints.parting import is_behind, written_history
 from engine.control.context import Context
+from engine.control.plan_deployment import starts_of
 from engine.control.preview_room import refuse_preview_again
+from engine.control.savepoints.take_savepoints import settle_taken, take_due
 from engine.control.upgrades.plan_restore import RestorePlan, plan_origin, read_checked
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointError, StaleWriteError, UnreadableStateError

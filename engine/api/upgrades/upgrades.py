@@ -11,8 +11,9 @@ from pydantic import Field
 from engine.api import answers
 from engine.api.http.bodies import Body, Udf, udf_texts
 from engine.api.http.problems import ContextDep, refusals
-from engine.api.pipelines.deployments import Names, check_starts, plan_whole, starts_of
+from engine.api.pipelines.deployments import Names
 from engine.api.pipelines.lineage import with_expectations
+from engine.control.plan_deployment import check_starts, plan_whole, starts_of
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import ShownUpgrade, Spec, Upgrade, is_bound_alike
 from engine.store.jobs.records import read_record

@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from engine.api.savepoints.savepoints import settle_taken, take_due
-from engine.api.upgrades.hand_over_plans import plan_hand_over
 from engine.checkpoints.manifest import read_manifest
 from engine.control.context import Context
+from engine.control.savepoints.take_savepoints import settle_taken, take_due
 from engine.control.upgrades.go_back import (
     EndIt,
     GoBack,
@@ -39,6 +38,7 @@ from engine.control.upgrades.go_back import (
     follow_stopped,
     plan_way_back,
 )
+from engine.control.upgrades.hand_over_plans import plan_hand_over
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.jobs import disk

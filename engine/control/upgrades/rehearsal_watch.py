@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from engine.api.connections.stored_text import stored_secrets
 from engine.control.context import Context
 from engine.control.rehearsals import refuse_without_memory, refuse_without_room, why_ended
+from engine.control.stored_text import stored_secrets
 from engine.delivery.faults import reach
 from engine.errors import (
     EngineError,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.api.pipelines.deployments import plan_of
 from engine.control.context import Context
+from engine.control.plan_deployment import plan_of
 from engine.errors import HandOverError, PipelineIncompatibleError
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, ShownUpgrade, Spec, Version
 from engine.store.pipelines import versions

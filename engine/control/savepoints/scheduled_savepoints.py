@@ -16,9 +16,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from engine.api.savepoints.savepoint_moves import start_drill
-from engine.api.savepoints.savepoints import take_due
 from engine.control.context import Context
+from engine.control.savepoints.savepoint_work import start_drill
+from engine.control.savepoints.take_savepoints import take_due
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError
 from engine.jobs import disk

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from engine.api.pipelines.previews import end_preview
-from engine.api.savepoints.savepoint_schedules import prune
-from engine.api.savepoints.scheduled_savepoints import carry_out
 from engine.control.context import Context
+from engine.control.deletions import end_preview
+from engine.control.savepoints.prune_savepoints import prune
 from engine.control.savepoints.savepoint_removal import finish_all
+from engine.control.savepoints.scheduled_savepoints import carry_out
 from engine.errors import EngineError
 from engine.store import savepoints
 from engine.store.pipelines import previews

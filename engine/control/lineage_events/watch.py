@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from engine.api.lineage_events.events import EventMaker, Seen, Telling, next_telling
-from engine.api.lineage_events.senders import Sender
 from engine.control.context import Context
+from engine.control.lineage_events.events import EventMaker, Seen, Telling, next_telling
+from engine.control.lineage_events.senders import Sender
 from engine.errors import EngineError, LineageEventRefusedError, LineageUnreachableError, PipelineNotFoundError
 from engine.jobs.decisions.partitions import Chance, pause
 from engine.jobs.decisions.totals import ToldRun

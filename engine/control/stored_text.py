@@ -17,13 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from fastapi import Depends, Request
 from sqlalchemy import Connection
 
-from engine.api.http.authentication import who_asks
-from engine.control.access import ADMIN
 from engine.control.context import Context
 from engine.errors import EngineError, RequestError, ScriptRefused, StaleWriteError, StoredInUseError, TextPosition
 from engine.jobs import disk
@@ -169,14 +166,6 @@ def _is_called(function: StoredFunction, called: set[str], own_files: Sequence[s
 
 
 _SHOWN = 5
-
-
-async def _who(request: Request) -> str:
-    return who_asks(request) or ADMIN
-
-
-WhoDep = Annotated[str, Depends(_who)]
-"""The requester."""
 
 
 def administrators(context: Context) -> Connections:

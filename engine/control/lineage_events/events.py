@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from engine.api.pipelines.lineage import version_datasets
 from engine.control.context import Context
 from engine.errors import EngineError
 from engine.jobs.decisions.effects import least_complete
@@ -26,7 +25,7 @@ from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Failure, Progress, Status
 from engine.jobs.decisions.status import Run as Run_status
 from engine.jobs.decisions.totals import ToldRun
-from engine.openlineage.datasets import Datasets
+from engine.openlineage.datasets import Datasets, JobName, datasets_of
 from engine.openlineage.runs import (
     Certificate,
     CertificateFacet,
@@ -44,6 +43,7 @@ from engine.openlineage.runs import (
 from engine.store.jobs import runs
 from engine.store.openlineage import asking_runs
 from engine.store.partitions.certificates import Certificate as Certificate_certificates
+from engine.store.pipelines import pipelines, versions
 
 LOG = logging.getLogger(__name__)
 _NOTHING = Datasets(inputs=[], outputs=[])
@@ -233,3 +233,15 @@ def _progress(told: ToldRun, status: Status | None, now: datetime, interval: tim
         return due
     after = replace(told, epoch=status.progress.epoch, told_at=now)
     return Telling("RUNNING", now, told.generation, after, status.progress)
+
+
+def version_datasets(context: Context, pipeline_id: str, name: str, number: int) -> Datasets:
+    """Return the tables that a version of a pipeline reads and writes; refuse if that is no longer known."""
+    from engine.compile import compile_script  # noqa: PLC0415 - the server is there sooner
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    with context.database.reading() as connection:
+        pipelines.get(connection, pipeline_id)
+        spec = versions.get(connection, pipeline_id, number).spec
+    program = compile_script(spec.query, udfs=name_files(spec.udfs), connections=context.connections)
+    return datasets_of(program, JobName(context.lineage_namespace, name))
